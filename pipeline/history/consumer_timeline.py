@@ -107,7 +107,9 @@ class _Walk:
         self.stays: dict[str, Stay] = {}
         self.hash: int | None = None
         self.number = 0
+        self.begun = False  # an operation was seen before this one
         self.rows, self.parts = by_offset(group.members), by_offset(group.parts)
+        self.older = _older_members(group)
 
     def place_set(self, offset: int, role: str) -> set[TopicPartition]:
         result: set[TopicPartition] = set()
@@ -232,6 +234,13 @@ class _Walk:
     # --- one operation each
 
     def operation(self, records: list[GroupRecord]) -> None:
+        if self.older and records[-1].offset >= self.group.intact_from:
+            for member in self.older:
+                self.members.setdefault(member.member_id, member)
+                if member.member_id not in self.stays:
+                    self.stays[member.member_id] = stay = Stay(member, records[0].ts_ms)
+                    self.timeline.stays.append(stay)
+            self.older = []
         before = self.snapshot(self.number, records[0].ts_ms)
         kinds_written = [(record.record_type, record.is_tombstone) for record in records]
         ids_before = set(self.members)
@@ -243,7 +252,7 @@ class _Walk:
         gone = {member_named_by(r) for r in records if r.record_type == kinds.MEMBER and r.is_tombstone}
         joined = sorted(set(self.members) - ids_before)
         if bump is not None:
-            self.open_epoch(records, bump, before, old_members, joined, sorted(gone & ids_before), kinds_written)
+            self.open_epoch(records, bump, before, old_members, joined, sorted(gone), kinds_written)
         for record in records:
             kind = record.record_type
             if kind == kinds.MEMBER and record.is_tombstone:
@@ -261,6 +270,7 @@ class _Walk:
             self.taken_back(joined, gone, old_members, records[0].ts_ms)
         if gone:
             self.settle(records[0].ts_ms)
+        self.begun = True
 
     def taken_back(self, joined: list[str], gone: set[str], old: dict[str, Member], now: int) -> None:
         instances = {old[member_id].instance_id for member_id in gone if member_id in old}
@@ -292,25 +302,31 @@ class _Walk:
         ]
         new_hash = bump.metadata_hash
         cause, confidence, trigger = "unknown", "possible", None
+        # Where the log does not begin with the group, its first operation may be seen in part, and a member that is new
+        # to us may have been there before.
+        whole = bump.offset >= self.group.intact_from and (self.begun or not self.group.intact_from)
         if (kinds.GROUP_METADATA, True) in written:
             cause, confidence = "protocol_migration", "certain"
             trigger = self.members[joined[0]] if joined else None
         elif joined:
             trigger = self.members[joined[0]]
-            cause, confidence = ("join_static" if trigger.instance_id else "join_new"), "certain"
+            cause = "join_static" if trigger.instance_id else "join_new"
+            confidence = "likely" if self.group.intact_from else "certain"
         elif gone:
-            trigger = old[gone[0]]
-            cause, confidence = self.why_gone(trigger, bump.ts_ms)
+            trigger = next((old[member_id] for member_id in gone if member_id in old), None)
+            cause, confidence = self.why_gone(trigger.member_id if trigger else gone[0], bump.ts_ms)
         elif any(kind == kinds.REGULAR_EXPRESSION for kind, _ in written):
             cause, confidence = "regex_changed", "certain"
         elif changed:
             cause, confidence, trigger = "metadata_changed", "certain", self.members[changed[0]]
-        elif (kinds.PARTITION_METADATA, False) in written or (self.hash is not None and new_hash != self.hash):
+        elif whole and ((kinds.PARTITION_METADATA, False) in written or self.hash not in (None, new_hash)):
             cause, confidence = "topic_metadata_changed", "certain"
         self.hash = new_hash
         assert bump.epoch is not None
         self.number = bump.epoch
-        epoch = Epoch(self.number, bump.ts_ms, cause, confidence, trigger, before, joined, gone)
+        epoch = Epoch(
+            self.number, bump.ts_ms, cause, confidence, trigger, before, joined, [m for m in gone if m in old]
+        )
         for member_id in changed:
             epoch.resubscribed |= set(old[member_id].topics or ()) ^ set(self.members[member_id].topics or ())
         self.timeline.epochs.append(epoch)
@@ -318,20 +334,38 @@ class _Walk:
             epoch.stable_ms = bump.ts_ms
             epoch.generation = Generation(self.number, bump.ts_ms, None, {}, {}, "consumer", "consumer")
 
-    def why_gone(self, member: Member, now: int) -> tuple[str, str]:
+    def why_gone(self, member_id: str, now: int) -> tuple[str, str]:
         removals = [
             event
             for event in self.group.events
-            if event.kind == "member_removed" and event.member_id == member.member_id and event.cause
+            if event.kind == "member_removed" and event.member_id == member_id and event.cause
         ]
         nearest = min(removals, key=lambda event: abs(event.ts - now), default=None)
         if nearest is not None and nearest.cause and abs(nearest.ts - now) < REMOVAL_WITHIN_MS:
             return nearest.cause, "certain"
-        wait = self.waits.get(member.member_id)
+        wait = self.waits.get(member_id)
         timeout = wait.rebalance_timeout_ms if wait is not None and wait.state == UNREVOKED else None
         if wait is not None and timeout and abs(now - wait.start_ms - timeout) <= 1000:
             return "epoch_timeout", "likely"
         return "leave_explicit", "possible"
+
+
+def _older_members(group: GroupInput) -> list[Member]:
+    """Members who joined before the part of the log that is whole: their first record there is not that of a joiner.
+
+    Nothing but their ids is known. Without them a group would look smaller than it is, and end with whoever came later.
+    """
+    first: dict[str, GroupRecord] = {}
+    seen = (kinds.MEMBER, kinds.CURRENT_MEMBER)
+    for record in group.records:
+        if record.record_type in seen and (record.offset >= group.intact_from or record.record_type == kinds.MEMBER):
+            first.setdefault(member_named_by(record), record)
+    return [
+        Member(member_id, speaks="consumer", called=group.names.get(member_id))
+        for member_id, record in first.items()
+        if record.is_tombstone or record.record_type != kinds.MEMBER
+        if record.offset >= group.intact_from > 0
+    ]
 
 
 def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:

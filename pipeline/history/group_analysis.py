@@ -82,7 +82,7 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     if not timeline.generations:
         timeline = timeline_from_events(group) if events.completed else timeline
     consumer = consumer_timeline(group) or consumer_timeline_from_events(group)
-    facts = classic_rebalances(timeline.generations, events)
+    facts = classic_rebalances(timeline.generations, events, from_the_first=group.intact_from == 0)
     generations = list(timeline.generations)
     for event in group.events:
         if event.kind == "group_converted":

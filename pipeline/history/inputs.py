@@ -99,7 +99,14 @@ class Member:
     @property
     def logical(self) -> str:
         """A name that a process or pod keeps across restarts, as far as the log shows it."""
+        if not self.is_known:
+            return self.member_id
         return self.instance_id or self.called or f"{self.client_id}@{self.client_host.lstrip('/')}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything but its id was seen. It may be static, or be another's next life, if not."""
+        return bool(self.instance_id or self.called or self.client_id)
 
     @property
     def name(self) -> str:

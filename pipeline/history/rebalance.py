@@ -38,7 +38,8 @@ class RebalanceFacts:
     outcome: completed, empty, superseded, open. kind: initial, normal, followup, epoch, conversion.
     longest_prepare_ms: the prepare phase was no longer; None where nothing bounds it.
     rejoin_us, sync_us: by member id, from the start to its join, and from the end of the barrier to its assignment.
-    lost: generations between the two of which no record exists. complete: no record of this time is missing.
+    lost: generations between the two of which no record exists; None where records of them may be unread.
+    complete: no record of this time is missing.
     changes: what differs between the generations: members, subscriptions, partitions, protocol.
     grown: topics with more partitions than were ever seen before: name, was, is.
     downtime: new protocol: when each moved partition was nobody's, from and to.

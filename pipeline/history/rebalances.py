@@ -10,24 +10,34 @@ from kohort.pipeline.history.rebalance import Opening, RebalanceFacts
 FOLLOW_UP_WITHIN_MS = 10_000
 
 
-def classic_rebalances(generations: list[Generation], events: GroupEvents) -> list[RebalanceFacts]:
-    """One per generation, empty ones included; and one that was opened and of which nothing more was seen."""
+def classic_rebalances(
+    generations: list[Generation], events: GroupEvents, from_the_first: bool = True
+) -> list[RebalanceFacts]:
+    """One per generation, empty ones included; and one that was opened and of which nothing more was seen.
+
+    from_the_first: the log was read from its first record, so that no generation was before the first of these.
+    """
     result: list[RebalanceFacts] = []
     before = Generation(0, generations[0].barrier_ms or generations[0].stable_ms) if generations else None
     sizes: dict[str, int] = {}
+    whole = from_the_first  # nothing is missing between the two
     for after in generations:
         assert before is not None
         if after.number < before.number or (before.end_ms is not None and before.end_ms < after.stable_ms):
             before = Generation(0, before.end_ms or after.stable_ms)  # deleted and begun anew
-        result.append(_facts(before, after, events, _grown(after, sizes)))
-        before = after
+        result.append(_facts(before, after, events, _grown(after, sizes), _lost(before, after, whole)))
+        before, whole = after, after.intact
     if (unfinished := _unfinished(result, events)) is not None:
         result.append(unfinished)
     return result
 
 
 def _facts(
-    before: Generation, after: Generation, events: GroupEvents, grown: list[tuple[str, int, int]]
+    before: Generation,
+    after: Generation,
+    events: GroupEvents,
+    grown: list[tuple[str, int, int]],
+    lost: int | None,
 ) -> RebalanceFacts:
     barrier_ms = after.barrier_ms if after.barrier_ms is not None else after.stable_ms
     earliest_ms = before.stable_ms if before.size or before.number else None
@@ -55,11 +65,18 @@ def _facts(
         eager=is_eager(before, after) if after.size else None,
         eager_members=eager_members(before, after) if moving else set(),
         movement=movement(before, after) if moving else None,
-        lost=0 if kind == "conversion" else (max(0, after.number - before.number - 1) if after.intact else None),
+        lost=0 if kind == "conversion" else lost,
         complete=after.intact,
         rejoin_us=events.rejoin_delays(opening.start_ms, barrier_ms) if opening is not None else {},
         sync_us=events.sync_delays(barrier_ms, after.stable_ms) if opening is not None else {},
     )
+
+
+def _lost(before: Generation, after: Generation, whole: bool) -> int | None:
+    """Generations of which no record was written. A text log has a line for each, so that one is missing there."""
+    between = max(0, after.number - before.number - 1)
+    known = not between or (whole and after.intact and not after.from_events)
+    return between if known else None
 
 
 def _opening(

@@ -86,12 +86,13 @@ def _dense(chain: list[Rebalance]) -> bool:
 
 
 def in_ramp_up(r: Rebalance, rebalances: list[Rebalance]) -> bool:
-    """True while a group that began empty has only grown so far, in steps less than a minute apart."""
+    """True while a group that began empty has only grown so far, in steps less than a minute apart.
+
+    Where its start wasn't seen, the first rebalance seen may be one of those.
+    """
     start = max(
-        (n for n, other in enumerate(rebalances) if other.kind == "initial" and other.number <= r.number), default=None
+        (n for n, other in enumerate(rebalances) if other.kind == "initial" and other.number <= r.number), default=0
     )
-    if start is None:
-        return False
     last_ms = rebalances[start].stable_ms
     for other in rebalances[start + 1 :]:
         if (

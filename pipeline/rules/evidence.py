@@ -30,7 +30,7 @@ class Evidence(TypedDict, total=False):
     away: list[Absence]
     back_after_ms: list[int | None]
     burrow_status: str | None
-    came_back: bool
+    came_back: bool | None
     causes: dict[str, int]
     classic_members: list[str]
     clients: list[str]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
-from kohort.pipeline.rules.finding import WARNING, Finding, listed, seconds, times, weakest
+from kohort.pipeline.rules.finding import POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
 from kohort.pipeline.rules.session_settings import beat_setting, session_setting
@@ -31,12 +31,18 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     ]
     back: list[Session] = []
     dead: list[Session] = []
+    strangers: list[Session] = []
     for session in expired:
-        (back if _came_back_ms(analysis, session) is not None else dead).append(session)
+        if _came_back_ms(analysis, session) is not None:
+            back.append(session)
+        else:
+            (dead if session.member.is_known else strangers).append(session)
     if back:
         yield _alive(analysis, back)
     if dead:
         yield _dead(analysis, dead)
+    if strangers:
+        yield _gone_strangers(strangers)
 
 
 def _with_the_group(analysis: GroupAnalysis, session: Session) -> bool:
@@ -107,12 +113,16 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     unserved = [_unserved_ms(analysis, session) for session in sessions]
     later = {s.member.name: new.first_ms - s.last_ms for s in sessions if (new := _successor(analysis, s)) is not None}
     ended = "did not come back"
+    watched_ms = analysis.group.until_ms - max(session.last_ms for session in sessions)
+    soon = watched_ms < BACK_WITHIN_SESSIONS * (timeout or 45_000)
+    if soon:
+        ended = f"had not come back {seconds(max(0, watched_ms))} later, where what was read ends"
     if later:
-        ended = " and ".join(f"{name} came back {seconds(ms)} later" for name, ms in list(later.items())[:3])
-        ended += "" if len(later) == len(clients) else ", the others did not come back"
+        back = " and ".join(f"{name} came back {seconds(ms)} later" for name, ms in list(later.items())[:3])
+        ended = back if len(later) == len(clients) else f"{back}, the others {ended}"
     return Finding(
         ID,
-        "A member's session expired" + ("" if later else ", and it did not come back"),
+        "A member's session expired" + ("" if later or soon else ", and it did not come back"),
         WARNING,
         weakest(session.end_confidence for session in sessions),
         f"{listed(clients)} stopped sending heartbeats without leaving the group, and {ended}; the partitions had "
@@ -133,6 +143,24 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
             "session_timeout_ms": timeout or None,
             "members": [session.member.member_id for session in sessions],
         },
+    )
+
+
+def _gone_strangers(sessions: list[Session]) -> Finding:
+    """Members who joined before the log begins. Nothing but their id is known, so that nobody can tell their next life."""
+    members = [session.member.member_id for session in sessions]
+    return Finding(
+        ID,
+        "A member's session expired",
+        WARNING,
+        POSSIBLE,
+        f"{listed(members)} stopped sending heartbeats without leaving the group; whether it came back is not known, nor "
+        "whether it was static, as it joined before the log begins",
+        "Analyse a longer part of the log, or the broker's text log of that time: then it is known which client this was.",
+        sessions[0].last_ms,
+        sessions[-1].last_ms,
+        [],
+        {"expiries": len(sessions), "came_back": None, "members": members},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.inputs import Member
 from kohort.pipeline.history.stalls import Stall
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, times
 from kohort.pipeline.rules.session_settings import session_setting
@@ -76,7 +77,8 @@ def _expired(analysis: GroupAnalysis) -> list[tuple[str, int, int, bool]]:
 
 def _setting(analysis: GroupAnalysis) -> str:
     static = [session.member for session in analysis.sessions if session.member.instance_id]
-    return session_setting(static[-1])
+    # who was away may be known by the record of its leave alone, which only the consumer protocol has
+    return session_setting(static[-1] if static else Member("", speaks="consumer"))
 
 
 def _away(analysis: GroupAnalysis) -> list[tuple[str, int, int, bool]]:

@@ -16,6 +16,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for r in analysis.rebalances:
         if r.kind != "initial" or r.is_epoch or r.start_ms is None or r.prepare_ms < SLOW_MS or not r.after.size:
             continue
+        if r.lost is None:  # where the log begins, and perhaps not the group
+            continue
         joined = [
             event.ts
             for event in analysis.group.events

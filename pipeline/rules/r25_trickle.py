@@ -33,7 +33,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             {"lost_generations": len(moments), "rebalances": [r.number for r in lost]},
         )
     ramp = [
-        r for r in analysis.rebalances if not r.is_epoch and r.kind == "normal" and in_ramp_up(r, analysis.rebalances)
+        r
+        for r in analysis.rebalances
+        if not r.is_epoch and r.kind == "normal" and in_ramp_up(r, analysis.rebalances) and _began_before(analysis, r)
     ]
     if len(ramp) >= JOINS_IN_A_ROW:
         yield Finding(
@@ -50,6 +52,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             [],
             {"rebalances_at_start": len(ramp) + 1, "rebalances": [r.number for r in ramp]},
         )
+
+
+def _began_before(analysis: GroupAnalysis, r: Rebalance) -> bool:
+    """Whether the group's start was seen, and not only where the log begins."""
+    starts = [other for other in analysis.rebalances if other.kind == "initial" and other.number <= r.number]
+    return bool(starts) and starts[-1].lost is not None
 
 
 def _converted(analysis: GroupAnalysis, r: Rebalance) -> bool:

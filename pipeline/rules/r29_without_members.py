@@ -76,12 +76,14 @@ def _names(gone: list[Session]) -> list[str]:
 
 def _judged(gone: list[Session], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
     """Severity, confidence, and how the members went. idle: no record came since."""
-    vanished = [s for s in gone if s.end_kind in _VANISHED and not s.member.instance_id]
+    vanished = [s for s in gone if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
     if vanished:
         sure = CERTAIN if any(s.end_confidence == CERTAIN for s in vanished) else LIKELY
         text = f"{listed(_names(vanished))} vanished without leaving"
         return (WARNING if idle else CRITICAL), sure, text
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
+    if any(s.end_kind in _VANISHED and not s.member.is_known for s in gone):
+        return grave, POSSIBLE, "its members joined before the log begins, so that a stop and a death look the same"
     if any(s.member.instance_id for s in gone):
         return grave, POSSIBLE, "its members were static, so that a stop and a death look the same"
     return grave, LIKELY, "its members left in an orderly way"

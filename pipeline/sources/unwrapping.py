@@ -33,7 +33,7 @@ _DEEPEST = 8
 """How often JSON may stand in JSON."""
 
 _MOST_LINES, _MOST_CHARACTERS = 500, 1 << 20
-"""Of an object that is written over several lines."""
+"""The most that an object takes which is written over several lines."""
 
 Moment = tuple[int, bool]
 """Milliseconds since 1970, and whether the text says in which zone it is."""

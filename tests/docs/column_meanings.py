@@ -165,7 +165,7 @@ OF_TABLE: dict[str, dict[str, str]] = {
     "rebalances": {
         "gen_from": "Generation before.",
         "gen_to": "Generation after.",
-        "lost_generations": "Generations between the two of which no record exists.",
+        "lost_generations": "Generations between the two of which no record exists; null where some may be unread.",
         "start_ms": "When it began; null where nothing tells.",
         "start_source": "What tells the beginning: event, text_log, log (a record), or bound (nothing).",
         "barrier_ms": "When the join phase was over.",

@@ -1,0 +1,69 @@
+"""Groups of which a part is read: a log that begins later, or ends sooner, as excerpts and rotated files do."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
+from kohort.pipeline.records.offset_commits import Ints
+
+
+def without_start(group: GroupInput, share: float) -> GroupInput:
+    """What is left when this share of the group's records, and every event before, was not read."""
+    cut = copy.copy(group)
+    if offsets := sorted(record.offset for record in group.records):
+        first = offsets[int(len(offsets) * share)]
+        from_ms = min(record.ts_ms for record in group.records if record.offset == first)
+        cut.records = [record for record in group.records if record.offset >= first]
+        cut.members = [row for row in group.members if row.offset >= first]
+        cut.parts = [row for row in group.parts if row.offset >= first]
+        cut.intact_from = max(first, group.intact_from)
+    else:
+        from_ms = _event_at(group, share)
+    cut.events = [event for event in group.events if event.ts >= from_ms]
+    cut.coordinator_moves = [move for move in group.coordinator_moves if move[0] >= from_ms]
+    cut.commits = {each: _commits(commits, from_ms, None) for each, commits in group.commits.items()}
+    cut.ends = {each: _ends(ends, from_ms, None) for each, ends in group.ends.items()}
+    return cut
+
+
+def without_end(group: GroupInput, share: float) -> GroupInput:
+    """What there was to read when this share of the group's records was written."""
+    cut = copy.copy(group)
+    if offsets := sorted(record.offset for record in group.records):
+        last = offsets[int(len(offsets) * share)]
+        to_ms = max(record.ts_ms for record in group.records if record.offset <= last)
+        cut.records = [record for record in group.records if record.offset <= last]
+        cut.members = [row for row in group.members if row.offset <= last]
+        cut.parts = [row for row in group.parts if row.offset <= last]
+    else:
+        to_ms = _event_at(group, share)
+    cut.events = [event for event in group.events if event.ts <= to_ms]
+    cut.coordinator_moves = [move for move in group.coordinator_moves if move[0] <= to_ms]
+    cut.commits = {each: _commits(commits, None, to_ms) for each, commits in group.commits.items()}
+    cut.ends = {each: _ends(ends, None, to_ms) for each, ends in group.ends.items()}
+    cut.until_ms = to_ms
+    return cut
+
+
+def _event_at(group: GroupInput, share: float) -> int:
+    times = sorted(event.ts for event in group.events)
+    return times[int(len(times) * share)] if times else 0
+
+
+def _within(ts_ms: Ints, from_ms: int | None, to_ms: int | None) -> slice:
+    first = 0 if from_ms is None else int((ts_ms < from_ms).sum())
+    last = len(ts_ms) if to_ms is None else int((ts_ms <= to_ms).sum())
+    return slice(first, max(first, last))
+
+
+def _commits(commits: PartitionCommits, from_ms: int | None, to_ms: int | None) -> PartitionCommits:
+    kept = _within(commits.ts_ms, from_ms, to_ms)
+    gone = _within(commits.gone_ms, from_ms, to_ms)
+    return replace(commits, ts_ms=commits.ts_ms[kept], committed=commits.committed[kept], gone_ms=commits.gone_ms[gone])
+
+
+def _ends(ends: LogEnds, from_ms: int | None, to_ms: int | None) -> LogEnds:
+    kept = _within(ends.sampled_ms, from_ms, to_ms)
+    return replace(ends, sampled_ms=ends.sampled_ms[kept], log_start=ends.log_start[kept], log_end=ends.log_end[kept])

@@ -1,0 +1,127 @@
+"""A log that begins later or ends sooner than the group makes things unknown, and nothing wrong."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.rules.diagnose import ALL, diagnose
+from kohort.pipeline.rules.finding import Finding
+from tests.pipeline.incidents.cuts import without_end, without_start
+from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.stories import Story, ms
+
+FACTS_OF_A_PART = {
+    "R01": "how long the group waited; who came last may be told by the rest",
+    "R03": "a session expired; the rest may show a crash loop",
+    "R11": "second rounds; the rest may have so many others that these are few",
+    "R18": "idle members; those who left later may not have been idle for long",
+    "R19": "records that waited on one partition; the rest may show why",
+    "R22": "a refused commit; the rest may show the rebalance that it was late for",
+    "R26": "times of rebalances; the rest may show what they were for",
+}
+"""Rules that a part of a log may be certain of where the whole names something graver instead."""
+
+SHARES = [n / 12 for n in range(1, 12)]
+A, B, C = "c-1/a", "c-2/a", "c-3/a"
+
+
+@pytest.fixture(scope="module")
+def groups(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
+    found = list(recorded_groups.values())
+    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3"):
+        found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
+    return found
+
+
+def found_in(group: GroupInput) -> list[Finding]:
+    return list(diagnose(analyse(copy.copy(group))))
+
+
+@pytest.mark.parametrize("sources", [copy.copy, log_alone, text_alone])
+@pytest.mark.parametrize("cut", [without_start, without_end])
+def test_a_part_is_certain_of_nothing_that_the_whole_is_not(
+    sources: Callable[[GroupInput], GroupInput],
+    cut: Callable[[GroupInput, float], GroupInput],
+    groups: list[GroupInput],
+) -> None:
+    for group in map(sources, groups):
+        if not group.records and not group.events:
+            continue
+        sure = {finding.rule for finding in found_in(group) if finding.confidence == "certain"}
+        for share in SHARES:
+            for finding in found_in(cut(group, share)):
+                if finding.confidence == "certain":
+                    assert finding.rule in sure | FACTS_OF_A_PART.keys(), (group.group_id, share, finding)
+
+
+def test_facts_of_a_part_are_rules() -> None:
+    assert FACTS_OF_A_PART.keys() <= ALL.keys()
+
+
+def test_generations_before_the_log_are_not_lost() -> None:
+    """912 of them were, for somebody whose log began with the 913th."""
+    group = Story().generation(913, 0.5, {A: {}}).rebalance(914, 100, 101, {A: {}, B: {}}, "join_new", B).group_input()
+    assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [912, 0]  # the log is whole: they never were
+    group.intact_from = group.records[0].offset
+    assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [None, 0]
+    assert "R25" not in {finding.rule for finding in found_in(group)}
+
+
+def test_generations_across_a_hole_are_not_lost() -> None:
+    group = Story().generation(1, 0.5, {A: {}}).rebalance(9, 100, 101, {A: {}, B: {}}, "join_new", B).group_input()
+    assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [0, 7]
+    group.intact_from = group.records[1].offset
+    assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [0, None]
+
+
+def test_a_text_log_has_a_line_for_each_generation_so_that_one_without_is_missing() -> None:
+    story = Story()
+    for number, at in ((5, 1.0), (6, 2.0), (9, 60.0)):
+        story.event(at, "join_completed", generation=number, members=1)
+    group = text_alone(story.group_input())
+    assert [r.lost for r in analyse(group).rebalances] == [None, 0, None]
+
+
+def test_the_start_of_a_log_is_not_the_start_of_its_group() -> None:
+    """Members that come one after another are a group's start only where that was seen."""
+    story = Story().generation(7, 0.5, {A: {}})
+    members: dict[str, dict[str, str]] = {A: {}}
+    for number, joiner in enumerate((B, C, "c-4/a"), start=8):
+        members = members | {joiner: {}}
+        at = 10 * (number - 7)
+        story.rebalance(number, at, at + 1, members, "join_new", joiner)
+    group = story.group_input()
+    group.intact_from = group.records[0].offset
+    assert {finding.rule for finding in found_in(group)} & {"R25", "R26"} == set()
+
+
+def test_who_died_just_before_the_log_ends_may_come_back() -> None:
+    story = Story(until=110).generation(1, 0.5, {A: {}, B: {}})
+    story.event(100, "member_removed", member_id=B, cause="session_expired", client_id="c-2")
+    story.rebalance(2, 100, 101, {A: {}}, "session_expired", B)
+    group = story.group_input()
+    group.until_ms = ms(110)
+    (finding,) = [each for each in found_in(group) if each.rule == "R03"]
+    assert (finding.title, finding.confidence) == ("A member's session expired", "certain")
+    assert "had not come back" in finding.text
+    assert "where what was read ends" in finding.text
+
+
+def test_a_member_of_before_the_log_is_one_of_the_group(groups: list[GroupInput]) -> None:
+    """c-1 of the crash loop joined first and left last: without it the group would end with the death of c-2."""
+    looping = [group for group in groups if group.group_id == "crash-loop" and group.ends]
+    told = [(group, each) for group in looping for each in found_in(group) if each.rule == "R29"]
+    assert told
+    for group, whole in told:
+        for share in SHARES:
+            for part in found_in(without_start(group, share)):
+                if part.rule == "R29":
+                    assert (part.severity, part.confidence) in (
+                        (whole.severity, whole.confidence),
+                        ("info", "possible"),
+                    )

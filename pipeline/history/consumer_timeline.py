@@ -311,7 +311,8 @@ class _Walk:
         elif joined:
             trigger = self.members[joined[0]]
             cause = "join_static" if trigger.instance_id else "join_new"
-            confidence = "likely" if self.group.intact_from else "certain"
+            is_new = not self.group.intact_from or self.comes_from_nowhere(records, trigger.member_id)
+            confidence = "certain" if is_new else "likely"
         elif gone:
             trigger = next((old[member_id] for member_id in gone if member_id in old), None)
             cause, confidence = self.why_gone(trigger.member_id if trigger else gone[0], bump.ts_ms)
@@ -333,6 +334,11 @@ class _Walk:
         if not set(self.members) - set(gone):
             epoch.stable_ms = bump.ts_ms
             epoch.generation = Generation(self.number, bump.ts_ms, None, {}, {}, "consumer", "consumer")
+
+    def comes_from_nowhere(self, records: list[GroupRecord], member_id: str) -> bool:
+        """Whether its first state names no epoch before: a joiner, and not a member that changed something."""
+        states = (r for r in records if r.record_type == kinds.CURRENT_MEMBER and r.member_id == member_id)
+        return any(self.rows[r.offset][0].previous_epoch == 0 for r in states if not r.is_tombstone)
 
     def why_gone(self, member_id: str, now: int) -> tuple[str, str]:
         removals = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -98,6 +99,17 @@ def test_the_start_of_a_log_is_not_the_start_of_its_group() -> None:
     group = story.group_input()
     group.intact_from = group.records[0].offset
     assert {finding.rule for finding in found_in(group)} & {"R25", "R26"} == set()
+
+
+def test_a_joiner_is_one_whose_first_state_names_no_epoch_before(groups: list[GroupInput]) -> None:
+    """In a log that begins later a member's record alone may be a change of what it subscribes to."""
+    killed = next(group for group in groups if group.group_id == "killed" and group.records)
+    part = without_start(log_alone(killed), 1 / 4)
+    joins = [r.why for r in analyse(copy.copy(part)).rebalances if r.why.cause == "join_new"]
+    assert {why.confidence for why in joins} == {"certain"}
+    part.members = [replace(row, previous_epoch=7) if row.previous_epoch == 0 else row for row in part.members]
+    joins = [r.why for r in analyse(part).rebalances if r.why.cause == "join_new"]
+    assert {why.confidence for why in joins} == {"likely"}
 
 
 def test_who_died_just_before_the_log_ends_may_come_back() -> None:

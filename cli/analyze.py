@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
 from kohort.cli.analyze_errors import kept, plain
-from kohort.cli.analyze_options import FOUND, fails, notes_folder, out_place, webhook_address, window_of
+from kohort.cli.analyze_options import exit_code, notes_folder, out_place, webhook_address, window_of
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
@@ -89,7 +89,7 @@ INTERRUPTED = 130
 @click.option(
     "--fail-on",
     type=click.Choice(["warning", "critical"]),
-    help="Exit code 3 when something so grave was found: for CI.",
+    help="Exit code 3 when something so grave was found, 4 when it can't be told, as not everything was read: for CI.",
 )
 @click.option("--webhook", metavar="URL", help="With --follow: post alerts there as JSON too.")
 @click.option(
@@ -126,7 +126,8 @@ def analyze(
     ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
 
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
-    in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on; 130: interrupted.
+    in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on, and found; 4: --fail-on, and
+    it can't be told; 130: interrupted.
     """  # fmt: skip
     place: Place = Path(out)
     try:
@@ -146,8 +147,8 @@ def analyze(
             _follow(found, issues, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
             outcome = _run(found, issues, place, engine, master, name, verbose, window)
-            if fails(outcome.findings, fail_on):
-                sys.exit(FOUND)
+            if code := exit_code(outcome, fail_on):
+                sys.exit(code)
     except click.ClickException:
         raise
     except KeyboardInterrupt:

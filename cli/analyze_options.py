@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from kohort.pipeline.analysis.analysis_run import Outcome
     from kohort.pipeline.places import Place
-    from kohort.pipeline.report.results import FindingRow
     from kohort.pipeline.sources.window import Window
 
 _SCHEME = re.compile(r"^([a-z][a-z0-9]+)://")
 FOUND = 3
 """The exit code when --fail-on names a severity that a finding has."""
+CANT_TELL = 4
+"""The exit code with --fail-on when nothing so grave was found, and not everything was read."""
 
 
 def window_of(since: str | None, until: str | None, last: str | None, groups: Iterable[str]) -> Window:
@@ -78,10 +80,14 @@ def webhook_address(url: str | None) -> str | None:
         raise click.UsageError(f"--webhook: {error}") from None
 
 
-def fails(findings: Iterable[FindingRow], severity: str | None) -> bool:
-    """Whether a finding is as grave as --fail-on says, or graver."""
+def exit_code(outcome: Outcome, fail_on: str | None) -> int:
+    """FOUND if a finding is as grave as --fail-on says; CANT_TELL if not everything was read that could show one."""
+    from kohort.pipeline.report.quality import unread
     from kohort.pipeline.rules.finding import SEVERITIES
 
-    if severity is None:
-        return False
-    return any(SEVERITIES.index(each["severity"]) >= SEVERITIES.index(severity) for each in findings)
+    if fail_on is None:
+        return 0
+    grave = SEVERITIES[SEVERITIES.index(fail_on) :]
+    if any(finding["severity"] in grave for finding in outcome.findings):
+        return FOUND
+    return CANT_TELL if unread(outcome.issues) or not outcome.health else 0

@@ -151,6 +151,7 @@ def spark_tasks(spark: SparkSession) -> Callable[[], str]:
 
 def print_findings(outcome: Outcome, verbose: bool) -> None:
     """The findings, the gravest first; what is only information when `verbose`."""
+    from kohort.pipeline.report.quality import unread
     from kohort.pipeline.report.words import by_group, worst_severity
 
     health = {row["group_id"] or "": row for row in outcome.health}
@@ -165,9 +166,12 @@ def print_findings(outcome: Outcome, verbose: bool) -> None:
             well.append(group)
         if serious or verbose:
             _group(group, found, health.get(group), verbose)
+    missing = unread(outcome.issues)
     if well:
         names = ", ".join(well[:_MOST_NAMES]) + (" …" if len(well) > _MOST_NAMES else "")
-        _echo(f"\nNothing serious in {several(len(well), 'group')}: {visible(names)}")
+        count = several(len(well), "group")
+        said = f"Can't tell of {count}, as not everything was read" if missing else f"Nothing serious in {count}"
+        _echo(f"\n{said}: {visible(names)}")
     if not groups:
         _echo("No groups were found in what was read.")
     _remarks(outcome.issues, verbose)

@@ -12,7 +12,7 @@ from kohort.pipeline.report.drawings.heat import heat_map
 from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.gathering import Pages, RebalanceInShort, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
-from kohort.pipeline.report.quality import quality_box
+from kohort.pipeline.report.quality import quality_box, unread
 from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import esc, moment, name, sentence
@@ -90,7 +90,7 @@ def _page(
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
         f"{several(len(rebalances), 'rebalance')}, {time}</p>{_NAVIGATION}"
-        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health, until_ms)}'
+        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health, until_ms, issues)}'
         f'<h2 id="when">When</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalance that needs one.</p>"}'
         f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
@@ -111,7 +111,12 @@ def _in_short(
     groups: dict[str, list[FindingRow]],
     health: dict[str, list[GroupHealthRow]],
     until_ms: int,
+    issues: list[DataIssueRow],
 ) -> str:
+    if not groups:
+        return "<p>No groups were found in what was read.</p>"
+    if not troubled and unread(issues):
+        return '<p>It can\'t be told: not everything was read (<a href="#quality">what</a>).</p>'
     if not troubled:
         return "<p>Nothing serious was found.</p>"
     lines = []

@@ -232,4 +232,4 @@ def restless(name: str, times: int) -> GroupInput:
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:
-    assert "Nothing serious" in write_report(tmp_path, [], tmp_path / "report.html").read_text()
+    assert "No groups were found" in write_report(tmp_path, [], tmp_path / "report.html").read_text()

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
+from kohort.cli.analyze_options import exit_code
 from kohort.pipeline import terminal
 from kohort.pipeline.analysis.analysis_run import Outcome
 from kohort.pipeline.sources.found import Source
@@ -55,6 +56,18 @@ def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(OUTCOME, capsys, verbose=True)
     assert "a slow start" in out
     assert "   calm: healthy; 1 rebalance" in out
+
+
+def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixture[str]) -> None:
+    unread = issue("unreadable_line", "3 lines with 'Stabilized' have another shape than known")
+    out = printed(Outcome([SKEW], [health("calm", 1)], [unread], None), capsys)
+    assert "Can't tell of 1 group, as not everything was read: calm\n" in out
+    assert "Nothing serious" not in out
+
+
+def test_ci_is_told_where_there_is_nothing_to_tell() -> None:
+    assert exit_code(Outcome([], [], [], None), "critical") == 4
+    assert exit_code(Outcome([], [], [], None), None) == 0
 
 
 def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,18 +214,25 @@ def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
 
 
 @pytest.mark.parametrize(
-    ("severity", "asked", "code"),
-    [("warning", "warning", 3), ("critical", "warning", 3), ("warning", "critical", 0), ("info", "warning", 0)],
+    ("severity", "asked", "remark", "code"),
+    [
+        ("warning", "warning", "time_zone", 3),
+        ("critical", "warning", "unreadable_line", 3),
+        ("warning", "critical", "time_zone", 0),
+        ("info", "warning", "events_only", 0),
+        ("info", "warning", "unreadable_line", 4),
+        ("warning", "critical", "undecoded_records", 4),
+    ],
 )
 def test_ci_may_fail_on_findings(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, severity: str, asked: str, code: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, severity: str, asked: str, remark: str, code: int
 ) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
-    outcome = SimpleNamespace(issues=[], findings=[finding(severity=severity)], health=[], report=None)
+    outcome = Outcome([finding(severity=severity)], [health("orders", 1)], [issue(remark, "of the data")], None)
     windows: list[Any] = []
 
-    def analysed(*given: Any) -> SimpleNamespace:
+    def analysed(*given: Any) -> Outcome:
         windows.append(given[-1])
         return outcome
 

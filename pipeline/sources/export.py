@@ -31,6 +31,8 @@ from kohort.pipeline.sources.chunk import (
     chunk_of_rows,
 )
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
+from kohort.pipeline.sources.old_dump import RECORD as OLD_RECORD
+from kohort.pipeline.sources.old_dump import old_record
 from kohort.pipeline.sources.stored import SourceFile
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 
@@ -169,7 +171,7 @@ def read_dump(path: SourceFile) -> Iterator[Chunk]:
             if part is not None:
                 yield part.chunk(issues)
             part = _DumpedPartition(_partition_of(match, number, issues))
-        elif line.startswith("Log starting offset") or not line:
+        elif line.startswith(("Log starting offset", "Starting offset")) or not line:
             continue
         elif part is None:
             part = _DumpedPartition(0)
@@ -216,11 +218,14 @@ class _DumpedPartition:
                 self.control.add(whole(at[1]))
                 self.markers.append((whole(at[1]), self._now[1], COMMITTED if marker[1] == "COMMIT" else ABORTED))
             return
-        match = _RECORD.match(line)
-        if not match:
-            raise ValueError("not a line of the dump tool's offsets decoder")
-        key, value = _encode(match[3], match[4])
-        offset, time = whole(match[1]), whole(match[2])
+        if match := _RECORD.match(line):
+            offset, time = whole(match[1]), whole(match[2])
+            key, value = _encode(match[3], match[4])
+        elif match := OLD_RECORD.match(line):
+            offset, time = whole(match[1]), whole(match[2])
+            key, value = old_record(match[3], match[4], time)
+        else:
+            raise ValueError("not a line of the dump tool with --offsets-decoder")
         self.rows.append((self.partition, offset, time, key, value))
         self.batch[offset] = self._now[:2]
 

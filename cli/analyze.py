@@ -73,7 +73,7 @@ INTERRUPTED = 130
     metavar="FILE",
     envvar="KOHORT_COMMAND_CONFIG",
     show_envvar=True,
-    help="Properties for TLS and SASL, as Kafka's own tools take them (security.protocol, sasl.*, ssl.*).",
+    help="Properties for TLS and SASL, in the words of Kafka's tools or of librdkafka (security.protocol, sasl.*).",
 )
 @click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
 @click.option("--since", metavar="MOMENT", help="Leave out what was over before: 2026-05-31T14:00, or 14:00 of today.")

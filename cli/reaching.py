@@ -49,7 +49,7 @@ def config_option(command: Command) -> Command:
         metavar="FILE",
         envvar="KOHORT_COMMAND_CONFIG",
         show_envvar=True,
-        help="Kafka's client properties for TLS and SASL, as its own tools take them.",
+        help="Kafka's client properties for TLS and SASL, as its own tools or librdkafka take them.",
     )
     return option(command)
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kohort.client.librdkafka_names import NAMES, in_javas_words
+
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -83,7 +85,9 @@ OPEN = Security()
 
 
 def from_file(path: Path) -> Security:
-    """What a file of Kafka's client properties says. Settings about other things than security are passed over.
+    """What a file of client properties says, in the words of Kafka's own clients or of librdkafka.
+
+    Settings about other things than security are passed over.
 
     It is read as UTF-8. Java's tools take it as Latin-1 or UTF-8, by version. That matters only for passwords with
     letters beyond ASCII.
@@ -104,9 +108,14 @@ def from_file(path: Path) -> Security:
 
 def from_settings(settings: Mapping[str, str]) -> Security:
     """Raises SecurityError for names that look like security and are none, and for what isn't supported."""
-    ours = {name: value.strip() for name, value in settings.items() if name.startswith(("security.", "sasl.", "ssl."))}
+    try:
+        spoken = in_javas_words({name: value.strip() for name, value in settings.items()})
+    except ValueError as error:
+        raise SecurityError(str(error)) from None
+    ours = {name: value for name, value in spoken.items() if name.startswith(("security.", "sasl.", "ssl."))}
+    if unknown := [name for name in ours if name not in _UNDERSTOOD and name not in _LEFT_TO_PYTHON]:
+        raise SecurityError("; ".join(map(_not_supported, unknown)))
     for name, value in ours.items():
-        _known(name)
         if value.startswith("${"):
             raise SecurityError(f"{name}: config providers ({value}) aren't followed; write the value itself")
     protocol = ours.get("security.protocol", "PLAINTEXT").upper()
@@ -127,12 +136,10 @@ def from_settings(settings: Mapping[str, str]) -> Security:
     )
 
 
-def _known(name: str) -> None:
-    if name in _UNDERSTOOD or name in _LEFT_TO_PYTHON:
-        return
-    near = difflib.get_close_matches(name, _UNDERSTOOD, 1, 0.8)
+def _not_supported(name: str) -> str:
+    near = difflib.get_close_matches(name, (*_UNDERSTOOD, *NAMES), 1, 0.8)
     hint = f"; did you mean {near[0]}?" if near else ", here at least; PLAIN, SCRAM and TLS with PEM files are"
-    raise SecurityError(f"{name} isn't supported{hint}")
+    return f"{name} isn't supported{hint}"
 
 
 def _login(settings: Mapping[str, str]) -> tuple[str, str, str]:

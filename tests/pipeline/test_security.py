@@ -47,9 +47,36 @@ def test_a_properties_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         from_file(file)
 
 
+def test_librdkafkas_words_mean_the_same(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    (tmp_path / "chain.pem").write_text("the chain")
+    (tmp_path / "key.pem").write_text("the key")
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "bootstrap.servers=b:9092\nsecurity.protocol=sasl_ssl\nsasl.mechanisms=SCRAM-SHA-512\nsasl.username=ana\n"
+        f'sasl.password=a"b\\\\c;d\nssl.ca.location={tmp_path}/ca.pem\nssl.certificate.location={tmp_path}/chain.pem\n'
+        f"ssl.key.location={tmp_path}/key.pem\nssl.key.password=x\nssl.endpoint.identification.algorithm=none\n"
+    )
+    read = from_file(file)
+    assert (read.protocol, read.mechanism, read.username) == ("SASL_SSL", "SCRAM-SHA-512", "ana")
+    assert read.password == 'a"b\\c;d'
+    assert read.authorities.startswith("-----BEGIN")
+    assert (read.certificate, read.key_password, read.check_hostname) == ("the chain\nthe key\n", "x", False)
+    assert from_settings(dict(read.settings)) == read, "it travels in the words that Java's clients understand"
+
+
+def test_what_is_not_understood_is_said_at_once() -> None:
+    with pytest.raises(SecurityError, match=r"sasl\.usernam isn't .*sasl\.username.*; sasl\.oauthbearer\.config isn't"):
+        from_settings({"sasl.usernam": "x", "sasl.oauthbearer.config": "y", "linger.ms": "5"})
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        ({"sasl.username": "x"}, "sasl.password is missing"),
+        ({"sasl.mechanisms": "PLAIN", "sasl.mechanism": "SCRAM-SHA-256"}, "two names of one setting"),
+        ({"ssl.key.location": "/nowhere/key.pem"}, "ssl.key.location: /nowhere/key.pem can't be read"),
+        ({"enable.ssl.certificate.verification": "False"}, "give the certificate in ssl.ca.location"),
         ({"security.protcol": "SSL"}, "did you mean security.protocol?"),
         ({"sasl.login.callback.handler.class": "x"}, "isn't supported"),
         ({"security.protocol": "TLS"}, "it is one of PLAINTEXT, SSL"),

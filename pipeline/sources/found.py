@@ -16,6 +16,7 @@ from kohort.pipeline.places import is_stored
 from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Issue
+from kohort.pipeline.sources.lacking import what_it_lacks
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.segments import partition_of
 from kohort.pipeline.sources.stored import SourceFile, files_behind
@@ -97,7 +98,8 @@ def _behind(argument: str, security: Security, issues: list[Issue]) -> Iterator[
         if source_or_none is not None:
             yield source_or_none
         else:
-            why = "this file is none of the kinds that can be analysed (kohort analyze --help names them)"
+            why = what_it_lacks(_beginning(path))
+            why = why or "this file is none of the kinds that can be analysed (kohort analyze --help names them)"
     elif path.exists():
         why = "it is neither a file nor a directory; write what it gives into a file"
     elif _ADDRESS.match(argument):

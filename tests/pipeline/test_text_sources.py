@@ -255,6 +255,33 @@ def test_the_dump_tool_s_text(tmp_path: Path) -> None:
     assert [issue.rule for issue in chunk.issues] == ["unreadable_line"]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[g,t,0]::OffsetAndMetadata(offset=10, leaderEpoch=Optional[0], metadata=)", "no offsets of the log"),
+        ("g::GroupMetadata(groupId=g, generation=1, protocolType=Some(consumer))", "no offsets of the log"),
+        ('{"key":{"type":1,"data":{"group":"g"}},"value":{"version":3,"data":{}}}', "no offsets of the log"),
+        ("\nGROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG", "at one moment"),
+        ("\nGROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE", "at one moment"),
+        (
+            "2026-03-05 10:00:00 INFO ConsumerCoordinator - [Consumer clientId=c-1, groupId=g] (Re-)joining group",
+            "a client's log",
+        ),
+        ('%7|1709632808.500|CGRPJOIN|c-1#consumer-1| [thrd:main]: Group "g": join', "a client's log"),
+        ("INFO:aiokafka.consumer.group_coordinator:Joined group 'g' (generation 1)", "a client's log"),
+        ("INFO:kafka.coordinator.consumer:Revoking previously assigned partitions", "a client's log"),
+        ("Dear diary", "none of the kinds"),
+    ],
+)
+def test_what_is_about_groups_and_not_enough_says_what_it_lacks(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "given.txt"
+    path.write_text(text + "\n")
+    found, issues = find_sources([str(path)])
+    assert found == []
+    (issue,) = issues
+    assert words in issue.detail
+
+
 def test_what_is_what(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("x\n" + NEW.format("Stabilized group g generation 1 with 1 members.") + "\n")
     (tmp_path / "b.jsonl").write_text(json.dumps(event(1)) + "\n")

@@ -1,0 +1,36 @@
+"""Files that are about groups and cannot be analysed: what each kind lacks, and what to give instead."""
+
+from __future__ import annotations
+
+import re
+
+_KINDS = (
+    (
+        re.compile(
+            r"^\[.*\]::(?:OffsetAndMetadata\(|NULL)|^\S+::GroupMetadata\("
+            r'|^\{"key":\{"(?:type|version)":',
+            re.MULTILINE,
+        ),
+        "this is from a formatter of the console consumer, which prints no offsets of the log; give the text of "
+        "kafka-dump-log --offsets-decoder, the lines of kcat -J, or the cluster's address",
+    ),
+    (
+        re.compile(r"^GROUP\s+(?:TOPIC\s+PARTITION\s+CURRENT-OFFSET|COORDINATOR \(ID\)|CONSUMER-ID)", re.MULTILINE),
+        "kafka-consumer-groups says how a group is at one moment, not what happened to it; give the cluster's address, "
+        "or the log of the broker that coordinates the group",
+    ),
+    (
+        re.compile(
+            r"\[Consumer (?:instanceId=[^,]*, )?clientId=[^,\]]*, groupId=|^%\d\|\d+\.\d+\|"
+            r"|\b(?:aiokafka|kafka)\.(?:consumer|coordinator)\.[a-z]",
+            re.MULTILINE,
+        ),
+        "a client's log tells its own side, not who was waited for; give the log of the broker that coordinates the "
+        "group (server.log), or the cluster's address",
+    ),
+)
+
+
+def what_it_lacks(beginning: str) -> str | None:
+    """A sentence on the first lines of a file; None if they are not about groups."""
+    return next((text for pattern, text in _KINDS if pattern.search(beginning)), None)

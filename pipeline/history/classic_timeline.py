@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from kohort.pipeline.history.events_by_kind import is_arrival
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Swap, TopicPartition, by_offset
 from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
@@ -121,7 +122,7 @@ def timeline_from_events(group: GroupInput) -> Timeline:
     now: Generation | None = None
     for event in group.events:
         kind, member_id = event.kind, event.member_id
-        if kind == "member_added" and member_id:
+        if is_arrival(event) and member_id:
             called = group.names.get(member_id)
             members[member_id] = Member(member_id, event.instance_id, event.client_id or "", called=called)
         elif kind == "member_removed" and member_id:

@@ -11,6 +11,12 @@ _SLACK_MS = 100
 """Lines and records of one moment may differ by this much on a busy machine."""
 
 
+def is_arrival(event: GroupEvent) -> bool:
+    """Whether a member is new with it. Kafka before 4 has a line of its own for few of them: the rebalance says it."""
+    joins = event.kind == "rebalance_started" and event.cause in ("join_new", "join_static")
+    return (event.kind == "member_added" or joins) and bool(event.member_id)
+
+
 @dataclass(slots=True)
 class Removal:
     ts_ms: int

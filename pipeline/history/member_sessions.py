@@ -11,7 +11,7 @@ from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.consumer_timeline import REMOVAL_WITHIN_MS, ConsumerTimeline, Stay
 from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.departures import departure
-from kohort.pipeline.history.events_by_kind import GroupEvents
+from kohort.pipeline.history.events_by_kind import GroupEvents, is_arrival
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
 from kohort.pipeline.history.rebalance import Rebalance
 
@@ -189,7 +189,7 @@ def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEven
     late = []
     for event in group.events:
         member_id = event.member_id
-        if event.kind != "member_added" or not member_id or member_id in known:
+        if not is_arrival(event) or not member_id or member_id in known:
             continue
         known.add(member_id)
         removal = events.removal_of(member_id, event.ts)

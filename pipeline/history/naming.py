@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from kohort.pipeline.history.events_by_kind import is_arrival
 from kohort.pipeline.history.inputs import GroupInput, by_offset
 from kohort.pipeline.records.layouts import GROUP_METADATA
 
@@ -110,7 +111,7 @@ def _from_events(group: GroupInput) -> list[Presence]:
     found: list[Presence] = []
     there: dict[str, Presence] = {}
     for event in group.events:
-        if event.kind == "member_added" and event.member_id and event.member_id not in there:
+        if is_arrival(event) and event.member_id is not None and event.member_id not in there:
             there[event.member_id] = Presence(
                 event.member_id, event.client_id or "", (event.client_host or "").lstrip("/"), event.instance_id,
                 event.session_timeout_ms or SESSION_MS, event.ts,

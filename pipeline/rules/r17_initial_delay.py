@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.events_by_kind import is_arrival
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, Finding, seconds
 
@@ -21,7 +22,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         joined = [
             event.ts
             for event in analysis.group.events
-            if event.kind == "member_added" and r.start_ms - 100 <= event.ts <= r.barrier_ms
+            if is_arrival(event) and r.start_ms - 100 <= event.ts <= r.barrier_ms
         ]
         if joined and max(joined) - min(joined) >= TOGETHER_MS:
             continue

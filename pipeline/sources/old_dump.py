@@ -13,7 +13,7 @@ from typing import Any
 
 from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.sources.checked import whole
-from kohort.pipeline.sources.text_log import client_of
+from kohort.pipeline.sources.reasons import client_of
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 
 RECORD = re.compile(

@@ -17,6 +17,7 @@ from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import COLUMNS
 from kohort.pipeline.sources.lines import read_lines
+from kohort.pipeline.sources.reasons import cause_of, client_of, client_reason_in, instance_in, member_in
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.stored import SourceFile
 from kohort.pipeline.sources.unwrapping import DENIED, MARK, Joining
@@ -33,76 +34,30 @@ _EXAMPLE = 200
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
 _IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\] (?P<text>.*)$")
 _TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
-_GENERATED_TAIL = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 
-_MEMBER_IN_REASON = re.compile(
-    r"(?:(?:new member|removing member|for member|Leader|dynamic member|member) |request for \()"
-    r"(\S+?-[0-9a-f]{8}-[0-9a-f-]{27})"
-)
 
 Columns = dict[str, Any]
 """What a line says of an event, by column."""
 Fill = Callable[[re.Match[str]], Columns]
-
-_REASONS = (
-    ("Adding new member", "join_new"),
-    ("on heartbeat expiration", "session_expired"),
-    ("LeaveGroup", "leave_explicit"),
-    ("re-joining group", "rejoin_leader"),
-    ("Updating metadata", "metadata_changed"),
-    ("pending sync request expiration", "sync_timeout"),
-    ("sync expiration", "sync_timeout"),
-    ("over capacity", "over_capacity"),
-    ("selectedProtocol will change", "static_protocol_changed"),
-    ("Downgrade group", "protocol_migration"),
-    ("assignment failed", "assignment_store_failed"),
-    ("Error when storing group assignment", "assignment_store_failed"),
-)
-
-
-def cause_of(reason: str) -> str:
-    """The closed list's word for a reason text of the coordinator's; "unknown" when none fits."""
-    client = _client_reason(reason) or ""
-    for words, cause in _REASONS:
-        if words in reason:
-            if cause == "leave_explicit" and "poll timeout" in client:
-                return "leave_poll_timeout"
-            if cause == "join_new" and "instance id null" not in reason and "instance id Some" in reason:
-                return "join_static"
-            if cause == "metadata_changed" and "revoke partitions" in client:
-                return "cooperative_followup"
-            return cause
-    return "unknown"
-
-
-def _client_reason(text: str) -> str | None:
-    _, found, reason = text.partition("client reason: ")
-    reason = reason.removesuffix(")")
-    return None if not found or reason == "not provided" else reason[:255]
-
-
-def client_of(member_id: str) -> str:
-    """What a coordinator put in front of a generated member id: the client id, or a static member's instance id."""
-    return _GENERATED_TAIL.sub("", member_id)
 
 
 def _rebalance_started(found: re.Match[str]) -> Columns:
     reason = found["reason"]
     if reason is None:  # releases before 2.0 say none
         return {"kind": "rebalance_started", "generation": whole(found["generation"], 32), "cause": "unknown"}
-    member = _MEMBER_IN_REASON.search(reason + " ")
     return {
         "kind": "rebalance_started",
         "generation": whole(found["generation"], 32),
         "cause": cause_of(reason),
-        "client_reason": _client_reason(reason),
-        "member_id": member[1] if member else None,
+        "client_reason": client_reason_in(reason),
+        "member_id": member_in(reason),
+        "instance_id": instance_in(reason),
         "detail": {"reason": reason},
     }
 
 
 def _left(found: re.Match[str]) -> Columns:
-    reason = _client_reason(found["rest"])
+    reason = client_reason_in(found["rest"])
     cause = "leave_poll_timeout" if reason and "poll timeout" in reason else "leave_explicit"
     return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "client_reason": reason}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -99,6 +100,31 @@ def test_the_start_of_a_log_is_not_the_start_of_its_group() -> None:
     group = story.group_input()
     group.intact_from = group.records[0].offset
     assert {finding.rule for finding in found_in(group)} & {"R25", "R26"} == set()
+
+
+def test_a_rebalance_for_a_new_member_is_enough_to_know_it(tmp_path: Path) -> None:
+    """Kafka before 4 says at INFO that a member joins only as the reason of a rebalance. This one never sends a heartbeat."""
+    lines, at = [], 0
+    for number in range(5):
+        member = f"svc-{number:08x}-1111-4222-8333-444455556666"
+        for later, text in (
+            (0, f"Preparing to rebalance group svc in state PreparingRebalance with old generation {2 * number} "
+                f"(__consumer_offsets-3) (reason: Adding new member {member} with group instance id None)"),
+            (3, f"Stabilized group svc generation {2 * number + 1} (__consumer_offsets-3) with 1 members"),
+            (3, f"Assignment received from leader {member} for group svc for generation {2 * number + 1}. The group has 1 "
+                "members, 0 of which are static."),
+            (13, f"Member {member} in group svc has failed, removing it from the group"),
+            (13, f"Preparing to rebalance group svc in state PreparingRebalance with old generation {2 * number + 1} "
+                 f"(__consumer_offsets-3) (reason: removing member {member} on heartbeat expiration)"),
+            (13, f"Group svc with generation {2 * number + 2} is now empty (__consumer_offsets-3)"),
+        ):  # fmt: skip
+            moment = f"2026-03-05 10:{(at + later) // 60:02}:{(at + later) % 60:02},000"
+            lines.append(f"[{moment}] INFO [GroupCoordinator 1]: {text} (kafka.coordinator.group.GroupCoordinator)\n")
+        at += 18
+    (tmp_path / "server.log").write_text("".join(lines))
+    (finding,) = [each for each in found_in(recorded(tmp_path)["svc"]) if each.severity == "critical"]
+    assert (finding.rule, finding.confidence, finding.clients) == ("R05", "certain", ["svc"])
+    assert finding.evidence["crashes"] == 5
 
 
 def test_a_joiner_is_one_whose_first_state_names_no_epoch_before(groups: list[GroupInput]) -> None:

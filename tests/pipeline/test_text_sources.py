@@ -20,9 +20,10 @@ from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import event_of, read_event_log
 from kohort.pipeline.sources.export import read_dump, read_export
 from kohort.pipeline.sources.found import END_OFFSETS, EVENTS, EXPORT, TEXT_LOG, WIRE, find_sources
+from kohort.pipeline.sources.reasons import cause_of
 from kohort.pipeline.sources.samples import read_end_offsets
 from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample
-from kohort.pipeline.sources.text_log import cause_of, read_text_log
+from kohort.pipeline.sources.text_log import read_text_log
 
 A = "c-1-71478f57-e382-43cf-81a9-3f338ceedade"
 NEW = "[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2 topic=__consumer_offsets partition=44] {} (org.apache.kafka.X)"
@@ -158,6 +159,10 @@ def test_the_old_coordinator_names_the_partition_in_the_line(tmp_path: Path) -> 
          "cooperative_followup"),
         ("Updating metadata for member m during Stable; client reason: not provided", "metadata_changed"),
         ("removing m on pending sync request expiration", "sync_timeout"),
+        ("Adding new member m with group instance id None; client reason: not provided", "join_new"),
+        ("Adding new member m with group instance id Some(pod-1)", "join_static"),
+        ("Adding new member m with group instance id null; client reason: not provided", "join_new"),
+        ("Adding new member m with group instance id pod-1; client reason: not provided", "join_static"),
         ("something that a later Kafka says", "unknown"),
     ],
 )  # fmt: skip

@@ -147,16 +147,16 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
 
 
 def _gone_strangers(sessions: list[Session]) -> Finding:
-    """Members who joined before the log begins. Nothing but their id is known, so that nobody can tell their next life."""
+    """Members of whom nothing but the id was read, so that nobody can tell their next life."""
     members = [session.member.member_id for session in sessions]
     return Finding(
         ID,
         "A member's session expired",
         WARNING,
         POSSIBLE,
-        f"{listed(members)} stopped sending heartbeats without leaving the group; whether it came back is not known, nor "
-        "whether it was static, as it joined before the log begins",
-        "Analyse a longer part of the log, or the broker's text log of that time: then it is known which client this was.",
+        f"{listed(members)} stopped sending heartbeats without leaving the group; whose id this is was not read, so that "
+        "nobody can say whether the client came back",
+        "Analyse the offsets topic from before these members joined: it says which clients they are.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
         [],

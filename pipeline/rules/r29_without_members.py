@@ -83,7 +83,7 @@ def _judged(gone: list[Session], lasted_ms: int, idle: bool) -> tuple[str, str, 
         return (WARNING if idle else CRITICAL), sure, text
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
     if any(s.end_kind in _VANISHED and not s.member.is_known for s in gone):
-        return grave, POSSIBLE, "its members joined before the log begins, so that a stop and a death look the same"
+        return grave, POSSIBLE, "of its members only the ids were read, so that a stop and a death look the same"
     if any(s.member.instance_id for s in gone):
         return grave, POSSIBLE, "its members were static, so that a stop and a death look the same"
     return grave, LIKELY, "its members left in an orderly way"

@@ -65,6 +65,15 @@ def test_facts_of_a_part_are_rules() -> None:
     assert FACTS_OF_A_PART.keys() <= ALL.keys()
 
 
+def test_ids_alone_name_nobody(groups: list[GroupInput]) -> None:
+    """A text log says of a consumer group's members nothing but their ids: who is whose next life is not known."""
+    looping = [text_alone(group) for group in groups if group.group_id == "crash-loop" and group.events]
+    found = [each for group in looping for each in found_in(group) if each.rule == "R03" and not each.clients]
+    assert found
+    assert {finding.confidence for finding in found} == {"possible"}
+    assert all("nobody can say whether the client came back" in finding.text for finding in found)
+
+
 def test_generations_before_the_log_are_not_lost() -> None:
     """912 of them were, for somebody whose log began with the 913th."""
     group = Story().generation(913, 0.5, {A: {}}).rebalance(914, 100, 101, {A: {}, B: {}}, "join_new", B).group_input()

@@ -153,11 +153,15 @@ class _Walk:
         if was is not None:
             fresh.epoch, fresh.state = was.epoch, was.state
         self.members[member_id] = fresh
-        stay = self.stays.get(member_id)
+        self.stay_of(fresh, record.ts_ms).member = fresh
+
+    def stay_of(self, member: Member, now: int) -> Stay:
+        """The stay that goes on, else one that begins."""
+        stay = self.stays.get(member.member_id)
         if stay is None:
-            self.stays[member_id] = stay = Stay(fresh, record.ts_ms)
+            self.stays[member.member_id] = stay = Stay(member, now)
             self.timeline.stays.append(stay)
-        stay.member = fresh
+        return stay
 
     def current(self, record: GroupRecord) -> None:
         member_id, now = member_named_by(record), record.ts_ms
@@ -237,9 +241,7 @@ class _Walk:
         if self.older and records[-1].offset >= self.group.intact_from:
             for member in self.older:
                 self.members.setdefault(member.member_id, member)
-                if member.member_id not in self.stays:
-                    self.stays[member.member_id] = stay = Stay(member, records[0].ts_ms)
-                    self.timeline.stays.append(stay)
+                self.stay_of(member, records[0].ts_ms)
             self.older = []
         before = self.snapshot(self.number, records[0].ts_ms)
         kinds_written = [(record.record_type, record.is_tombstone) for record in records]

@@ -85,14 +85,18 @@ def _dense(chain: list[Rebalance]) -> bool:
     return False
 
 
+def start_before(r: Rebalance, rebalances: list[Rebalance]) -> int | None:
+    """The place of the last rebalance until this one that began with an empty group; None if none was seen."""
+    starts = (n for n, other in enumerate(rebalances) if other.kind == "initial" and other.number <= r.number)
+    return max(starts, default=None)
+
+
 def in_ramp_up(r: Rebalance, rebalances: list[Rebalance]) -> bool:
     """True while a group that began empty has only grown so far, in steps less than a minute apart.
 
     Where its start wasn't seen, the first rebalance seen may be one of those.
     """
-    start = max(
-        (n for n, other in enumerate(rebalances) if other.kind == "initial" and other.number <= r.number), default=0
-    )
+    start = start_before(r, rebalances) or 0
     last_ms = rebalances[start].stable_ms
     for other in rebalances[start + 1 :]:
         if (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.history.storms import in_ramp_up
+from kohort.pipeline.history.storms import in_ramp_up, start_before
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
 
 ID = "R25"
@@ -56,8 +56,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _began_before(analysis: GroupAnalysis, r: Rebalance) -> bool:
     """Whether the group's start was seen, and not only where the log begins."""
-    starts = [other for other in analysis.rebalances if other.kind == "initial" and other.number <= r.number]
-    return bool(starts) and starts[-1].lost is not None
+    start = start_before(r, analysis.rebalances)
+    return start is not None and analysis.rebalances[start].lost is not None
 
 
 def _converted(analysis: GroupAnalysis, r: Rebalance) -> bool:

@@ -31,7 +31,6 @@ from kohort.pipeline.sources.chunk import (
     chunk_of_rows,
 )
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
-from kohort.pipeline.sources.old_dump import RECORD as OLD_RECORD
 from kohort.pipeline.sources.old_dump import old_record
 from kohort.pipeline.sources.stored import SourceFile
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
@@ -156,7 +155,7 @@ _BATCH = re.compile(
 )
 _RECORD = re.compile(
     r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+)"
-    r"(?>.*? key: (?=\{))(?>(\{.*?\}\}) payload: )(.*)$"
+    r"(?>.*? key: (?=\{|offset_commit::|group_metadata::))(?>(\{.*?\}\}|[og].*?) payload: )(.*)$"
 )
 _MARKER = re.compile(r"endTxnMarker: (COMMIT|ABORT)")
 _FILE = re.compile(r"^Dumping .*__consumer_offsets-(\d+)/")
@@ -218,14 +217,12 @@ class _DumpedPartition:
                 self.control.add(whole(at[1]))
                 self.markers.append((whole(at[1]), self._now[1], COMMITTED if marker[1] == "COMMIT" else ABORTED))
             return
-        if match := _RECORD.match(line):
-            offset, time = whole(match[1]), whole(match[2])
-            key, value = _encode(match[3], match[4])
-        elif match := OLD_RECORD.match(line):
-            offset, time = whole(match[1]), whole(match[2])
-            key, value = old_record(match[3], match[4], time)
-        else:
+        match = _RECORD.match(line)
+        if not match:
             raise ValueError("not a line of the dump tool with --offsets-decoder")
+        offset, time = whole(match[1]), whole(match[2])
+        is_json = match[3].startswith("{")
+        key, value = _encode(match[3], match[4]) if is_json else old_record(match[3], match[4], time)
         self.rows.append((self.partition, offset, time, key, value))
         self.batch[offset] = self._now[:2]
 

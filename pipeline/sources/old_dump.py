@@ -16,10 +16,6 @@ from kohort.pipeline.sources.checked import whole
 from kohort.pipeline.sources.reasons import client_of
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 
-RECORD = re.compile(
-    r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+)"
-    r"(?>.*? key: )(?>((?:offset_commit|group_metadata)::.*?) payload: )(.*)$"
-)
 _COMMIT_KEY = "offset_commit::group="
 _COMMIT = re.compile(r"offset=(-?\d+)(?:,metadata=(.*))?$")
 _GROUP = "group_metadata::group="

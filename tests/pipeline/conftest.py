@@ -13,6 +13,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.incidents.recorded import recorded, unpacked
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.stores import bucket_in, s3_server, use
 
@@ -31,6 +32,15 @@ def recorded_silver(recording: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def recorded_groups(recorded_silver: Path) -> dict[str, GroupInput]:
     return load_groups(recorded_silver)
+
+
+@pytest.fixture(scope="session")
+def all_recorded(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
+    """The groups of all recordings, with all that their sources tell."""
+    found = list(recorded_groups.values())
+    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3"):
+        found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
+    return found
 
 
 @pytest.fixture(scope="module")

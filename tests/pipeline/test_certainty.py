@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 
-import pytest
-
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import ALL, diagnose
-from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.incidents.recorded import log_alone, text_alone
 
 SAID_BY_RECORDS: dict[str, str] = {
     "R04": "names of pods with another hash, members that come back with another protocol",
@@ -38,14 +36,6 @@ NEVER_FROM_LINES = ("R06", "R15", "R20", "R21", "R30", "R32", "R33")
 """Rules that no text log can make certain: they rest on commits, on names, or on what many rebalances have in common."""
 
 
-@pytest.fixture(scope="module")
-def groups(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
-    found = list(recorded_groups.values())
-    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3"):
-        found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
-    return found
-
-
 def certain(group: GroupInput) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for finding in diagnose(analyse(copy.copy(group))):
@@ -54,22 +44,22 @@ def certain(group: GroupInput) -> dict[str, list[str]]:
     return found
 
 
-def test_only_what_records_say_is_certain_from_the_log_alone(groups: list[GroupInput]) -> None:
-    for group in groups:
+def test_only_what_records_say_is_certain_from_the_log_alone(all_recorded: list[GroupInput]) -> None:
+    for group in all_recorded:
         for rule, texts in certain(log_alone(group)).items():
             assert rule in SAID_BY_RECORDS, (group.group_id, rule, texts)
 
 
-def test_a_static_members_absence_is_certain_only_where_it_was_announced(groups: list[GroupInput]) -> None:
-    for group in groups:
+def test_a_static_members_absence_is_certain_only_where_it_was_announced(all_recorded: list[GroupInput]) -> None:
+    for group in all_recorded:
         analysis = analyse(log_alone(group))
         for finding in diagnose(analysis):
             if finding.rule == "R12" and finding.confidence == "certain":
                 assert analysis.consumer is not None
 
 
-def test_a_text_log_makes_certain_what_its_lines_say(groups: list[GroupInput]) -> None:
-    for group in groups:
+def test_a_text_log_makes_certain_what_its_lines_say(all_recorded: list[GroupInput]) -> None:
+    for group in all_recorded:
         for rule, texts in certain(text_alone(group)).items():
             assert rule not in NEVER_FROM_LINES, (group.group_id, rule, texts)
 

@@ -14,7 +14,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import ALL, diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.cuts import without_end, without_start
-from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone
 from tests.pipeline.stories import Story, ms
 
 FACTS_OF_A_PART = {
@@ -32,14 +32,6 @@ SHARES = [n / 12 for n in range(1, 12)]
 A, B, C = "c-1/a", "c-2/a", "c-3/a"
 
 
-@pytest.fixture(scope="module")
-def groups(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
-    found = list(recorded_groups.values())
-    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3"):
-        found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
-    return found
-
-
 def found_in(group: GroupInput) -> list[Finding]:
     return list(diagnose(analyse(copy.copy(group))))
 
@@ -49,9 +41,9 @@ def found_in(group: GroupInput) -> list[Finding]:
 def test_a_part_is_certain_of_nothing_that_the_whole_is_not(
     sources: Callable[[GroupInput], GroupInput],
     cut: Callable[[GroupInput, float], GroupInput],
-    groups: list[GroupInput],
+    all_recorded: list[GroupInput],
 ) -> None:
-    for group in map(sources, groups):
+    for group in map(sources, all_recorded):
         if not group.records and not group.events:
             continue
         sure = {finding.rule for finding in found_in(group) if finding.confidence == "certain"}
@@ -65,9 +57,9 @@ def test_facts_of_a_part_are_rules() -> None:
     assert FACTS_OF_A_PART.keys() <= ALL.keys()
 
 
-def test_ids_alone_name_nobody(groups: list[GroupInput]) -> None:
+def test_ids_alone_name_nobody(all_recorded: list[GroupInput]) -> None:
     """A text log says of a consumer group's members nothing but their ids: who is whose next life is not known."""
-    looping = [text_alone(group) for group in groups if group.group_id == "crash-loop" and group.events]
+    looping = [text_alone(group) for group in all_recorded if group.group_id == "crash-loop" and group.events]
     found = [each for group in looping for each in found_in(group) if each.rule == "R03" and not each.clients]
     assert found
     assert {finding.confidence for finding in found} == {"possible"}
@@ -136,9 +128,9 @@ def test_a_rebalance_for_a_new_member_is_enough_to_know_it(tmp_path: Path) -> No
     assert finding.evidence["crashes"] == 5
 
 
-def test_a_joiner_is_one_whose_first_state_names_no_epoch_before(groups: list[GroupInput]) -> None:
+def test_a_joiner_is_one_whose_first_state_names_no_epoch_before(all_recorded: list[GroupInput]) -> None:
     """In a log that begins later a member's record alone may be a change of what it subscribes to."""
-    killed = next(group for group in groups if group.group_id == "killed" and group.records)
+    killed = next(group for group in all_recorded if group.group_id == "killed" and group.records)
     part = without_start(log_alone(killed), 1 / 4)
     joins = [r.why for r in analyse(copy.copy(part)).rebalances if r.why.cause == "join_new"]
     assert {why.confidence for why in joins} == {"certain"}
@@ -159,9 +151,9 @@ def test_who_died_just_before_the_log_ends_may_come_back() -> None:
     assert "where what was read ends" in finding.text
 
 
-def test_a_member_of_before_the_log_is_one_of_the_group(groups: list[GroupInput]) -> None:
+def test_a_member_of_before_the_log_is_one_of_the_group(all_recorded: list[GroupInput]) -> None:
     """c-1 of the crash loop joined first and left last: without it the group would end with the death of c-2."""
-    looping = [group for group in groups if group.group_id == "crash-loop" and group.ends]
+    looping = [group for group in all_recorded if group.group_id == "crash-loop" and group.ends]
     told = [(group, each) for group in looping for each in found_in(group) if each.rule == "R29"]
     assert told
     for group, whole in told:

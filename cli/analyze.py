@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,14 @@ INTERRUPTED = 130
 @click.option(
     "--fail-on",
     type=click.Choice(["warning", "critical"]),
-    help="Exit code 3 when something so grave was found, 4 when it can't be told, as not everything was read: for CI.",
+    help="For CI: exit code 3 when something so grave was found, 4 when it can't be told, as not everything was "
+    "given or read.",
+)
+@click.option(
+    "--without",
+    type=click.Choice(["offsets-topic", "log-ends", "broker-log"]),
+    multiple=True,
+    help="This source is missing, and that is known: what it alone would show is not asked for. Again for more.",
 )
 @click.option("--webhook", metavar="URL", help="With --follow: post alerts there as JSON too.")
 @click.option(
@@ -112,6 +119,7 @@ def analyze(
     last: str | None,
     groups: tuple[str, ...],
     fail_on: str | None,
+    without: tuple[str, ...],
     webhook: str | None,
     metrics_port: int | None,
     verbose: bool,
@@ -146,8 +154,8 @@ def analyze(
             assert isinstance(place, Path)
             _follow(found, issues, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
-            outcome = _run(found, issues, place, engine, master, name, verbose, window)
-            if code := exit_code(outcome, fail_on):
+            outcome = _run(found, issues, place, engine, master, name, verbose, window, without)
+            if code := exit_code(outcome, fail_on, without):
                 sys.exit(code)
     except click.ClickException:
         raise
@@ -186,6 +194,7 @@ def _run(
     name: str,
     verbose: bool,
     window: Window,
+    without: Collection[str],
 ) -> Outcome:
     gc.enable()  # the command line runs without; an analysis lives long enough to need it
     for issue in issues:
@@ -207,7 +216,7 @@ def _run(
 
         with progress(tasks) as show_progress:
             outcome = analyse(worker, found, issues, out, show_progress, name, window)
-        print_findings(outcome, verbose)
+        print_findings(outcome, verbose, without)
     from kohort.pipeline.silver.read_sources import NOTHING_READ
 
     unread = [issue for issue in outcome.issues if issue["rule"] == NOTHING_READ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -80,9 +80,12 @@ def webhook_address(url: str | None) -> str | None:
         raise click.UsageError(f"--webhook: {error}") from None
 
 
-def exit_code(outcome: Outcome, fail_on: str | None) -> int:
-    """FOUND if a finding is as grave as --fail-on says; CANT_TELL if not everything was read that could show one."""
-    from kohort.pipeline.report.quality import unread
+def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) -> int:
+    """FOUND if a finding is as grave as --fail-on says; CANT_TELL if not everything was read that could show one.
+
+    accepted: sources that may be missing.
+    """
+    from kohort.pipeline.report.verdict import missing
     from kohort.pipeline.rules.finding import SEVERITIES
 
     if fail_on is None:
@@ -90,4 +93,4 @@ def exit_code(outcome: Outcome, fail_on: str | None) -> int:
     grave = SEVERITIES[SEVERITIES.index(fail_on) :]
     if any(finding["severity"] in grave for finding in outcome.findings):
         return FOUND
-    return CANT_TELL if unread(outcome.issues) or not outcome.health else 0
+    return CANT_TELL if missing(outcome.health, outcome.issues, accepted) or not outcome.health else 0

@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -149,9 +149,12 @@ def spark_tasks(spark: SparkSession) -> Callable[[], str]:
     return done_of_count
 
 
-def print_findings(outcome: Outcome, verbose: bool) -> None:
-    """The findings, the gravest first; what is only information when `verbose`."""
-    from kohort.pipeline.report.quality import unread
+def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = ()) -> None:
+    """The findings, the gravest first; what is only information when `verbose`.
+
+    accepted: sources that may be missing.
+    """
+    from kohort.pipeline.report.verdict import missing
     from kohort.pipeline.report.words import by_group, worst_severity
 
     health = {row["group_id"] or "": row for row in outcome.health}
@@ -166,12 +169,18 @@ def print_findings(outcome: Outcome, verbose: bool) -> None:
             well.append(group)
         if serious or verbose:
             _group(group, found, health.get(group), verbose)
-    missing = unread(outcome.issues)
     if well:
         names = ", ".join(well[:_MOST_NAMES]) + (" …" if len(well) > _MOST_NAMES else "")
         count = several(len(well), "group")
-        said = f"Can't tell of {count}, as not everything was read" if missing else f"Nothing serious in {count}"
-        _echo(f"\n{said}: {visible(names)}")
+        lacking = missing(outcome.health, outcome.issues, accepted)
+        said = f"Can't tell of {count}: nothing serious was seen{_between(outcome.health)}, but"
+        if not lacking:
+            said = f"Nothing serious in {count}{_between(outcome.health)}: {names}"
+        _echo(f"\n{visible(said)}")
+        for each in lacking:
+            _echo(_wrapped(f"   - {each.text}", "     "))
+        if lacking:
+            _echo(_wrapped(f"   ({names})", "     "))
     if not groups:
         _echo("No groups were found in what was read.")
     _remarks(outcome.issues, verbose)
@@ -179,8 +188,19 @@ def print_findings(outcome: Outcome, verbose: bool) -> None:
         _echo(f"\nreport: {outcome.report}")
 
 
+def _between(health: list[GroupHealthRow]) -> str:
+    """What is said is true of this time alone."""
+    from kohort.pipeline.report.verdict import span
+    from kohort.pipeline.report.words import moment
+
+    if not health:
+        return ""
+    first, last = map(moment, span(health))
+    return f" from {first} to {last} UTC"
+
+
 def _group(group: str, found: list[FindingRow], health: GroupHealthRow | None, verbose: bool) -> None:
-    from kohort.pipeline.report.words import headline, worst_severity
+    from kohort.pipeline.report.words import headline, how_sure, worst_severity
 
     worst = worst_severity(found)
     line = f"{_MARKS.get(worst, '  ')} {headline(group, found, health)}"
@@ -188,7 +208,7 @@ def _group(group: str, found: list[FindingRow], health: GroupHealthRow | None, v
     for finding in found:
         if finding["severity"] == "info" and not verbose:
             continue
-        _echo(visible(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {finding['confidence']})"))
+        _echo(visible(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {how_sure(finding)})"))
         if finding["text"] not in line:
             _echo(_wrapped(f"         {finding['text']}", "         "))
         _echo(_wrapped(f"         {finding['advice']}", "         "), dim=True)

@@ -251,7 +251,12 @@ class LagMinuteRow(_OfGroup):
 
 
 class GroupHealthRow(_OfGroup):
-    """A group on one day. score: 100 less what `minus_…` take away."""
+    """A group on one day. score: 100 less what `minus_…` take away.
+
+    has_records, has_events: whether the offsets topic, and a broker's log or an event log, tell of the group at all.
+    sampled_share: of the time, that lies between samples of log ends which are close together. unknown_members: of whom
+    only the ids were read. first_ms, last_ms: between which something is known of it.
+    """
 
     group_type: str
     rebalances: Int32
@@ -272,6 +277,12 @@ class GroupHealthRow(_OfGroup):
     minus_unavailable: float
     minus_storms: float
     minus_evictions: float
+    has_records: bool
+    has_events: bool
+    sampled_share: float
+    unknown_members: Int32
+    first_ms: Moment
+    last_ms: Moment
     day: str
 
 
@@ -294,6 +305,7 @@ class DiagnosisRow(_OfGroup):
     rule_id: str
     severity: str
     confidence: str
+    cause_confidence: str
     title: str
     clients: list[str]
     evidence: str

@@ -88,6 +88,7 @@ def diagnosis(finding: Finding) -> DiagnosisRow:
         "title": finding.title,
         "severity": finding.severity,
         "confidence": finding.confidence,
+        "cause_confidence": finding.cause_confidence or finding.confidence,
         "clients": finding.clients,
         "window_start_ms": finding.start_ms,
         "window_end_ms": finding.end_ms,

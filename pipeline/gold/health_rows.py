@@ -32,6 +32,12 @@ def group_health_rows(analysis: GroupAnalysis) -> list[GroupHealthRow]:
             "minus_unavailable": health.minus_unavailable,
             "minus_storms": health.minus_storms,
             "minus_evictions": health.minus_evictions,
+            "has_records": bool(analysis.group.records),
+            "has_events": analysis.events.any,
+            "sampled_share": health.sampled_share,
+            "unknown_members": sum(not session.member.is_known for session in analysis.sessions),
+            "first_ms": health.first_ms,
+            "last_ms": health.last_ms,
             "day": health.day,
         }
         for health in health_by_day(analysis)

@@ -133,8 +133,9 @@ def timeline_from_events(group: GroupInput) -> Timeline:
             for evicted in event.evicted:
                 members.pop(evicted, None)
         if kind == "join_completed":
+            at_least = max(1, len(members)) if event.members is None else event.members  # Kafka 1.x doesn't count them
             fresh = Generation(
-                event.generation or 0, event.ts, event.ts, dict(members), size=event.members or 0,
+                event.generation or 0, event.ts, event.ts, dict(members), size=at_least,
                 protocol=event.protocol, from_events=True,
             )  # fmt: skip
         elif kind == "rebalance_completed" and event.members == 0:
@@ -144,10 +145,13 @@ def timeline_from_events(group: GroupInput) -> Timeline:
                 now.stable_ms = max(now.stable_ms, event.ts)
                 now.protocol = now.protocol or event.protocol
             continue
+        elif kind == "group_converted" and now is not None:
+            now.end_ms, now = event.ts, None
+            continue
         else:
             continue
         timeline.generations.append(fresh)
         now = fresh
     for was, after in pairwise(timeline.generations):
-        was.end_ms = after.stable_ms
+        was.end_ms = after.stable_ms if was.end_ms is None else was.end_ms
     return timeline

@@ -189,12 +189,16 @@ class CommitHistory:
                 advanced += max(0, int(partition.commits.committed[high - 1] - before))
         return commits, advanced
 
-    def silences(self, longest_usual_ms: int) -> list[tuple[int, int]]:
-        """Stretches without progress of any partition that are longer than this, as (from, to)."""
-        gaps = np.diff(self.progress_ms)
-        return [
-            (int(self.progress_ms[n]), int(self.progress_ms[n + 1])) for n in np.flatnonzero(gaps > longest_usual_ms)
-        ]
+    def silences(self, longest_usual_ms: int, until_ms: int) -> list[tuple[int, int]]:
+        """Stretches without progress of any partition that are longer than this, as (from, to).
+
+        until_ms: the end of what was looked at. The last stretch may end there.
+        """
+        moments = self.progress_ms
+        if len(moments) and until_ms > moments[-1]:
+            moments = np.append(moments, until_ms)
+        gaps = np.diff(moments)
+        return [(int(moments[n]), int(moments[n + 1])) for n in np.flatnonzero(gaps > longest_usual_ms)]
 
     def silence_over(self, start_ms: int, end_ms: int) -> tuple[int, int] | None:
         """The longest stretch without progress that overlaps a stretch of time, whole; None without commits."""
@@ -208,9 +212,14 @@ class CommitHistory:
         n = low + int(np.argmax(np.diff(times[low : high + 1])))
         return int(times[n]), int(times[n + 1])
 
-    def usual_silence_ms(self) -> float:
-        """Median time between two steps of the whole group."""
-        return float(np.median(np.diff(self.progress_ms))) if len(self.progress_ms) > 2 else 0.0
+    def usual_step_ms(self) -> float:
+        """The usual time between two steps of its busiest partition.
+
+        Not between two steps of the group: members that commit once a minute, one after the other, would seem to commit
+        every few seconds.
+        """
+        steps = [float(np.median(np.diff(p.moved_ms))) for p in self.partitions.values() if len(p.moved_ms) > 2]
+        return min(steps, default=0.0)
 
 
 def distinct(parts: list[Ints]) -> Ints:

@@ -41,6 +41,7 @@ class GroupEvents:
     rejected: list[GroupEvent] = field(default_factory=list)
     denied: list[GroupEvent] = field(default_factory=list)
     heartbeat_gaps: list[GroupEvent] = field(default_factory=list)
+    never_synced: list[GroupEvent] = field(default_factory=list)
     restarts: list[GroupEvent] = field(default_factory=list)
     origin: str = "event"
     any: bool = False
@@ -60,6 +61,7 @@ class GroupEvents:
             "commit_rejected": result.rejected,
             "access_denied": result.denied,
             "heartbeat_gap": result.heartbeat_gaps,
+            "sync_timeout": result.never_synced,
         }
         for event in group.events:
             kind = event.kind
@@ -78,6 +80,9 @@ class GroupEvents:
         for ts, members in result.evictions:
             for member_id in members:
                 result.removals.setdefault(member_id, [Removal(ts, member_id, "barrier_timeout", None)])
+        for event in result.never_synced:
+            for member_id in event.waited_for or ():
+                result.removals.setdefault(member_id, [Removal(event.ts, member_id, "sync_timeout", None)])
         return result
 
     def start_of(self, gen_from: int, gen_to: int, after_ms: int, barrier_ms: int) -> GroupEvent | None:

@@ -6,9 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from kohort.pipeline.history.days import days_between
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import THROWN_OUT
+from kohort.pipeline.history.stalls import Stall
+
+CLOSE_MS = 120_000
+"""Between samples that are further apart nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,9 @@ class DayHealth:
     minus_unavailable: float
     minus_storms: float
     minus_evictions: float
+    sampled_share: float
+    first_ms: int
+    last_ms: int
 
     @property
     def score(self) -> float:
@@ -52,7 +61,8 @@ def health_by_day(analysis: GroupAnalysis) -> Iterator[DayHealth]:
         high = sum(r.cost.unavailable_partition_s[1] for r in inside)
         partitions = max((len(r.after.owners) for r in inside), default=0)
         length_s = max(1e-3, (end - start) / 1000)
-        down_share = min(1.0, high / (partitions * length_s)) if partitions else 0.0
+        stood_still_s = sum(s.length_ms for s in _stood_still(analysis) if start <= s.start_ms < end) / 1000
+        down_share = min(1.0, (high / partitions + stood_still_s) / length_s) if partitions else 0.0
         storms = sum(start <= storm.start_ms < end for storm in analysis.storms)
         yield DayHealth(
             day=day,
@@ -72,7 +82,25 @@ def health_by_day(analysis: GroupAnalysis) -> Iterator[DayHealth]:
             minus_unavailable=min(60.0, 600 * down_share),
             minus_storms=min(25.0, 5.0 * storms),
             minus_evictions=min(15.0, 3 * evictions / max(1, members)),
+            sampled_share=sampled_share(analysis, start, end),
+            first_ms=start,
+            last_ms=end,
         )
+
+
+def _stood_still(analysis: GroupAnalysis) -> list[Stall]:
+    """Times in which records waited, the whole group made no progress, and no rebalance explains it."""
+    return [s for s in analysis.stalls if s.kind == "group_silent" and s.waited_ms and s.during_rebalance is None]
+
+
+def sampled_share(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> float:
+    """How much of a stretch lies between samples of log ends that are close together, of the partition with most."""
+    best = 0.0
+    for ends in analysis.group.ends.values():
+        times = np.unique(ends.sampled_ms[(ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)])
+        gaps = np.diff(times)
+        best = max(best, float(gaps[gaps <= CLOSE_MS].sum()) / max(1, end_ms - start_ms))
+    return min(1.0, best)
 
 
 def _percentile(values: list[int], percent: int) -> int | None:

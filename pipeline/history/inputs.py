@@ -35,11 +35,16 @@ class PartitionCommits:
 
 @dataclass(slots=True)
 class LogEnds:
-    """Samples of one partition's log, by time."""
+    """Samples of one partition's log, by time. last_stable: -1 where a sample doesn't say."""
 
     sampled_ms: Ints
     log_start: Ints
     log_end: Ints
+    last_stable: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.last_stable):
+            self.last_stable = np.full(len(self.sampled_ms), -1, np.int64)
 
 
 @dataclass(slots=True)

@@ -42,6 +42,22 @@ def most_lag(group: GroupInput, topic_partition: TopicPartition, start_ms: int, 
     return int(lag.max()) if len(lag) else None
 
 
+def waited_ms(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
+    """For how long at least a record waited in a stretch without progress; 0 if there was none.
+
+    None without samples in it or without a commit before. A single sample between two commits shows no wait.
+    """
+    ends, commits = group.ends.get(topic_partition), group.commits.get(topic_partition)
+    if ends is None or commits is None:
+        return None
+    before = int(np.searchsorted(commits.ts_ms, start_ms, "right")) - 1
+    low, high = np.searchsorted(ends.sampled_ms, (start_ms, end_ms))
+    if before < 0 or low == high:
+        return None
+    more = np.flatnonzero(ends.log_end[low:high] > max(int(commits.committed[before]), int(ends.log_start[low])))
+    return end_ms - int(ends.sampled_ms[low + more[0]]) if len(more) else 0
+
+
 def log_grew(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
     """Records appended to a partition in a stretch; None when samples don't cover it."""
     ends = group.ends.get(topic_partition)

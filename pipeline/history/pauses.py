@@ -23,7 +23,7 @@ def pauses(commits: CommitHistory, ownership: Ownership) -> list[tuple[int, int]
     if len(moments) < FEWEST:
         return None
     gaps = np.diff(moments)
-    usual = float(np.median(gaps))
+    usual = min((float(np.median(np.diff(each))) for each in every if len(each) > 2), default=float(np.median(gaps)))
     if usual > REGULAR_MS:
         return None
     long = np.flatnonzero(gaps >= max(SHORTEST_MS, TIMES_USUAL * usual))

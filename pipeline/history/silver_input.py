@@ -114,11 +114,15 @@ def _last_ms(group: GroupInput) -> int:
 
 
 def _ends(group: GroupInput, rows: Iterable[LogEndSample]) -> None:
-    samples_of: dict[TopicPartition, list[tuple[int, int, int]]] = {}
+    """Samples of all partitions of its topics: one that nobody has committed yet may be one that nobody reads."""
+    topics = {topic for topic, _ in group.commits}
+    samples_of: dict[TopicPartition, dict[int, tuple[int, int, int, int]]] = {}
     for row in rows:
-        topic_partition = (row.topic, row.part)
-        if topic_partition in group.commits:
-            samples_of.setdefault(topic_partition, []).append((row.sampled_ms, row.log_start, row.log_end))
+        if row.topic in topics and row.log_end >= 0:  # tools write a negative one where no answer came
+            stable = -1 if row.last_stable is None else row.last_stable
+            sample = (row.sampled_ms, row.log_start, row.log_end, stable)
+            of_partition = samples_of.setdefault((row.topic, row.part), {})
+            of_partition[row.sampled_ms] = max(of_partition.get(row.sampled_ms, sample), sample)
     for topic_partition, samples in sorted(samples_of.items()):
-        columns = np.array(sorted(set(samples)), np.int64).T
-        group.ends[topic_partition] = LogEnds(columns[0], columns[1], columns[2])
+        columns = np.array(sorted(samples.values()), np.int64).T
+        group.ends[topic_partition] = LogEnds(columns[0], columns[1], columns[2], columns[3])

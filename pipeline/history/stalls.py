@@ -10,7 +10,7 @@ import numpy as np
 
 from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
-from kohort.pipeline.history.lag import burrow_status, lag_at_samples, log_grew, most_lag
+from kohort.pipeline.history.lag import burrow_status, log_grew, most_lag, waited_ms
 from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
 
@@ -37,6 +37,8 @@ class Stall:
     during_rebalance: int | None = None
     burrow: str | None = None
     lag: int | None = None
+    waited_ms: int | None = None
+    """Group: for how long at least a record waited; None where no sample tells."""
     offsets: int = 0
     """Rewind: how far back."""
     open: bool = False
@@ -85,26 +87,33 @@ class Overlaps:
 def _group_silences(
     group: GroupInput, commits: CommitHistory, rebalances: Overlaps, ownership: Ownership
 ) -> list[Stall]:
-    usual = commits.usual_silence_ms()
+    usual = commits.usual_step_ms()
     shortest = max(SILENCE_IN_REBALANCE_MS, TIMES_USUAL * usual)
+    last = min(group.until_ms, ownership.lived()[1])
     result = []
-    for start, end in commits.silences(round(shortest)):
+    for start, end in commits.silences(round(shortest), last):
         if ownership.generations and not ownership.populated(start + 1, end - 1):
             continue
         number = rebalances.longest(start, end)
         if end - start <= max(SILENCE_MS if number is None else 0, TIMES_USUAL * usual):
             continue
-        if not _something_to_read(group, commits, start, end):
-            continue
-        result.append(Stall("group_silent", start, end, during_rebalance=number))
+        waits = [waited_ms(group, topic_partition, start, end) for topic_partition in commits.partitions]
+        known = [wait for wait in waits if wait is not None]
+        if (known and not any(known)) or (not known and end == last):
+            continue  # nothing to read; or nobody knows whether there was, and no step shows that it went on
+        lag = sum(most_lag(group, topic_partition, start, end) or 0 for topic_partition in commits.partitions)
+        result.append(
+            Stall(
+                "group_silent",
+                start,
+                end,
+                during_rebalance=number,
+                lag=lag if known else None,
+                waited_ms=max(known, default=None),
+                open=end == last and commits.last_ms != end,
+            )
+        )
     return result
-
-
-def _something_to_read(group: GroupInput, commits: CommitHistory, start: int, end: int) -> bool:
-    """Lag, where it is known; else that the group was moving before."""
-    lags = [most_lag(group, topic_partition, start, end) for topic_partition in commits.partitions]
-    known = [lag for lag in lags if lag is not None]
-    return any(lag > 0 for lag in known) if known else True
 
 
 def _stuck(
@@ -138,7 +147,7 @@ def _stuck(
             continue
         lag = most_lag(group, topic_partition, start + (end - start) // 4, end)
         grew = log_grew(group, topic_partition, start, end)
-        if lag == 0 or grew == 0:
+        if lag == 0 or grew == 0 or (waited_ms(group, topic_partition, start, end) or SILENCE_MS) < SILENCE_MS / 2:
             continue
         if lag is None and (n + 1 < BUSY_STEPS or end - start < TIMES_BUSY * usual_step):
             continue
@@ -266,21 +275,3 @@ def _holes(
     edges = np.concatenate(([start], np.sort(np.concatenate(inside)), [end]))
     gaps = np.diff(edges)
     return [(int(edges[n]), int(edges[n + 1])) for n in np.flatnonzero(gaps > 1000)]
-
-
-def lags_by_partition(group: GroupInput, ownership: Ownership) -> dict[TopicPartition, tuple[int, int]]:
-    """(largest lag, when) of each partition, while the group had members."""
-    start, end = ownership.lived()
-    result = {}
-    for topic_partition, ends in group.ends.items():
-        commits = group.commits.get(topic_partition)
-        if commits is None or not len(commits.ts_ms):
-            continue
-        inside = np.flatnonzero((ends.sampled_ms >= start) & (ends.sampled_ms <= end))
-        if not len(inside):
-            continue
-        lag = lag_at_samples(ends, commits)[inside]
-        top = int(np.argmax(lag))
-        if lag[top] >= 0:
-            result[topic_partition] = (int(lag[top]), int(ends.sampled_ms[inside[top]]))
-    return result

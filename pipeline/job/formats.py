@@ -34,7 +34,7 @@ EVENTS = (
     "generation int, member_id string, instance_id string, client_id string, cause string, client_reason string, "
     "members int, evicted array<string>, duration_us long, origin string"
 )
-ENDS = "topic string, part int, sampled_ms long, log_start long, log_end long"
+ENDS = "topic string, part int, sampled_ms long, log_start long, log_end long, last_stable long"
 
 
 class _Part(InputPartition):

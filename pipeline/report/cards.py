@@ -6,6 +6,7 @@ from kohort.pipeline.gold.gold_rows import RebalanceRow
 from kohort.pipeline.report.figures import sureness, value, with_sureness, words
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.svg import esc, moment, sentence
+from kohort.pipeline.report.words import how_sure
 
 _MOST_LINKS = 40
 
@@ -31,7 +32,7 @@ def card(page: str, number: int, finding: FindingRow, rebalances: dict[int, Reba
     return (
         f'<section class="card {finding["severity"]}" id="{page}f{number}" aria-label="{esc(finding["title"])}">'
         f"<p>{badge(finding['severity'])}<b>{esc(finding['title'])}</b> "
-        f'<span class="soft">{esc(finding["rule"])}, {esc(finding["confidence"])}, {when}</span></p>'
+        f'<span class="soft">{esc(finding["rule"])}, {esc(how_sure(finding))}, {when}</span></p>'
         f"<p>{sentence(_sentence(finding), names)}</p>"
         f"<p><b>What to do:</b> {sentence(finding['advice'], names)}</p>"
         f'<details><summary>Evidence</summary><div class="in"><dl class="evidence">{rows}</dl></div></details>'

@@ -12,10 +12,11 @@ from kohort.pipeline.report.drawings.heat import heat_map
 from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.gathering import Pages, RebalanceInShort, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
-from kohort.pipeline.report.quality import quality_box, unread
+from kohort.pipeline.report.quality import quality_box
 from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import esc, moment, name, sentence
+from kohort.pipeline.report.verdict import missing
 from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
 from kohort.pipeline.rules.finding import SEVERITIES, several
 
@@ -115,10 +116,12 @@ def _in_short(
 ) -> str:
     if not groups:
         return "<p>No groups were found in what was read.</p>"
-    if not troubled and unread(issues):
-        return '<p>It can\'t be told: not everything was read (<a href="#quality">what</a>).</p>'
     if not troubled:
-        return "<p>Nothing serious was found.</p>"
+        lacking = missing([row for rows in health.values() for row in rows], issues)
+        if not lacking:
+            return "<p>Nothing serious was found.</p>"
+        items = "".join(f"<li>{sentence(each.text, [])}.</li>" for each in lacking)
+        return f"<p>It can't be told: nothing serious was seen, but</p><ul>{items}</ul>"
     lines = []
     for group in troubled:
         summary = headline(group, groups[group], next(iter(health.get(group, [])), None))[len(group) + 2 :]

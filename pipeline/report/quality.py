@@ -8,21 +8,12 @@ from kohort.pipeline.gold.gold_rows import DataIssueRow
 from kohort.pipeline.report.svg import esc, left_out
 
 _MOST_ROWS = 300
-_UNREAD = frozenset((
-    "cluster_gone", "cluster_unreachable", "damaged_batch", "damaged_segment", "missing_events", "no_source",
-    "nothing_read", "undecoded_records", "unreadable_file", "unreadable_line",
-))  # fmt: skip
 
 
 def rarest_first(issues: list[DataIssueRow]) -> list[DataIssueRow]:
     """What is said of hundreds of groups hides nothing that is said once."""
     counts = Counter(str(issue["rule"]) for issue in issues)
     return sorted(issues, key=lambda issue: (counts[issue["rule"]], issue["rule"]))
-
-
-def unread(issues: list[DataIssueRow]) -> list[DataIssueRow]:
-    """Remarks on what was given and could not be read: it may hold what is missing among the findings."""
-    return [issue for issue in issues if issue["rule"] in _UNREAD]
 
 
 def quality_box(issues: list[DataIssueRow]) -> str:

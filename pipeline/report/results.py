@@ -18,13 +18,17 @@ RowT = TypeVar("RowT")
 
 
 class FindingRow(TypedDict):
-    """A finding as it stands in findings.json. evidence: numbers by name; each rule has its own."""
+    """A finding as it stands in findings.json. evidence: numbers by name; each rule has its own.
+
+    confidence: that it happened. cause_confidence: that the cause is what text and advice say.
+    """
 
     group: str
     rule: str
     title: str
     severity: str
     confidence: str
+    cause_confidence: str
     clients: list[str]
     start_ms: int
     end_ms: int
@@ -65,6 +69,7 @@ def findings(gold: Place) -> list[FindingRow]:
             "title": row["title"],
             "severity": row["severity"],
             "confidence": row["confidence"],
+            "cause_confidence": row["cause_confidence"],
             "clients": row["clients"],
             "start_ms": row["window_start_ms"],
             "end_ms": row["window_end_ms"],

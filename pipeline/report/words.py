@@ -59,8 +59,8 @@ def when(found: list[FindingRow], until_ms: int) -> str:
         return ""
     start, end = min(finding["start_ms"] for finding in worst), max(finding["end_ms"] for finding in worst)
     if any(finding["evidence"].get("open") for finding in worst) or end > until_ms - ENDED_MS:
-        return f"since {_moment(start)} UTC, still so at the end"
-    return f"{_moment(start)} to {_moment(end)} UTC, over for {seconds(until_ms - end)} at the end"
+        return f"since {moment(start)} UTC, still so at the end"
+    return f"{moment(start)} to {moment(end)} UTC, over for {seconds(until_ms - end)} at the end"
 
 
 def first_thing(found: list[FindingRow]) -> str:
@@ -69,7 +69,14 @@ def first_thing(found: list[FindingRow]) -> str:
     return "" if worst is None else re.split(r"(?<=[.!?])\s", worst["advice"].strip(), maxsplit=1)[0]
 
 
-def _moment(ms: int) -> str:
+def how_sure(finding: FindingRow) -> str:
+    """That it happened, and that it has the cause which is named, where the two differ."""
+    sure, cause = finding["confidence"], finding["cause_confidence"]
+    return sure if sure == cause else f"{sure}, its cause {cause}"
+
+
+def moment(ms: int) -> str:
+    """A day and time in UTC."""
     return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

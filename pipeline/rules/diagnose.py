@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules import (
+    explained,
     r01_slow_member,
     r02_poll_timeout,
     r03_session_expiry,
@@ -40,6 +41,16 @@ from kohort.pipeline.rules import (
     r32_never_commits,
     r33_two_committers,
     r34_denied,
+    r37_all_stand_still,
+    r38_overtaken,
+    r39_unowned,
+    r40_refused_rollout,
+    r41_refused_migration,
+    r42_no_time_to_join,
+    r43_restless_member,
+    r44_topic_made_again,
+    r45_slow_consumer,
+    r46_slow_record,
 )
 from kohort.pipeline.rules.finding import SEVERITIES, Finding
 
@@ -82,6 +93,16 @@ ALL: dict[str, Rule] = {
         r32_never_commits,
         r33_two_committers,
         r34_denied,
+        r37_all_stand_still,
+        r38_overtaken,
+        r39_unowned,
+        r40_refused_rollout,
+        r41_refused_migration,
+        r42_no_time_to_join,
+        r43_restless_member,
+        r44_topic_made_again,
+        r45_slow_consumer,
+        r46_slow_record,
     )
 }
 
@@ -98,4 +119,5 @@ def diagnose(analysis: GroupAnalysis) -> list[Finding]:
             r26_storm.explain(finding, found)
         if finding.rule == "R30":
             r30_poison.explain(finding, found)
+    explained.explain(found)
     return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))

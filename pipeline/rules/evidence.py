@@ -44,6 +44,7 @@ class Evidence(TypedDict, total=False):
     errors: list[str]
     estimated_gain_partition_s: float
     evicted: int
+    every_ms: int
     expired: list[str]
     expiries: int
     explained_by: str | None
@@ -128,6 +129,7 @@ class Evidence(TypedDict, total=False):
     uncommitted_ms: int
     unserved_ms: list[int]
     waiting: list[str]
+    waited_longest_ms: int | None
     waited_ms: dict[str, int]
     waits_ms: list[int]
     weighted_skew: float | None

@@ -19,6 +19,8 @@ class Finding:
     """What a rule found in one group.
 
     evidence: the numbers, and the keys of the rows they come from (`rebalances`: numbers in the table of that name).
+    confidence: that it happened. cause_confidence: that it has the cause which text and advice name; "" where the two are
+    one.
     """
 
     rule: str
@@ -32,6 +34,7 @@ class Finding:
     clients: list[str] = field(default_factory=list)
     evidence: Evidence = field(default_factory=Evidence)
     group: str = ""
+    cause_confidence: str = ""
 
 
 def seconds(ms: float) -> str:

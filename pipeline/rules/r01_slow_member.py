@@ -13,13 +13,17 @@ from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
 
 ID = "R01"
-LONG_MS = 5000
+LONG_MS, SHORTEST_MS = 5000, 1000
 SHARE_OF_TIMEOUT = 0.5
 _ALIVE = ("rejoined", "evicted", "leave_poll_timeout")
 _ADVICE = (
     "Look at what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
     "Raise max.poll.interval.ms only if the processing needs it: one member can stop the group for that long "
     "(now {timeout}). {protocol}"
+)
+_NEEDS_COMMITS = (
+    "Analyse the offsets topic too: a bootstrap address or a copy of its segment files. Commits show which member was busy. "
+    "Then look at what that member does between two polls."
 )
 _COOPERATIVE = "With the cooperative assignor the others continue to read, but new members and freed partitions wait."
 _EAGER = "With cooperative-sticky or the new protocol (group.protocol=consumer) the others would continue to consume."
@@ -32,7 +36,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         if not r.reached_barrier or not r.before.size or r.is_epoch:
             continue
         timeout = r.before.rebalance_timeout_ms
-        shortest = min(LONG_MS, SHARE_OF_TIMEOUT * timeout) if timeout else LONG_MS
+        shortest = max(SHORTEST_MS, min(LONG_MS, SHARE_OF_TIMEOUT * timeout)) if timeout else LONG_MS
         if r.prepare_ms < shortest:
             continue
         if r.why.laggard is None and r.start_ms is not None and r.kind == "normal":
@@ -42,11 +46,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for client, hits in by_client.items():
         yield _finding(analysis, client, hits)
     if unknown:
-        yield _for_somebody(unknown)
+        yield _for_somebody(analysis, unknown)
 
 
-def _for_somebody(hits: list[Rebalance]) -> Finding:
+def _for_somebody(analysis: GroupAnalysis, hits: list[Rebalance]) -> Finding:
     """The waits are exact, and no source tells who came last, or several did."""
+    advice = (
+        "Look at what the members do between two polls: several took long, and none of them alone made the group wait."
+    )
+    if not analysis.group.records:
+        advice = _NEEDS_COMMITS
     waits = [r.prepare_ms for r in hits]
     return Finding(
         ID,
@@ -55,8 +64,7 @@ def _for_somebody(hits: list[Rebalance]) -> Finding:
         CERTAIN,
         f"the group waited {times(len(hits))} for somebody to join again, {seconds(sum(waits))} in all (longest "
         f"{seconds(max(waits))}); no source tells who came last, or several members did",
-        "Analyse the offsets topic too: a bootstrap address or a copy of its segment files. Commits show which member was "
-        "busy. Then look at what that member does between two polls.",
+        advice,
         min(r.begin_ms for r in hits),
         max(r.stable_ms for r in hits),
         [],

@@ -1,8 +1,4 @@
-"""R02: a member leaves by itself because too much time passed between two of its polls.
-
-Only Java clients give that reason. The leave of another client looks ordinary. It counts when the client came back and
-nothing was committed for its partitions for about its rebalance timeout.
-"""
+"""R02: a member leaves by itself because too much time passed between two of its polls."""
 
 from __future__ import annotations
 
@@ -10,20 +6,19 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
-from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, seconds, times, weakest
+from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
+from kohort.pipeline.rules.finding import INFO, POSSIBLE, WARNING, Finding, busiest, seconds, times, weakest
 
 ID = "R02"
 OFTEN = 2
-_SILENT_SHARE = 0.9
+AGAIN_AND_AGAIN, WINDOW_MS, SOON_MS = 3, 30 * 60_000, 30_000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[tuple[Session, str]]] = {}
-    for session in analysis.sessions:
-        if session.end_kind == "poll_timeout":
-            by_client.setdefault(session.member.name, []).append((session, session.end_confidence))
-        elif session.end_kind == "left" and _looks_like_one(analysis, session):
-            by_client.setdefault(session.member.name, []).append((session, LIKELY))
+    for session, sure in left_at_poll_timeout(analysis).items():
+        by_client.setdefault(session.member.name, []).append((session, sure))
+    yield from _come_and_go(analysis, {client for client, hits in by_client.items() if len(hits) >= OFTEN})
     for client, hits in by_client.items():
         if len(hits) < OFTEN:
             continue
@@ -51,19 +46,27 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         )
 
 
-def _looks_like_one(analysis: GroupAnalysis, session: Session) -> bool:
-    timeout = session.member.rebalance_timeout_ms
-    removal = analysis.events.removal_of(session.member.member_id, session.last_ms)
-    if not timeout or (removal is not None and removal.reason):
-        return False
-    if not any(other.predecessor is session for other in analysis.sessions):
-        return False
-    generation = analysis.ownership.generation_at(session.last_ms - 1)
-    if generation is None or session.member.member_id not in generation.members:
-        return False
-    mine = generation.parts_of(session.member.member_id)
-    last = analysis.commits.last_of(mine, session.last_ms)
-    others = analysis.commits.last_of(set(generation.owners) - mine, session.last_ms)
-    if last is None or others is None or last < generation.stable_ms:
-        return False
-    return session.last_ms - last >= _SILENT_SHARE * timeout and others > last
+def _come_and_go(analysis: GroupAnalysis, known: set[str]) -> Iterator[Finding]:
+    """Clients that leave and come back again and again, where no source tells why."""
+    of_client: dict[str, list[Session]] = {}
+    for session in analysis.sessions:
+        old = session.predecessor
+        if old is not None and old.end_kind == "left" and session.first_ms - old.last_ms <= SOON_MS:
+            of_client.setdefault(old.member.name, []).append(old)
+    for client, left in of_client.items():
+        moments = [session.last_ms for session in left]
+        if client in known or busiest(moments, WINDOW_MS) < AGAIN_AND_AGAIN:
+            continue
+        yield Finding(
+            ID,
+            "A client leaves and comes back again and again",
+            INFO,
+            POSSIBLE,
+            f"{client} left the group {times(len(left))} and was back within {seconds(SOON_MS)} each time. A client that exceeds "
+            "max.poll.interval.ms does that, and so does one that somebody starts again and again; no source tells which",
+            "Analyse the offsets topic and samples of log ends too: commits show what it was doing before it left.",
+            moments[0],
+            moments[-1],
+            [client],
+            {"times": len(left), "left_ms": moments},
+        )

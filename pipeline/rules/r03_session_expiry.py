@@ -9,6 +9,7 @@ from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.rules.finding import POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
+from kohort.pipeline.rules.replaced_pods import deploys
 from kohort.pipeline.rules.session_settings import beat_setting, session_setting
 
 ID = "R03"
@@ -19,12 +20,14 @@ _LOOK_AT_THE_START = "Look when the process started: if it was then, find out wh
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     looping = {client for finding in crash_loops(analysis) for client in finding.clients}
     without_coordinator = lost_with_a_move(analysis)
+    deployed = {session for deploy in deploys(analysis) for session in deploy.old}
     expired = [
         session
         for session in analysis.sessions
         if session.end_kind == "session_expired"
         and session.member.name not in looping
         and session not in without_coordinator
+        and session not in deployed
         and not _with_the_group(analysis, session)
         and not _left_for_a_while(analysis, session)
         and not (session.member.instance_id and _successor(analysis, session))

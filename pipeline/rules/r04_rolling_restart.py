@@ -10,8 +10,10 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, weakest
+from kohort.pipeline.rules.r40_refused_rollout import declines
 from kohort.pipeline.rules.replaced_pods import Deploy, deploys
 from kohort.pipeline.rules.session_settings import session_setting
 
@@ -20,15 +22,22 @@ WINDOW_MS = 15 * 60_000
 SHARE_OF_CLIENTS = 0.6
 RESTART_WITHIN_MS = 5 * 60_000
 MUCH_PARTITION_S = 60
+MOST_RESTARTS = 2
+"""Restarts of each client, on average, from which it is no deploy."""
+_CLOSE = (
+    "Let the process close its consumer when it is told to stop (SIGTERM), and give it the time for that "
+    "(terminationGracePeriodSeconds): its partitions are then free at once. "
+)
 _CHEAPER = " In a consumer group (group.protocol=consumer) the others go on reading meanwhile."
 
 
 def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
     """(old life, new life) of dynamic clients that closed in an orderly way and came back."""
     found = []
+    too_slow = left_at_poll_timeout(analysis)
     for session in analysis.sessions:
         old = session.predecessor
-        if old is None or session.member.instance_id or old.end_kind not in ("left", "unknown"):
+        if old is None or old in too_slow or session.member.instance_id or old.end_kind not in ("left", "unknown"):
             continue
         if session.first_ms - old.last_ms <= RESTART_WITHIN_MS and not _emptied_between(analysis, old, session):
             found.append((old, session))
@@ -40,9 +49,10 @@ def _emptied_between(analysis: GroupAnalysis, old: Session, new: Session) -> boo
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    yield from _restarted(analysis)
-    for deploy in deploys(analysis):
-        yield _replaced(analysis, deploy)
+    refused = declines(analysis)
+    for finding in (*_restarted(analysis), *(_replaced(analysis, deploy) for deploy in deploys(analysis))):
+        if not any(each.start_ms <= finding.end_ms and finding.start_ms <= each.end_ms for each in refused):
+            yield finding
 
 
 def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
@@ -56,15 +66,19 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
     unserved_s = sum(r.cost.unavailable_partition_s[1] for r in caused)
     cheap = bool(caused) and all(r.is_epoch for r in caused) and unserved_s < MUCH_PARTITION_S
     clients = list(dict.fromkeys(session.member.name for session in deploy.new))
+    killed = [session for session in deploy.old if session.end_kind == "session_expired"]
+    timeout_ms = max((session.member.session_timeout_ms or 0 for session in killed), default=0)
     what = f"deploy of {deploy.name}: {len(deploy.old)} pods" if deploy.name else f"{len(deploy.old)} members"
     by = f"{len(deploy.new)} with another hash in their names" if deploy.hashes else f"{len(deploy.new)} others"
     return Finding(
         ID,
-        "Deploy that replaces the members",
-        INFO if cheap else WARNING,
+        "Deploy that kills the members" if killed else "Deploy that replaces the members",
+        INFO if cheap and not killed else WARNING,
         CERTAIN if deploy.hashes else LIKELY,
-        f"{what} were replaced by {by} within {seconds(end - start)}, which cost {several(len(caused), 'rebalance')}",
-        "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
+        f"{what} were replaced by {by} within {seconds(end - start)}, which cost {several(len(caused), 'rebalance')}"
+        + (f"; {_killed(killed, len(deploy.old), timeout_ms)}" if killed else ""),
+        (_CLOSE if killed else "")
+        + "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
         "pod's name) come back without a rebalance. Else use cooperative-sticky or group.protocol=consumer, so that the "
         "others read on meanwhile, and let several pods change at a time (maxSurge).",
         start,
@@ -78,7 +92,20 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
             "clients": [session.member.name for session in deploy.old],
             "rebalances": [r.number for r in caused],
         },
+        cause_confidence=weakest(session.end_confidence for session in killed) if killed else "",
     )
+
+
+def _killed(killed: list[Session], of: int, timeout_ms: int) -> str:
+    who = (
+        "none of the old ones left the group"
+        if len(killed) == of
+        else f"{len(killed)} of {of} old ones did not leave it"
+    )
+    if any(session.end_confidence != CERTAIN for session in killed):
+        who = "as far as the silence of their commits tells, " + who
+    until = f" ({seconds(timeout_ms)})" if timeout_ms else ""
+    return f"{who}: their partitions had no reader until the session timeout{until} was over"
 
 
 def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -91,6 +118,8 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
         hits = _densest(hits)
         start, end = hits[0][0].last_ms, hits[-1][1].first_ms
     clients = list(dict.fromkeys(new.member.name for _, new in hits))
+    if len(hits) > MOST_RESTARTS * len(clients):
+        return  # clients that come and go again and again are no deploy
     alive = {s.member.name for s in analysis.sessions if s.first_ms <= end and s.last_ms >= start}
     if len(clients) < max(2, SHARE_OF_CLIENTS * len(alive)):
         return
@@ -113,7 +142,7 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
         ID,
         "Rolling restart with dynamic members",
         INFO if changed or merged or (of_epochs and unserved_s < MUCH_PARTITION_S) else WARNING,
-        CERTAIN if analysis.events.any or moved else LIKELY,
+        CERTAIN if moved or _said_so(analysis, hits) else LIKELY,
         text,
         "Use static membership (group.instance.id, one per process), with a restart shorter than "
         f"{session_setting(hits[-1][1].member)}: restarts then cause no rebalance.{'' if of_epochs else _CHEAPER}",
@@ -129,6 +158,12 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
             "rebalances": [r.number for r in counted],
         },
     )
+
+
+def _said_so(analysis: GroupAnalysis, hits: list[tuple[Session, Session]]) -> bool:
+    """Whether each client gave a reason when it left. Without one it may have exceeded max.poll.interval.ms."""
+    removals = (analysis.events.removal_of(old.member.member_id, old.last_ms) for old, _ in hits)
+    return all(removal is not None and removal.reason for removal in removals)
 
 
 def _protocols(rebalances: list[Rebalance]) -> list[str]:

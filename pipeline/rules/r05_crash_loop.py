@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import THROWN_OUT, Session, is_flapping, lives
 from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
+from kohort.pipeline.rules.r42_no_time_to_join import thrown_out
 
 ID = "R05"
 SHORT_LIFE_MS = 120_000
@@ -26,9 +27,10 @@ def _others(analysis: GroupAnalysis, own: list[Session], start_ms: int, end_ms: 
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    innocent = thrown_out(analysis)
     for client, sessions in lives(analysis.sessions).items():
         ended = [s for s in sessions if s.end_kind not in ("alive",)]
-        crashed = [s for s in ended if s.end_kind in ("session_expired", "barrier", "epoch_timeout")]
+        crashed = [s for s in ended if s.end_kind in THROWN_OUT and s not in innocent]
         if not is_flapping(sessions) or len(crashed) < 3 or len(crashed) < 0.5 * len(ended):
             continue
         median = statistics.median(s.life_ms for s in crashed)

@@ -1,21 +1,24 @@
-"""R14: the leader takes long to compute the assignment."""
+"""R14: the leader takes long to compute the assignment, or never sends it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, seconds
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times
 
 ID = "R14"
 SLOW_MS = 2000
 SAME_LEADER = 0.8
 AT_LEAST = 3
+_FOR_SILENCE = ("session_expired", "sync_timeout")
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    yield from _never_sent(analysis)
     rounds = [r for r in analysis.rebalances if r.outcome == "completed" and not r.is_epoch and r.after.size]
     if len(rounds) < AT_LEAST:
         return
@@ -40,6 +43,70 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         [leader],
         {"p95_complete_ms": p95, "slow": len(slow), "rebalances": [r.number for r in slow]},
     )
+
+
+def _never_sent(analysis: GroupAnalysis) -> Iterator[Finding]:
+    """Members wait for the leader's assignment until it, or whoever has not synced, is removed."""
+    hits = list(_without_assignment(analysis))
+    if not hits:
+        return
+    names = {session.member.member_id: session.member.name for session in analysis.sessions}
+    late = list(dict.fromkeys(names.get(m) or analysis.events.names.get(m, m) for hit in hits for m in hit.members))
+    longest = max(hit.removed_ms - hit.joined_ms for hit in hits)
+    yield Finding(
+        ID,
+        "The leader never sent the assignment",
+        CRITICAL,
+        CERTAIN if all(len(hit.members) == 1 for hit in hits) else LIKELY,
+        f"{listed(late)} joined and then never sent SyncGroup, {times(len(hits))}: the members waited for the assignment of "
+        f"generation {listed(str(hit.generation) for hit in hits)} for up to {seconds(longest)}, until the coordinator removed "
+        f"{'it' if len(late) == 1 else 'them'}; in that time nobody consumed",
+        f"Take a thread dump of {late[0]} when it happens: its assignor hangs or is far too slow, or the process stopped between "
+        "joining and syncing. The new protocol computes assignments on the broker.",
+        hits[0].joined_ms,
+        hits[-1].removed_ms,
+        late,
+        {
+            "times": len(hits),
+            "waits_ms": [hit.removed_ms - hit.joined_ms for hit in hits],
+            "longest_ms": longest,
+            "generations": [hit.generation for hit in hits],
+        },
+        cause_confidence=POSSIBLE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unassigned:
+    """A generation whose join barrier ended and whose assignment never came, and who was removed for that."""
+
+    generation: int
+    joined_ms: int
+    removed_ms: int
+    members: tuple[str, ...]
+
+
+def _without_assignment(analysis: GroupAnalysis) -> Iterator[_Unassigned]:
+    known = _assigned(analysis)
+    completed = [event for event in analysis.events.completed if event.generation is not None and event.members]
+    ends = [event.ts for event in completed[1:]] + [analysis.group.until_ms]
+    for event, until_ms in zip(completed, ends, strict=False):
+        if known is None or event.generation is None or event.generation in known:
+            continue
+        removed = [r for r in analysis.events.removed_between(event.ts, until_ms) if r.cause in _FOR_SILENCE]
+        first = min((r.ts_ms for r in removed), default=0)
+        together = tuple(r.member_id for r in removed if r.ts_ms - first < 1_000)
+        if together and first > event.ts:
+            yield _Unassigned(event.generation, event.ts, first, together)
+
+
+def _assigned(analysis: GroupAnalysis) -> set[int] | None:
+    """Generations whose assignment is known to have come; None if no source tells of assignments."""
+    stored = {g.number for g in analysis.generations if not g.from_events}
+    told = {e.generation for e in analysis.group.events if e.kind in ("assignment_received", "assignment_stored")}
+    if not stored and not told:
+        return None
+    return stored | {generation for generation in told if generation is not None}
 
 
 def _leader(r: Rebalance) -> str:

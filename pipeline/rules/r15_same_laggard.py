@@ -11,6 +11,7 @@ from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
 ID = "R15"
 AT_LEAST = 5
 SHARE = 0.5
+SHORTEST_MS = 1_000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -18,7 +19,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     late = [
         r
         for r in rounds
-        if r.why.laggard is not None and r.why.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
+        if r.prepare_ms >= SHORTEST_MS
+        and r.why.laggard is not None
+        and r.why.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
     ]
     if len(rounds) < AT_LEAST or not late:
         return

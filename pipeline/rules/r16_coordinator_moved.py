@@ -58,11 +58,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
-    """When, and to which epoch of the offsets partition, while the group had members."""
+    """When, and to which epoch of the offsets partition, while the group had members.
+
+    The time is that of the first record after it. A group whose own first record that is began after the move.
+    """
+    began_ms = analysis.span_ms[0]
     return [
         (ts, epoch)
         for ts, epoch in analysis.group.coordinator_moves
-        if (generation := analysis.ownership.generation_at(ts)) is not None and generation.size
+        if ts > began_ms and (generation := analysis.ownership.generation_at(ts)) is not None and generation.size
     ]
 
 

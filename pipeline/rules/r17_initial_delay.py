@@ -30,7 +30,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             ID,
             "Slow start by the initial delay",
             INFO,
-            CERTAIN if joined else LIKELY,
+            CERTAIN if len(joined) >= r.after.size else LIKELY,
             f"the first rebalance took {seconds(r.prepare_ms)} although its members came together",
             "This is normal: the broker waits group.initial.rebalance.delay.ms for more members. Lower it only for tests.",
             r.start_ms,

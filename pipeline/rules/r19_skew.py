@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.backlogs import Backlog, backlogs
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
-from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.skew import Skew, skew_of
-from kohort.pipeline.history.stalls import lags_by_partition
 from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
 
 ID = "R19"
 SKEW, WEIGHTED_SKEW = 2.0, 3.0
 LASTED_S = 30
-MUCH_LAG, TIMES_THE_OTHERS = 100, 5
-LAG_LASTED_MS = 30_000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    yield from _hot_partition(analysis)
+    stuck = {stall.topic_partition for stall in analysis.stalls if stall.kind == "partition_stuck"}
+    late = [backlog for backlog in backlogs(analysis) if backlog.hot is not None and backlog.hot not in stuck]
+    for backlog in late:
+        yield _hot(backlog)
     for generation in analysis.generations:
         skew = skew_of(generation, analysis.commits, analysis.group.until_ms) if generation.size > 1 else None
         if skew is None or skew.lasted_s < LASTED_S or len(generation.owners) < generation.size:
@@ -27,7 +27,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         equal = len({member.topics for member in generation.members.values()}) == 1
         by_count = equal and (skew.skew or 0) >= SKEW and skew.max_parts - skew.min_parts > 1
         by_weight = (skew.weighted or 0) >= WEIGHTED_SKEW
-        if by_count or by_weight:
+        if by_count or (by_weight and not late):
             yield _skewed(generation, skew, by_count)
             return
 
@@ -54,44 +54,34 @@ def _skewed(generation: Generation, skew: Skew, by_count: bool) -> Finding:
     )  # fmt: skip
 
 
-def _hot_partition(analysis: GroupAnalysis) -> Iterator[Finding]:
-    tops = lags_by_partition(analysis.group, analysis.ownership)
-    stuck = {stall.topic_partition for stall in analysis.stalls if stall.kind == "partition_stuck"}
-    topic_partition = max(tops, key=lambda p: tops[p][0], default=None)
-    if topic_partition is None or topic_partition in stuck or tops[topic_partition][0] < MUCH_LAG:
-        return
-    lag, at_ms = tops[topic_partition]
-    owner = analysis.ownership.owner(topic_partition, at_ms)
-    generation = analysis.ownership.generation_at(at_ms)
-    if owner is None or generation is None or len(generation.members) < 2:
-        return
-    rest = [tops[p][0] for p, who in generation.owners.items() if who != owner and p in tops]
-    if not rest or lag < TIMES_THE_OTHERS * max(1, *rest):
-        return
-    ends = analysis.group.ends[topic_partition]
-    high = ends.sampled_ms[lag_at_samples(ends, analysis.group.commits[topic_partition]) >= MUCH_LAG]
-    if not len(high) or high[-1] - high[0] < LAG_LASTED_MS:
-        return
-    name = generation.members[owner].name
-    beside = [tops[p][0] for p, who in generation.owners.items() if who == owner and p in tops and p != topic_partition]
-    yield Finding(
+def _hot(backlog: Backlog) -> Finding:
+    assert backlog.hot is not None
+    topic, part = backlog.hot
+    lag = backlog.places[backlog.hot]
+    beside = max((of for place, of in backlog.places.items() if place != backlog.hot), default=None)
+    text = f"up to {lag} records wait on partition {part} of {topic}, owner {backlog.client}: {backlog.hot_inflow:.1f} records a "
+    text += f"second come there, {backlog.usual_inflow:.1f} in other partitions; partitions of other members never had more "
+    text += f"than {backlog.others_lag}"
+    if beside is not None:
+        text += f"; it holds up the other partitions of its owner (up to {beside})"
+    return Finding(
         ID,
         "Lag piles up on one partition",
         WARNING,
         CERTAIN,
-        f"up to {lag} records wait on partition {topic_partition[1]} of {topic_partition[0]}, owner {name}; partitions of other members never "
-        f"had more than {max(rest)}" + (f", others of the same owner up to {max(beside)}" if beside else ""),
-        "Look for a hot key (most records in one partition), and at what the owner does with each record. A rebalance "
-        "doesn't help; more partitions or another key may.",
-        int(high[0]),
-        int(high[-1]),
-        [name],
+        text,
+        "Look for a hot key: most records are in one partition. A rebalance doesn't help, nor do more members; another key "
+        "does, or more work done at a time in that partition.",
+        backlog.start_ms,
+        backlog.end_ms,
+        [backlog.client],
         {
-            "topic": topic_partition[0],
-            "part": topic_partition[1],
+            "topic": topic,
+            "part": part,
             "lag": lag,
-            "others_lag": max(rest),
-            "same_owner_lag": max(beside, default=None),
-            "lasted_ms": int(high[-1] - high[0]),
+            "others_lag": backlog.others_lag,
+            "same_owner_lag": beside,
+            "lasted_ms": backlog.end_ms - backlog.start_ms,
         },
+        cause_confidence=LIKELY,
     )

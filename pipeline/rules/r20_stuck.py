@@ -41,27 +41,32 @@ def _stuck(stall: Stall) -> Finding:
         + (f" while up to {stall.lag} records waited" if stall.lag is not None else "")
         + f"; other partitions of its owner {stall.owner} moved on"
         + ("" if stall.lag is not None else "; without samples of log ends it isn't known whether records waited"),
-        "Probably a record can't be processed, or a worker thread is blocked. Look at the record at the committed offset "
-        "and at a thread dump of the owner.",
+        "Read the record at the committed offset (kafka-console-consumer --partition … --offset …), and take a thread dump of "
+        f"{stall.owner}. Four things look like this: a record that can't be processed (the offset stays under the next owner, "
+        "too), another partition that takes all the time of its owner (that one has the lag), a slow owner (all its "
+        "partitions are late), a slow service that only these records need.",
         stall.start_ms,
         stall.end_ms,
         [stall.owner] if stall.owner else [],
         {"topic": topic, "part": part, "stood_ms": stall.length_ms, "lag": stall.lag, "burrow_status": stall.burrow},
+        cause_confidence=POSSIBLE,
     )
 
 
 def _silent(stall: Stall) -> Finding:
+    back = "" if stall.open else "; then it went on"
     return Finding(
         ID,
-        "A member stopped committing",
+        "A member stopped committing" if stall.open else "A member paused",
         CRITICAL if stall.length_ms >= LONG_MS else WARNING,
         LIKELY,
         f"no partition of {stall.owner} had a commit for {seconds(stall.length_ms)} although records waited (up to "
-        f"{stall.lag}); the other members went on, and there was no rebalance",
-        "It still sends heartbeats: its poll thread is blocked, or it doesn't commit any more. Look at a thread dump of "
-        "that process.",
+        f"{stall.lag}); the other members went on, and there was no rebalance{back}",
+        f"Look what {stall.owner} did at that time: a thread dump if it lasts, its log and its host's CPU if not. It went on "
+        "sending heartbeats, so its poll thread was blocked, or it waited for something that the others don't need.",
         stall.start_ms,
         stall.end_ms,
         [stall.owner] if stall.owner else [],
         {"silent_ms": stall.length_ms, "lag": stall.lag, "open": stall.open},
+        cause_confidence=POSSIBLE,
     )

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.departures import usual_gap_ms
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, times
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
 from kohort.pipeline.rules.r33_two_committers import jumping as two_committers
+from kohort.pipeline.rules.r44_topic_made_again import made_again
 
 ID = "R21"
 UNCOMMITTED_MS = 5000
+REBALANCES, LATE, SHARE_LATE = 3, 5, 0.4
+BATCH_MS, JUST_NOW_MS = 2_000, 500
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     yield from _after_a_move(analysis)
     yield from _handed_over_uncommitted(analysis)
     yield from _set_back(analysis)
+    yield from _work_in_progress(analysis)
 
 
 def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
     hits = []
+    again = made_again(analysis)
     for r in analysis.settled:
         for topic_partition, around in r.cost.around.items():
             old, new = r.before.owners.get(topic_partition), r.after.owners.get(topic_partition)
+            if topic_partition[0] in again:
+                continue
             if around.reread and old != new and old is not None and new is not None:
                 hits.append((r, topic_partition, around.reread, old))
     if not hits:
@@ -84,11 +93,12 @@ def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
-    jumping = two_committers(analysis)
+    jumping, again = two_committers(analysis), made_again(analysis)
     hits = [
         s
         for s in analysis.stalls
         if s.kind == "rewind" and s.during_rebalance is None and s.topic_partition and s.topic_partition not in jumping
+        if s.topic_partition[0] not in again
     ]
     if not hits:
         return
@@ -125,3 +135,63 @@ def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
             "while_empty": not alive,
         },
     )
+
+
+def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
+    """Members that work in batches and commit nothing when a rebalance begins: their commit comes too late, and is refused."""
+    late: list[tuple[Rebalance, str, int]] = []
+    eligible = 0
+    for r in analysis.settled:
+        if r.is_epoch or r.kind != "normal" or r.start_ms is None:
+            continue
+        for member_id in r.before.members.keys() & r.after.members.keys():
+            age_ms = _uncommitted_ms(analysis, r, member_id)
+            eligible += age_ms is not None
+            if age_ms:
+                late.append((r, member_id, age_ms))
+    if len({r.number for r, *_ in late}) < REBALANCES or len(late) < max(LATE, SHARE_LATE * eligible):
+        return
+    clients = sorted({r.before.members[member_id].name for r, member_id, _ in late})
+    ages = sorted(age_ms for *_, age_ms in late)
+    records = round(
+        sum(
+            analysis.commits.throughput(place, r.begin_ms) * age_ms / 1000
+            for r, member_id, age_ms in late
+            for place in r.before.parts_of(member_id)
+        )
+    )
+    rounds = {r.number for r, *_ in late}
+    yield Finding(
+        ID,
+        "Batches are done twice at rebalances",
+        WARNING,
+        LIKELY,
+        f"at {several(len(rounds), 'rebalance')} {listed(clients)} had not committed what they worked on, up to "
+        f"{seconds(ages[-1])} of work each: whoever gets the partition reads it again (about {records} records in all), and a "
+        "commit that comes after the rebalance is refused (CommitFailedException, ILLEGAL_GENERATION)",
+        "Commit in the revoke callback (Java: onPartitionsRevoked, aiokafka: on_partitions_revoked), or finish the batch there "
+        "before the rebalance goes on. Smaller batches make it less. Processing must be safe to repeat in any case.",
+        late[0][0].begin_ms,
+        late[-1][0].stable_ms,
+        clients,
+        {"times": len(rounds), "uncommitted_ms": ages[-1], "records_estimate": records, "rebalances": sorted(rounds)},
+        cause_confidence=LIKELY,
+    )
+
+
+def _uncommitted_ms(analysis: GroupAnalysis, r: Rebalance, member_id: str) -> int | None:
+    """How old the last commit of a member was when a rebalance began, if it committed nothing more before the barrier.
+
+    0: it committed in that time. None: it can't be told, since it commits at short intervals, or had nothing to commit.
+    """
+    mine = r.before.parts_of(member_id)
+    usual = usual_gap_ms(mine, analysis.commits)
+    last = analysis.commits.last_of(mine, r.barrier_ms)
+    after = analysis.commits.first_of(mine, r.stable_ms)
+    if last is None or after is None or usual < BATCH_MS or last < r.before.stable_ms:
+        return None
+    moved = any(a.first_committed != a.last_committed for p, a in r.cost.around.items() if p in mine)
+    if not moved:
+        return None
+    age_ms = r.begin_ms - last
+    return 0 if age_ms < JUST_NOW_MS else age_ms

@@ -60,7 +60,7 @@ def explain(storm: Finding, others: list[Finding]) -> None:
             continue
         covered = len(mine & set(other.evidence.get("rebalances", ())))
         moments = sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence.get("moments_ms", ()))
-        if other.rule == "R02":  # each poll timeout costs a leave and a return
+        if other.rule == "R02" and other.severity != INFO:  # each poll timeout costs a leave and a return
             moments = 2 * sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence["left_ms"])
         if max(covered, moments) >= 0.5 * len(mine):
             storm.evidence["explained_by"] = other.rule

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
+from kohort.pipeline.rules.r44_topic_made_again import made_again
 
 ID = "R27"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    again = made_again(analysis)
     gone = [
         (int(ts), topic_partition)
         for topic_partition, commits in analysis.group.commits.items()
+        if topic_partition[0] not in again
         for ts in commits.gone_ms
     ]
     own_retention = sum(commits.expiring for commits in analysis.group.commits.values())
@@ -48,13 +51,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             f"the group was empty until its {len(gone)} offsets ({topics}) expired; a consumer that comes back ",
         )
         text += "begins where auto.offset.reset says"
+    advice = "Raise offsets.retention.minutes, or let an idle group commit from time to time."
+    if title.startswith(("Offsets were deleted", "The group was")):
+        advice = "Nothing is to be done if this was meant. Otherwise find out who deleted the topic, the group or its offsets."
     yield Finding(
         ID,
         title,
         WARNING if missed else INFO,
         LIKELY,
         text,
-        "Raise offsets.retention.minutes, or let an idle group commit from time to time.",
+        advice,
         first,
         last,
         [],

@@ -29,6 +29,8 @@ from kohort.pipeline.rules.finding import (
 ID = "R29"
 STOPPED_FOR_LONG_MS = 15 * 60_000
 """A group that is stopped in an orderly way for less is being deployed."""
+SHORTEST_MS = 10_000
+"""Members that lost their sessions come back sooner than that."""
 _VANISHED = ("session_expired", "epoch_timeout", "barrier")
 
 
@@ -38,7 +40,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     since_ms = last.stable_ms if not last.size else last.end_ms or last.stable_ms
     waiting, gone = _waiting(analysis), _last_members(analysis)
-    if not waiting or not gone:
+    if not waiting or not gone or analysis.group.until_ms - since_ms < SHORTEST_MS:
         return
     grew = [log_grew(analysis.group, each, since_ms, analysis.group.until_ms) for each in waiting]
     lasted_ms, idle = analysis.group.until_ms - since_ms, all(each == 0 for each in grew)

@@ -16,7 +16,7 @@ STAYED_MS = 60_000
 """The new ones outlive the old ones by this: else the group was shut down, in the order in which it had started."""
 _POD = re.compile(r"^(?P<base>.+)-(?P<template>[bcdfghjklmnpqrstvwxz2456789]{5,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 """NAME-HASH-TAIL: Kubernetes writes hashes without vowels and without digits that look like letters."""
-_ORDERLY = ("left", "unknown")
+_WENT = ("left", "unknown", "session_expired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,14 @@ def deploys(analysis: GroupAnalysis) -> list[Deploy]:
     found = _by_names(fresh)
     named = {session for deploy in found for session in (*deploy.old, *deploy.new)}
     found += _by_turnover([session for session in fresh if session not in named])
+    found = [deploy for deploy in found if not _came_to_nobody(analysis, deploy)]
     return sorted(found, key=lambda deploy: deploy.start_ms)
+
+
+def _came_to_nobody(analysis: GroupAnalysis, deploy: Deploy) -> bool:
+    """Whether the group was empty before the first new one came: that was a stop and a start."""
+    first_ms = min(session.first_ms for session in deploy.new)
+    return any(not g.size and deploy.start_ms <= g.stable_ms <= first_ms + 1_000 for g in analysis.generations)
 
 
 def _by_names(fresh: list[Session]) -> list[Deploy]:
@@ -57,7 +64,7 @@ def _by_names(fresh: list[Session]) -> list[Deploy]:
         order = sorted(by_hash, key=lambda each: min(s.first_ms for s in by_hash[each]))
         for was, now in itertools.pairwise(order):
             came_ms = min(s.first_ms for s in by_hash[now])
-            old = tuple(s for s in by_hash[was] if s.end_kind in _ORDERLY and s.last_ms >= came_ms - WINDOW_MS)
+            old = tuple(s for s in by_hash[was] if s.end_kind in _WENT and s.last_ms >= came_ms - WINDOW_MS)
             if len(old) > 1 and max(s.last_ms for s in old) - came_ms <= WINDOW_MS:
                 found.append(Deploy(old, tuple(by_hash[now]), base, (was, now)))
     return found
@@ -70,10 +77,12 @@ def _by_turnover(fresh: list[Session]) -> list[Deploy]:
         if begin_ms <= after_ms:
             continue
         old = tuple(s for s in fresh if s.first_ms < begin_ms <= s.last_ms)
-        if len(old) < 2 or not all(s.end_kind in _ORDERLY for s in old):
+        if len(old) < 2 or not all(s.end_kind in _WENT for s in old):
             continue
         gone_ms = max(s.last_ms for s in old)
         new = tuple(s for s in fresh if begin_ms <= s.first_ms <= gone_ms + AFTERWARDS_MS)
+        if {s.member.identity for s in old} & {s.member.identity for s in new}:
+            continue
         as_many = len(new) > 1 and abs(len(new) - len(old)) <= max(1, len(old) // 4)
         stayed = all(s.end_kind == "alive" or s.last_ms > gone_ms + STAYED_MS for s in new)
         if gone_ms - begin_ms <= WINDOW_MS and as_many and stayed:

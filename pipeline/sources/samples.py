@@ -13,14 +13,14 @@ from kohort.pipeline.sources.stored import SourceFile
 
 
 def read_end_offsets(path: SourceFile) -> Iterator[LogEndSample | Issue]:
-    """Rows (topic, part, sampled_ms, log_start, log_end) from JSON Lines, one topic and moment a line."""
+    """Rows (topic, part, sampled_ms, log_start, log_end, last_stable) from JSON Lines, one topic and moment a line."""
     faults: list[Issue] = []
     for number, line in enumerate(read_lines(path, faults), 1):
         if not line.strip():
             continue
         try:
             sample = json.loads(line)
-            starts = sample.get("log_start") or {}
+            starts, stable = sample.get("log_start") or {}, sample.get("last_stable") or {}
             for part, end in sample["log_end"].items():
                 yield LogEndSample(
                     topic=text(sample["topic"]),
@@ -28,6 +28,7 @@ def read_end_offsets(path: SourceFile) -> Iterator[LogEndSample | Issue]:
                     sampled_ms=moment_ms(sample["sampled_ms"]),
                     log_start=whole(starts.get(part, 0)),
                     log_end=whole(end),
+                    last_stable=whole(stable[part]) if part in stable else None,
                 )
         except UNREADABLE as error:
             yield Issue("unreadable_line", f"{path.name}:{number}", f"not a sample of log ends: {error}"[:300])

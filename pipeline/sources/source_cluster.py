@@ -28,7 +28,7 @@ from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTo
 __all__ = ["OFFSETS_TOPIC", "Part", "SourceCluster", "WireError"]
 
 FETCH_BYTES = 8 << 20
-_READ_COMMITTED = 1
+_READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _EARLIEST, _LATEST = -2, -1
 _WHY_NOT = {
     ErrorCode.unknown_topic_or_partition: "isn't there: no group has ever committed or joined",
@@ -63,8 +63,13 @@ class SourceCluster:
             return answer
         raise WireError(str(problem))
 
-    def offsets(self, topics: MetadataResponse, timestamp: int) -> dict[tuple[str, int], int]:
-        """First (-2) or last stable (-1) offset of every partition of these topics that has a leader."""
+    def offsets(
+        self, topics: MetadataResponse, timestamp: int, isolation_level: int = _READ_COMMITTED
+    ) -> dict[tuple[str, int], int]:
+        """First (-2) or last (-1) offset of every partition of these topics that has a leader.
+
+        isolation_level: of the last one, the last stable offset (1) or the end of the log (0).
+        """
         brokers = {broker.node_id: broker for broker in topics.brokers}
         by_leader: dict[int, dict[str, list[int]]] = {}
         for topic in topics.topics:
@@ -75,7 +80,7 @@ class SourceCluster:
         for leader, wanted in by_leader.items():
             request = ListOffsetsRequest(
                 replica_id=-1,
-                isolation_level=_READ_COMMITTED,
+                isolation_level=isolation_level,
                 topics=tuple(
                     ListOffsetsTopic(
                         name=name,
@@ -269,10 +274,17 @@ def sample(address: str, security: Security = OPEN) -> Iterator[TopicName | LogE
         for topic in about.topics:
             if topic.topic_id is not None and topic.name:
                 yield TopicName(topic_id=kafka_uuid(topic.topic_id.bytes), topic=topic.name)
-        starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
+        starts, stable = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
+        ends = cluster.offsets(about, _LATEST, _READ_UNCOMMITTED)
         now = round(time.time() * 1000)
         for (name, part), end in ends.items():
-            start = starts.get((name, part), 0)
-            yield LogEndSample(topic=name, part=part, sampled_ms=now, log_start=start, log_end=end)
+            yield LogEndSample(
+                topic=name,
+                part=part,
+                sampled_ms=now,
+                log_start=starts.get((name, part), 0),
+                log_end=end,
+                last_stable=stable.get((name, part)),
+            )
     finally:
         cluster.close()

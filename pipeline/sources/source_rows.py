@@ -58,13 +58,17 @@ class GroupEvent:
 
 @dataclass(slots=True, kw_only=True)
 class LogEndSample:
-    """Where the log of a topic's partition began and ended at a moment."""
+    """Where the log of a topic's partition began and ended at a moment.
+
+    last_stable: up to where consumers with isolation.level=read_committed may read; None where the sample doesn't say.
+    """
 
     topic: str
     part: Int32
     sampled_ms: Moment
     log_start: Int64
     log_end: Int64
+    last_stable: Int64 | None = None
 
 
 @dataclass(slots=True, kw_only=True)

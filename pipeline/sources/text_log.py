@@ -7,6 +7,7 @@ say stays empty: nothing is invented here.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -73,6 +74,10 @@ def _evicted(found: re.Match[str]) -> Columns:
     return {"kind": "barrier_evicted", "evicted": members, "cause": "barrier_timeout"}
 
 
+def _never_synced(found: re.Match[str]) -> Columns:
+    return {"kind": "sync_timeout", "waited_for": _evicted(found)["evicted"], "cause": "sync_timeout"}
+
+
 def _deleted(found: re.Match[str]) -> Columns:
     return {"kind": "group_deleted", "cause": "group_deleted", "detail": {"groups": found["groups"]}}
 
@@ -91,7 +96,7 @@ def _plain(kind: str, **fixed: object) -> Fill:
     """Groups of the expression that are named like columns go there."""
 
     def fill(found: re.Match[str]) -> Columns:
-        columns: Columns = {"kind": kind, **fixed}
+        columns: Columns = {"kind": kind, **copy.deepcopy(fixed)}
         for name, value in found.groupdict().items():
             if value is None and name == "members":
                 continue
@@ -245,6 +250,21 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
             r"(?:Static )?[Mm]ember (?P<member_id>.*?)(?: with instance id (?P<instance_id>(?:(?! with instance id ).)*?))? joins the "
             r"(?:consumer|share|streams) group using the (?P<speaks>\w+) protocol",
             _plain("member_added", cause="join_new"),
+        ),
+        (
+            "Cannot upgrade classic group",
+            r"Cannot upgrade classic group (?P<group>.*?)(?: to consumer group because|:) (?P<reason>.*)$",
+            _plain("conversion_refused", detail={"to": "consumer"}),
+        ),
+        (
+            "Cannot downgrade",
+            r"Cannot downgrade (?:the )?(?:consumer|classic) group (?P<group>.*?)(?: to classic group because|:) (?P<reason>.*)$",
+            _plain("conversion_refused", detail={"to": "classic"}),
+        ),
+        (
+            "removed members who haven't sent their sync requests",
+            r"Group (?P<group>.*?) removed members who haven't sent their sync requests: (?:Set)?[\[(](?P<members>.*)[\])]",
+            _never_synced,
         ),
         (
             "Converted the",

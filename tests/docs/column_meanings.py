@@ -11,6 +11,7 @@ EVERYWHERE: dict[str, str] = {
     "client_reason": "Reason that the client gave in its JoinGroup or LeaveGroup (KIP-800).",
     "cluster": "What `--name` said.",
     "commits": "How many commits.",
+    "cause_confidence": "How sure it is that the cause is the one which the text names.",
     "confidence": "How sure that is: certain, likely, possible.",
     "day": "UTC day on which the row begins.",
     "end_ms": "When it ended.",
@@ -123,6 +124,12 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "minus_unavailable": "Taken away for partitions without an owner.",
         "minus_storms": "Taken away for storms.",
         "minus_evictions": "Taken away for members that were taken out.",
+        "has_records": "Whether the offsets topic tells of the group.",
+        "has_events": "Whether a broker's log or an event log tells of the group.",
+        "unknown_members": "Members of whom only the ids were read.",
+        "first_ms": "The first moment of that day at which anything is known of the group.",
+        "last_ms": "The last one.",
+        "sampled_share": "How much of the day lies between samples of log ends that are close together, 0 to 1.",
     },
     "lag_minutes": {
         "minute": "Beginning of the minute.",
@@ -247,6 +254,7 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "sampled_ms": "When it was asked.",
         "log_start": "First offset that the log still held.",
         "log_end": "Offset that the next record would get.",
+        "last_stable": "Up to where read_committed consumers may read; empty where the sample doesn't say.",
     },
     "events": {
         "event_id": "Id of the event; a line that two sources hold counts once by it.",

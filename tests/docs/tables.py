@@ -14,6 +14,7 @@ from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
 from tests.docs.incidents import INCIDENTS, incidents
 from tests.docs.reference import REFERENCE, reference
+from tests.docs.rule_reasons import REASONS
 from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
 from tests.talk.script import read_conversation
 
@@ -97,19 +98,22 @@ def _in_order(section: tuple[str, str]) -> tuple[str, list[int]]:
 
 
 def _rules() -> str:
-    """Each rule of the analysis: what it is about, and the numbers that its file names."""
-    lines = ["", "| rule | reports | numbers |", "|---|---|---|"]
+    """Each rule of the analysis: what it is about, how sure it is and why, and the numbers that its file names."""
+    head = "| rule | reports | what excludes other explanations | confidence | numbers |"
+    lines = ["", head, "|---|---|---|---|---|"]
     for path in sorted((ROOT / "pipeline" / "rules").glob("r[0-9]*.py")):
         tree = ast.parse(path.read_text())
         doc = ast.get_docstring(tree) or ""
         rule, _, about = doc.split("\n\n")[0].replace("\n", " ").partition(": ")
         numbers = [
-            f"{target.id} = {ast.unparse(node.value)}"
+            f"{name} = {ast.unparse(node.value).strip('()')}"
             for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
-            if target.id.isupper() and target.id != "ID" and not target.id.startswith("_")
+            if isinstance(node, ast.Assign)
+            if (name := ast.unparse(node.targets[0]).strip("()")) != "ID"
+            if name.isupper() and not name.startswith("_") and not isinstance(node.value, ast.Dict)
         ]
-        lines.append(f"| {rule} | {about[:1].upper()}{about[1:]} | {'; '.join(numbers)} |")
+        excludes, sure = REASONS[rule]
+        lines.append(f"| {rule} | {about[:1].upper()}{about[1:]} | {excludes} | {sure} | {'; '.join(numbers)} |")
     return "\n".join(lines) + "\n"
 
 

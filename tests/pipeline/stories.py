@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kohort.pipeline.history.consumer_timeline import STABLE, UNRELEASED
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
 from kohort.pipeline.records.layouts import GROUP_TYPES
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
@@ -90,7 +91,7 @@ class Story:
         self._record(at, op, 5, joiner)
         self._record(at, op, 3, epoch=epoch + 1)
         self._record(at, op, 6, epoch=epoch + 1)
-        self._record(at, op, 8, joiner, epoch + 1)
+        self._record(at, op, 8, joiner, epoch + 1, state=UNRELEASED)
         for number, member in enumerate([*classic, joiner], 1):
             moment = at + 0.1 * number
             self._record(moment, self.offset + 1, 8, member, epoch + 1, after[member])
@@ -110,7 +111,7 @@ class Story:
         return self.generation(epoch + 1, at + 0.5, members)
 
     def _record(self, at: float, op: int, kind: int, member: str | None = None, epoch: int | None = None,
-                parts: list[TopicPartition] | None = None, *, gone: bool = False, speaks: str = "consumer") -> None:  # fmt: skip
+                parts: list[TopicPartition] | None = None, *, gone: bool = False, speaks: str = "consumer", state: int = STABLE) -> None:  # fmt: skip
         self.offset += 1
         self.records.append(
             GroupRecord(
@@ -124,7 +125,7 @@ class Story:
             GroupMember(
                 partition=0, offset=self.offset, group_id=self.name, member_id=member, client_id=member.split("/")[0],
                 client_host="/10.0.0.1", rebalance_timeout_ms=300_000, session_timeout_ms=45_000,
-                subscribed_topics=["t"], speaks=speaks, member_epoch=epoch, member_state=0,
+                subscribed_topics=["t"], speaks=speaks, member_epoch=epoch, member_state=state,
             )
         )  # fmt: skip
         self._parts(member, "assigned", parts or [])

@@ -28,6 +28,7 @@ SAID_BY_RECORDS: dict[str, str] = {
     "R27": "commits with a retention time of their own",
     "R28": "settings in the members' records",
     "R31": "subscriptions that share something, not all",
+    "R40": "members and assignors of generations",
     "R33": "committed offsets that jump back and forth while nobody is a member",
 }
 """The rules that may be certain from the offsets topic alone, and the records that exclude another explanation."""

@@ -28,7 +28,10 @@ def until(group: GroupInput, now_ms: int) -> GroupInput:
     cut.commits = {place: commits_until(each, now_ms) for place, each in group.commits.items()}
     cut.ends = {
         place: LogEnds(
-            *(column[each.sampled_ms <= now_ms] for column in (each.sampled_ms, each.log_start, each.log_end))
+            *(
+                column[each.sampled_ms <= now_ms]
+                for column in (each.sampled_ms, each.log_start, each.log_end, each.last_stable)
+            )
         )
         for place, each in group.ends.items()
     }
@@ -47,7 +50,8 @@ def rows(group: GroupInput) -> list[FindingRow]:
     return [
         {
             "group": each.group, "rule": each.rule, "title": each.title, "severity": each.severity,
-            "confidence": each.confidence, "clients": each.clients, "start_ms": each.start_ms, "end_ms": each.end_ms,
+            "confidence": each.confidence, "cause_confidence": each.cause_confidence or each.confidence,
+            "clients": each.clients, "start_ms": each.start_ms, "end_ms": each.end_ms,
             "evidence": each.evidence, "text": each.text, "advice": each.advice,
         }
         for each in diagnose(analyse(group))

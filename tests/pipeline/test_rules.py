@@ -165,13 +165,26 @@ def migrated_back_and_forth() -> Story:
     return story.to_consumer(300, 3, [A, B], "u-2").to_classic(400, 4, [A, B], "u-2")
 
 
+def no_time_to_join() -> Story:
+    """The rebalance timeout is 1 ms: whoever joins throws the other one out, who comes back as a new member."""
+    story = Story().generation(1, 0.5, {A: {"poll": 1}})
+    last = A
+    for n in range(2, 12):
+        member = f"c-{n % 2 + 1}/{n}"
+        story.event(20 * n, "member_added", member_id=member, cause="join_new")
+        story.event(20 * n + 0.01, "barrier_evicted", evicted=[last], cause="barrier_timeout")
+        story.rebalance(n, 20 * n, 20 * n + 0.01, {member: {"poll": 1}}, "join_new", member)
+        last = member
+    return story
+
+
 STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
     # what must be found, and what else may be said (informational, or true as well)
     healthy: (set(), set()),
     one_slow_member: ({"R01"}, set()),
     follow_ups: ({"R11"}, set()),
     slow_leader: ({"R14"}, {"R10"}),
-    always_the_same_laggard: ({"R01", "R15"}, {"R10"}),
+    always_the_same_laggard: ({"R01", "R15", "R43"}, {"R10"}),
     zombie_commits: ({"R22"}, set()),
     without_a_right: ({"R34"}, set()),
     lost_generations: ({"R25"}, set()),
@@ -186,6 +199,7 @@ STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
     duplicate_instance: ({"R13"}, set()),
     migrated: ({"R24"}, set()),
     migrated_back_and_forth: ({"R24"}, set()),
+    no_time_to_join: ({"R42"}, {"R10", "R26"}),
 }
 
 
@@ -228,7 +242,17 @@ def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() 
 
 
 def test_every_rule_has_a_number_of_its_own() -> None:
-    assert list(ALL) == [f"R{n:02}" for n in range(1, 35)]
+    """R35 and R36 look at all groups together."""
+    assert list(ALL) == [f"R{n:02}" for n in range(1, 47) if n not in (35, 36)]
+
+
+def test_who_is_thrown_out_by_a_barrier_without_time_did_not_die() -> None:
+    (finding,) = [each for each in diagnose(analyse(no_time_to_join().group_input())) if each.rule == "R42"]
+    assert (finding.severity, finding.confidence) == ("critical", "certain")
+    assert finding.text.startswith(
+        "10 removals of members (c-1, c-2) at the end of 10 join barriers, with a rebalance timeout"
+    )
+    assert finding.evidence["rebalance_timeout_ms"] == 1
 
 
 def test_definitions_by_hand() -> None:

@@ -48,7 +48,7 @@ def test_findings_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "         Look at what c-1 does.\n" in out
     assert out.count("lag piles up") == 1, "said in the headline, so not again"
     assert "slow start" not in out
-    assert "Nothing serious in 1 group: calm\n" in out
+    assert "Nothing serious in 1 group from 1970-01-01 00:00:00 to 1970-01-01 23:59:59 UTC: calm\n" in out
     assert "\x1b" not in out
 
 
@@ -61,13 +61,34 @@ def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixture[str]) -> None:
     unread = issue("unreadable_line", "3 lines with 'Stabilized' have another shape than known")
     out = printed(Outcome([SKEW], [health("calm", 1)], [unread], None), capsys)
-    assert "Can't tell of 1 group, as not everything was read: calm\n" in out
+    assert "Can't tell of 1 group: nothing serious was seen from 1970-01-01 00:00:00 to" in out
+    assert "   - some of what was given could not be read" in out
     assert "Nothing serious" not in out
 
 
+@pytest.mark.parametrize(
+    ("differs", "source", "says"),
+    [
+        ({"has_records": False}, "offsets-topic", "the offsets topic was not given"),
+        ({"sampled_share": 0.2}, "log-ends", "was not sampled through most of the time"),
+        ({"has_events": False}, "broker-log", "no broker's log and no event log was given"),
+        ({"unknown_members": 2}, None, "of 2 members only the id was read"),
+    ],
+)
+def test_nothing_serious_needs_every_source(
+    capsys: pytest.CaptureFixture[str], differs: dict[str, Any], source: str | None, says: str
+) -> None:
+    outcome = Outcome([], [health("calm", 1, **differs)], [], None)
+    out = printed(outcome, capsys)
+    assert "Can't tell of 1 group" in out
+    assert says in out
+    assert exit_code(outcome, "critical", ()) == 4
+    assert exit_code(outcome, "critical", [source or ""]) == (4 if source is None else 0)
+
+
 def test_ci_is_told_where_there_is_nothing_to_tell() -> None:
-    assert exit_code(Outcome([], [], [], None), "critical") == 4
-    assert exit_code(Outcome([], [], [], None), None) == 0
+    assert exit_code(Outcome([], [], [], None), "critical", ()) == 4
+    assert exit_code(Outcome([], [], [], None), None, ()) == 0
 
 
 def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.pauses import pauses
 from kohort.pipeline.report.results import findings
-from kohort.pipeline.rules.together import Outage, outages
+from kohort.pipeline.rules.r35_broker_stopped import Outage, outages
 from tests.pipeline.incidents.recorded import recorded, unpacked
 from tests.pipeline.stories import Story, ms
 
@@ -63,12 +63,12 @@ def test_a_member_that_was_lost_with_the_broker_is_not_blamed(tmp_path: Path) ->
         found = {row["rule"]: row for row in findings(gold) if row["group"] == "one"}
         if len(names) == 1:
             assert found["R03"]["severity"] == "warning"
-            assert "R34" not in found
+            assert "R35" not in found
         else:
             assert found["R03"]["severity"] == "info"
-            assert found["R03"]["advice"] == "R34 explains it: The group stopped together with others."
-            assert "this group and 2 of 2 others (three, two) committed nothing" in found["R34"]["text"]
-            assert found["R34"]["start_ms"] == pytest.approx(ms(300), abs=1_100)
+            assert found["R03"]["advice"] == "R35 explains it: The group stopped together with others."
+            assert "this group and 2 of 2 others (three, two) committed nothing" in found["R35"]["text"]
+            assert found["R35"]["start_ms"] == pytest.approx(ms(300), abs=1_100)
 
 
 def test_a_broker_that_stood_still(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_broker_that_stood_still(tmp_path: Path) -> None:
     left = ["calm", "calm-default-ids", "calm-static"]
     write_tables(_tables([groups[name] for name in left]), tmp_path / "gold")
     judge_outages(tmp_path / "gold")
-    assert {row["group"] for row in findings(tmp_path / "gold") if row["rule"] == "R34"} == set(left)
+    assert {row["group"] for row in findings(tmp_path / "gold") if row["rule"] == "R35"} == set(left)
 
 
 def test_quiet_groups_of_the_large_recording_stop_at_no_time_together(recorded_groups: dict[str, GroupInput]) -> None:

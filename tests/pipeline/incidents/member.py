@@ -1,7 +1,9 @@
-"""A consumer process of an incident: `python -m tests.pipeline.incidents.member NAME CONFIG TOPICS SLOW_REVOKE_S`.
+"""A consumer process of an incident: `python -m tests.pipeline.incidents.member NAME CONFIG TOPICS HABITS`.
 
 It tells on stdout, in lines of JSON, what its callbacks say. Orders come on stdin: `subscribe A,B`, `stall SECONDS`,
-`stop`. SLOW_REVOKE_S: how long the first revoke callback takes.
+`stop`. HABITS, in JSON: `slow_revoke_s`, how long the first revoke callback takes; `record_s`, how long each record
+takes; `slow_record`, [partition, offset, seconds] of one that takes longer; `stores`, true: an offset counts when its
+record is done, for enable.auto.offset.store=false.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ POLL_S = 0.1
 
 
 class _Process:
-    def __init__(self, name: str, config: dict[str, Any], topics: list[str], slow_revoke_s: float) -> None:
-        self._name, self._slow_revoke_s = name, slow_revoke_s
+    def __init__(self, name: str, config: dict[str, Any], topics: list[str], habits: dict[str, Any]) -> None:
+        self._name, self._slow_revoke_s = name, habits.get("slow_revoke_s", 0)
+        self._stores = habits.get("stores", False)
+        self._record_s, self._slow_record = habits.get("record_s", 0), habits.get("slow_record", [None, 0, 0])
         self._consumer = Consumer(config)
         self._orders: SimpleQueue[list[str]] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -28,7 +32,7 @@ class _Process:
 
     def run(self) -> None:
         while True:
-            self._consumer.poll(POLL_S)
+            self._read(self._consumer.poll(POLL_S))
             try:
                 order, *arguments = self._orders.get_nowait()
             except Empty:
@@ -45,6 +49,18 @@ class _Process:
         self._tell("closing")
         self._consumer.close()
         self._tell("closed")
+
+    def _read(self, record: Any) -> None:
+        if record is None or record.error():
+            return
+        time.sleep(self._record_s)
+        partition, offset, slow_s = self._slow_record
+        if (record.partition(), record.offset()) == (partition, offset):
+            self._tell("slow_begin", partition=partition, offset=offset)
+            time.sleep(slow_s)
+            self._tell("slow_end")
+        if self._stores:
+            self._consumer.store_offsets(record)
 
     def _subscribe(self, topics: list[str]) -> None:
         self._consumer.subscribe(topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
@@ -75,4 +91,4 @@ def _names(partitions: list[Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    _Process(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(","), float(sys.argv[4])).run()
+    _Process(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(","), json.loads(sys.argv[4])).run()

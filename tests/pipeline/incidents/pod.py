@@ -1,7 +1,8 @@
 """A classic consumer on a host of its own: `python -m tests.pipeline.incidents.pod OPTIONS`, OPTIONS in JSON.
 
 It binds its sockets to an address of 127.0.0.0/8, so that the broker sees another host. It tells on stdout, in lines of
-JSON, what happens to it. `stop` on stdin closes it.
+JSON, what happens to it. `stop` on stdin closes it, `rejoin` makes it
+ask for a rebalance.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
@@ -40,15 +42,31 @@ class _Socket(socket.socket):
             self.bind((HOST, 0))
 
 
+def _slow_range(seconds: list[float]) -> type:
+    """The range assignor, with a pause before each assignment."""
+    left = list(seconds)
+
+    class Slow(RangePartitionAssignor):  # type: ignore[misc]
+        @classmethod
+        def assign(cls, cluster: Any, members: Any) -> Any:
+            time.sleep(left.pop(0) if len(left) > 1 else left[0])
+            return super().assign(cluster, members)
+
+    return Slow
+
+
 class _Pod(ConsumerRebalanceListener):  # type: ignore[misc]
     """Options: `instance`, `session_ms`, `max_poll_ms`, `commits` (false: never), `assign` ([topic, partition]: no
-    member), `records_a_second` (from the beginning, slowly), `dies_at` ([partition, offset]: the process ends there)."""
+    member), `records_a_second` (from the beginning, slowly), `dies_at` ([partition, offset]: the process ends there),
+    `assign_takes_s` (as leader: [seconds of its first assignment, of the second …, of all further ones])."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
-        self._stopping = False
+        self._stopping = self._rejoining = False
         session_ms = options.get("session_ms", 6_000)
         more = {"group_instance_id": options["instance"]} if options.get("instance") else {}
+        if options.get("assign_takes_s"):
+            more["partition_assignment_strategy"] = [_slow_range(options["assign_takes_s"])]
         self._consumer = KafkaConsumer(
             bootstrap_servers=options["bootstrap"],
             client_id=options["client_id"],
@@ -86,6 +104,9 @@ class _Pod(ConsumerRebalanceListener):  # type: ignore[misc]
     def _work(self) -> None:
         committed = time.monotonic()
         while not self._stopping:
+            if self._rejoining:
+                self._rejoining = False
+                self._consumer._coordinator.request_rejoin()
             polled = self._consumer.poll(timeout_ms=100)
             for place, records in polled.items():
                 self._read(place, records)
@@ -119,6 +140,7 @@ class _Pod(ConsumerRebalanceListener):  # type: ignore[misc]
     def listen(self) -> None:
         for line in sys.stdin:
             self._stopping = line.strip() == "stop"
+            self._rejoining = line.strip() == "rejoin"
         self._stopping = True
 
     def _tell(self, event: str, **more: object) -> None:

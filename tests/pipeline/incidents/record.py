@@ -3,8 +3,9 @@
     python -m tests.pipeline.incidents.record kafka consumer OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
     python -m tests.pipeline.incidents.record kohort classic OUT.tar.gz
 
-It takes four minutes. At the end the broker restarts (consumer), or stands still for 8 s (classic). The result holds `segments/` (the offsets topic), `broker.log` or `events/`, `log-ends.jsonl`,
-`topics.json`, and `truth.jsonl`.
+It takes four minutes (loss: ten). At the end the broker restarts (consumer), or stands still for 8 s (classic). The
+result holds `segments/` (the offsets topic), `broker.log` or `events/`, `log-ends.jsonl`, `topics.json`, and
+`truth.jsonl`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from tests import restarting
-from tests.pipeline.incidents import classic_stories, stories
+from tests.pipeline.incidents import classic_stories, loss_stories, stories
 from tests.pipeline.incidents.stage import PATIENCE_S, Stage, Truth, play
 from tests.support.shared_folder import SHARED
 
@@ -43,6 +44,8 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "500",
     "offsets.topic.num.partitions": "4",
 }
+MORE_SETTINGS = {"loss": {"group.consumer.migration.policy": "disabled"}}
+"""Of the broker, for one set of stories."""
 AFTERWARDS_S = 15
 """For how long the groups that are left alone go on after the restart."""
 STANDS_STILL_S = 8
@@ -68,10 +71,10 @@ class Cluster(Protocol):
 class Kafka:
     """The real one."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self._folder, self._port = folder, port
+    def __init__(self, port: int, more: Mapping[str, str]) -> None:
+        self._port = port
         self._script = SHARED / "conformance" / "kafka"
-        settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+        settings = [word for name, value in (SETTINGS | dict(more)).items() for word in ("--set", f"{name}={value}")]
         self.bootstrap = self._run("start", *settings).strip()
         (place,) = (self._cluster() / "node-1").glob("log4j2.properties")
         pattern = "appender.file.layout.pattern = "
@@ -106,9 +109,9 @@ class Kafka:
 class Kohort:
     """This project's."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Mapping[str, str]) -> None:
         self._folder = folder
-        settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+        settings = [word for name, value in (SETTINGS | dict(more)).items() for word in ("--set", f"{name}={value}")]
         command = [sys.executable, "-m", "kohort.cli", "serve", "--event-log", str(folder / "events"), *settings]
         self.bootstrap = restarting.start(folder, command)
 
@@ -129,38 +132,40 @@ class Kohort:
 
 
 @contextmanager
-def cluster(kind: str, folder: Path, port: int) -> Iterator[Cluster]:
-    """One that is running."""
-    found = Kafka(folder, port) if kind == "kafka" else Kohort(folder)
+def cluster(kind: str, folder: Path, port: int, more: Mapping[str, str]) -> Iterator[Cluster]:
+    """One that is running. more: settings beside `SETTINGS`."""
+    found = Kafka(port, more) if kind == "kafka" else Kohort(folder, more)
     try:
         yield found
     finally:
         found.stop()
 
 
-def record(found: Cluster, played: ModuleType, out: Path) -> None:
-    """Plays everything, and leaves the recording in a folder."""
+def record(found: Cluster, played: ModuleType, out: Path, only: frozenset[str] = frozenset()) -> None:
+    """Plays everything, or only these stories, and leaves the recording in a folder."""
     with (out / "truth.jsonl").open("w") as truth, (out / "log-ends.jsonl").open("w") as log_ends:
         stage = Stage(found.bootstrap, Truth(truth), log_ends)
         try:
-            left = [story(stage) for story in played.TO_THE_END]
+            left = [story(stage) for story in played.TO_THE_END if not only]
             for number, wave in enumerate(played.WAVES, 1):
-                print(f"wave {number}: {', '.join(story.__name__ for story in wave)}", file=sys.stderr)
-                play(*[partial(story, stage) for story in wave])
-            if played is classic_stories:
+                chosen = [story for story in wave if not only or story.__name__ in only]
+                print(f"wave {number}: {', '.join(story.__name__ for story in chosen)}", file=sys.stderr)
+                play(*[partial(story, stage) for story in chosen])
+            if played is classic_stories and not only:
                 classic_stories.dead(stage)
                 time.sleep(AFTERWARDS_S)
             for group in left:
                 group.tell("broker_stops")
-            if played is classic_stories:
+            if played is classic_stories and not only:
                 found.signal(signal.SIGSTOP)
                 time.sleep(STANDS_STILL_S)
                 found.signal(signal.SIGCONT)
-            else:
+            elif left:
                 found.restart()
             for group in left:
                 group.tell("broker_is_back")
-            time.sleep(AFTERWARDS_S)
+            if left:
+                time.sleep(AFTERWARDS_S)
             for group in left:
                 group.tell("recording_end")
             found.copy(out)
@@ -183,7 +188,7 @@ def _copy_segments(data: Path, out: Path) -> None:
         shutil.copy(log, place)
 
 
-STORIES = {"consumer": stories, "classic": classic_stories}
+STORIES = {"consumer": stories, "classic": classic_stories, "loss": loss_stories}
 
 
 def main() -> None:
@@ -193,13 +198,14 @@ def main() -> None:
     parser.add_argument("stories", choices=STORIES)
     parser.add_argument("out", type=Path)
     parser.add_argument("--port", type=int, default=31710, help="of the real Kafka")
+    parser.add_argument("--only", nargs="*", default=[], metavar="STORY", help="these stories, to try them")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder, out = Path(name) / "broker", Path(name) / "out"
         folder.mkdir()
         out.mkdir()
-        with cluster(options.kind, folder, options.port) as found:
-            record(found, STORIES[options.stories], out)
+        with cluster(options.kind, folder, options.port, MORE_SETTINGS.get(options.stories, {})) as found:
+            record(found, STORIES[options.stories], out, frozenset(options.only))
         with tarfile.open(options.out, "w:gz") as packed:
             packed.add(out, "")
 

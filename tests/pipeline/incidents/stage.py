@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 PARTITIONS = 4
@@ -104,10 +104,11 @@ class Group:
         protocol: str = "consumer",
         instance: str | None = None,
         max_poll_ms: int = 20_000,
-        slow_revoke_s: float = 0,
+        config: dict[str, Any] | None = None,
+        **habits: object,
     ) -> Member:
-        """A process that joins. `slow_revoke_s`: how long its first revoke callback takes."""
-        config: dict[str, Any] = {
+        """A process that joins. config: of librdkafka, beside what all have. habits: what `member.py` takes."""
+        settings: dict[str, Any] = {
             "bootstrap.servers": self.stage.bootstrap,
             "client.id": name,
             "group.id": self.name,
@@ -118,12 +119,14 @@ class Group:
             "max.poll.interval.ms": max_poll_ms,
         }
         if instance is not None:
-            config["group.instance.id"] = instance
+            settings["group.instance.id"] = instance
         if protocol == "classic":
-            config["session.timeout.ms"] = 6_000
+            settings["session.timeout.ms"] = 6_000
         self.tell("start", member=name, protocol=protocol, instance=instance)
         subscribed = ",".join(topics or [self.name])
-        return self._member(name, ["member", name, json.dumps(config), subscribed, str(slow_revoke_s)])
+        return self._member(
+            name, ["member", name, json.dumps(settings | (config or {})), subscribed, json.dumps(habits)]
+        )
 
     def pod(self, name: str, host: str, *, client_id: str | None = None, **more: object) -> Member:
         """A classic consumer of kafka-python on a host of its own. more: what `pod.py` takes beside that."""
@@ -138,6 +141,14 @@ class Group:
         }
         self.tell("start", **{"member": name, "host": host, **more})
         return self._member(name, ["pod", json.dumps(options)])
+
+    def batches(self, name: str, *, batch_s: float) -> Member:
+        """A consumer of aiokafka that commits after each batch of so many seconds."""
+        options = {
+            "name": name, "batch_s": batch_s, "bootstrap": self.stage.bootstrap, "group": self.name, "topic": self.name
+        }  # fmt: skip
+        self.tell("start", member=name, batch_s=batch_s)
+        return self._member(name, ["batcher", json.dumps(options)])
 
     def _member(self, name: str, command: list[str]) -> Member:
         member = Member(self, name, command)
@@ -160,6 +171,7 @@ class Stage:
         self.admin = AdminClient({"bootstrap.servers": bootstrap, "topic.metadata.refresh.interval.ms": 1_000})
         self.groups: list[Group] = []
         self._topics: dict[str, int] = {}
+        self._rates: dict[str, tuple[float, ...]] = {}
         self._log_ends = log_ends
         self._over = threading.Event()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._produce, self._sample)]
@@ -183,6 +195,47 @@ class Stage:
         self.admin.create_partitions([NewPartitions(name, partitions)])[name].result(PATIENCE_S)
         self._topics[name] = partitions
 
+    def rate(self, name: str, *each: float) -> None:
+        """Records a second from now on: in all partitions of a topic, or in each."""
+        self._rates[name] = each
+
+    def again(self, name: str, partitions: int = PARTITIONS) -> None:
+        """Deletes a topic, and makes another one with its name."""
+        del self._topics[name]
+        self.admin.delete_topics([name])[name].result(PATIENCE_S)
+        while True:
+            try:
+                self.topic(name, partitions)
+                return
+            except KafkaException as problem:
+                if problem.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                time.sleep(0.5)
+
+    def purge(self, name: str, behind: int) -> None:
+        """Deletes all records of a topic but the last ones of each partition."""
+        places = [TopicPartition(name, partition) for partition in range(self._topics[name])]
+        ends = self._offsets(places, OffsetSpec.latest())
+        self.admin.delete_records(
+            [TopicPartition(name, each.partition, max(0, ends[name][each.partition] - behind)) for each in places]
+        )
+
+    def transaction(self, name: str) -> Producer:
+        """A transaction that is open, with a record in each partition of a topic."""
+        producer = Producer(
+            {"bootstrap.servers": self.bootstrap, "transactional.id": name, "transaction.timeout.ms": 120_000}
+        )
+        producer.init_transactions(PATIENCE_S)
+        self.in_transaction(producer, name)
+        return producer
+
+    def in_transaction(self, producer: Producer, name: str) -> None:
+        """Begins another one, likewise."""
+        producer.begin_transaction()
+        for partition in range(self._topics[name]):
+            producer.produce(name, b"x", partition=partition)
+        producer.flush(PATIENCE_S)
+
     def ends(self) -> None:
         """Ends whoever is left, and what runs beside."""
         for group in self.groups:
@@ -195,14 +248,20 @@ class Stage:
     def _produce(self) -> None:
         refresh = {"topic.metadata.refresh.interval.ms": 500}
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 50, **refresh})
-        while not self._over.wait(1 / RECORDS_A_SECOND):
+        due: dict[tuple[str, int], float] = {}
+        while not self._over.wait(0.5 / RECORDS_A_SECOND):
+            now = time.monotonic()
             for name, partitions in list(self._topics.items()):
+                rates = self._rates.get(name, (RECORDS_A_SECOND,))
                 for partition in range(partitions):
-                    try:
-                        producer.produce(name, b"x", partition=partition)
-                    except KafkaException as problem:
-                        if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # it is a new one
-                            raise
+                    if rate := rates[partition % len(rates)]:
+                        at = due.setdefault((name, partition), now)
+                        while at <= now:
+                            _produce(producer, name, partition)
+                            at += 1 / rate
+                        due[name, partition] = at
+                    else:
+                        due.pop((name, partition), None)
             producer.poll(0)
         producer.flush(PATIENCE_S)
 
@@ -211,17 +270,43 @@ class Stage:
             places = [TopicPartition(name, n) for name, count in list(self._topics.items()) for n in range(count)]
             if not places:
                 continue
-            asked = self.admin.list_offsets({each: OffsetSpec.latest() for each in places}, request_timeout=PATIENCE_S)
-            ends: dict[str, dict[int, int]] = {}
-            for place, answer in asked.items():
-                try:
-                    ends.setdefault(place.topic, {})[place.partition] = answer.result(PATIENCE_S).offset
-                except KafkaException as problem:  # a new partition, or the broker is away
-                    print(f"no sample of {place.topic}-{place.partition}: {problem}", file=sys.stderr)
+            starts = self._offsets(places, OffsetSpec.earliest())
+            stable = self._offsets(places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+            ends = self._offsets(places, OffsetSpec.latest())
             now_ms = time.time_ns() // 1_000_000
             for topic, log_end in ends.items():
-                row = {"sampled_ms": now_ms, "topic": topic, "log_start": dict.fromkeys(log_end, 0), "log_end": log_end}
+                row = {
+                    "sampled_ms": now_ms,
+                    "topic": topic,
+                    "log_start": starts.get(topic, {}),
+                    "log_end": log_end,
+                    "last_stable": stable.get(topic, {}),
+                }
                 self._log_ends.write(json.dumps(row) + "\n")
+
+    def _offsets(
+        self,
+        places: list[TopicPartition],
+        which: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[str, dict[int, int]]:
+        wanted = dict.fromkeys(places, which)
+        asked = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=PATIENCE_S)
+        found: dict[str, dict[int, int]] = {}
+        for place, answer in asked.items():
+            try:
+                found.setdefault(place.topic, {})[place.partition] = answer.result(PATIENCE_S).offset
+            except KafkaException as problem:  # a new partition, or the broker is away
+                print(f"no sample of {place.topic}-{place.partition}: {problem}", file=sys.stderr)
+        return found
+
+
+def _produce(producer: Producer, topic: str, partition: int) -> None:
+    try:
+        producer.produce(topic, b"x", partition=partition)
+    except KafkaException as problem:
+        if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # it is a new one
+            raise
 
 
 def play(*stories: Callable[[], None]) -> None:

@@ -27,6 +27,39 @@ OF_CLASSIC_GROUPS: dict[str, dict[str, tuple[str, list[str]]]] = {
 }
 """The findings about each group that aren't mere information, without storms: those have causes."""
 
+OF_LOSSES: dict[str, dict[str, tuple[str, list[str]]]] = {
+    "hanging-transaction": {"R37": ("warning", [])},
+    "hanging-transaction-848": {"R37": ("warning", [])},
+    "dependency-away": {"R37": ("warning", [])},
+    "dependency-away-848": {"R37": ("warning", [])},
+    "overtaken": {"R38": ("critical", [])},
+    "unowned": {"R39": ("critical", [])},
+    "recreated": {"R44": ("critical", [])},
+    "refused-rollout": {"R40": ("critical", [f"orders-84c7d9f6b-{tail}" for tail in ("d4d2s", "k7qlb", "t9xcc")])},
+    "killed-deploy": {
+        "R04": ("warning", [f"mailer-5c8d7f9b4-{tail}" for tail in ("kq7lb", "t9xcc", "w4d2s", "z8hjk")])
+    },
+    "refused-commits": {"R21": ("warning", ["c-1", "c-2", "c-3"])},
+    "refused-migration": {"R41": ("warning", [])},
+    "slow-record": {"R46": ("critical", ["c-1", "c-2"])},
+    "throttled-848": {"R23": ("warning", ["c-1"])},
+    "throttled": {"R45": ("warning", ["c-2"])},
+    "hot-key": {"R19": ("warning", ["c-2"])},
+    "hanging-leader": {"R14": ("critical", ["c-1"])},
+    "in-turns": {"R20": ("warning", ["c-1", "c-2"])},
+    "restless-leader": {"R43": ("warning", ["c-1"])},
+    "cut-off": {"R36": ("warning", ["c-1", "c-2", "c-3"])},
+    "once-a-minute": {},
+    "low-traffic": {},
+    "nothing-new": {},
+    "console": {},
+    "nightly": {},
+    "assigned": {},
+    "transactions": {},
+    "purged": {},
+}
+"""What is said of each group of the incidents that cost records or service, and of the healthy ones beside them."""
+
 SERIOUS: dict[str, tuple[str, list[str]] | None] = {
     "quiet": None,
     "quiet-mixed": None,

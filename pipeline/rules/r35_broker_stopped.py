@@ -1,6 +1,6 @@
-"""R34: most groups of a cluster stop at the same time: it was the broker, or the way to it, and not they.
+"""R35: most groups of a cluster stop at the same time: it was the broker, or the way to it, and not they.
 
-The only rule that looks at several groups at once. It rests on their pauses, and speaks about each of them.
+Looks at all groups together. It rests on their pauses, and speaks about each of them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed, moment, seconds
 
-ID = "R34"
+ID = "R35"
 GROUPS = 3
 SHARE = 0.8
 TOGETHER_MS = 2_000
 """So long all of them stood still at once."""
 AFTERWARDS_MS = 60_000
 """Sessions that end, and members that leave or come back so soon after that, are its doing."""
-DOUBTED = ("R01", "R02", "R03", "R05", "R20", "R26")
+DOUBTED = ("R01", "R02", "R03", "R05", "R20", "R26", "R37")
 """Rules that would blame a member for it."""
 
 Stretch = tuple[int, int]

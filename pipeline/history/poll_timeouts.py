@@ -1,0 +1,44 @@
+"""Members that left by themselves because too much time passed between two of their polls.
+
+Only Java clients give that reason. The leave of another client looks ordinary. It counts when the client came back and
+nothing was committed for its partitions for about its rebalance timeout.
+"""
+
+from __future__ import annotations
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.lag import most_lag
+from kohort.pipeline.history.member_sessions import Session
+
+_SILENT_SHARE = 0.9
+
+
+def left_at_poll_timeout(analysis: GroupAnalysis) -> dict[Session, str]:
+    """Those sessions, with how sure that is."""
+    found = {}
+    returned = {session.predecessor for session in analysis.sessions if session.predecessor is not None}
+    for session in analysis.sessions:
+        if session.end_kind == "poll_timeout":
+            found[session] = session.end_confidence
+        elif session.end_kind == "left" and session in returned and _looks_like_one(analysis, session):
+            found[session] = "likely"
+    return found
+
+
+def _looks_like_one(analysis: GroupAnalysis, session: Session) -> bool:
+    timeout = session.member.rebalance_timeout_ms
+    removal = analysis.events.removal_of(session.member.member_id, session.last_ms)
+    if not timeout or (removal is not None and removal.reason):
+        return False
+    generation = analysis.ownership.generation_at(session.last_ms - 1)
+    if generation is None or session.member.member_id not in generation.members:
+        return False
+    mine = generation.parts_of(session.member.member_id)
+    last = analysis.commits.last_of(mine, session.last_ms)
+    others = analysis.commits.last_of(set(generation.owners) - mine, session.last_ms)
+    if others is None:
+        return False
+    if last is None or last < generation.stable_ms:  # it met what takes so long with the first records that it got
+        waited = any(most_lag(analysis.group, place, generation.stable_ms, session.last_ms) for place in mine)
+        return waited and session.last_ms - generation.stable_ms >= _SILENT_SHARE * timeout
+    return session.last_ms - last >= _SILENT_SHARE * timeout and others > last

@@ -1,0 +1,170 @@
+"""R37: a whole group stands still while records wait, and no rebalance explains it.
+
+What is seen is certain: samples of log ends show that records waited. Why is another matter. A hanging transaction holds
+up every read_committed consumer, and shows in the last stable offset where samples have it. Members that still commit
+the position they have go on polling. Else members that wait for something look like members that are given nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.history.stalls import Stall
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    moment,
+    seconds,
+    several,
+)
+
+ID = "R37"
+LONG_MS = 60_000
+SHARE_IN_REBALANCES = 0.2
+"""A stop of which more is rebalances is theirs."""
+MOST_OF_IT = 0.7
+AT_LEAST_REPEATED = 2
+_OPEN_TRANSACTION = (
+    "End the transaction that is open: kafka-transactions.sh find-hanging names it, and abort ends it. Then look why its "
+    "producer neither commits nor aborts; transaction.timeout.ms limits how long it can hold up readers"
+)
+_NOT_GIVEN = (
+    "Look for an open transaction (kafka-transactions.sh find-hanging) if they read with isolation.level=read_committed, "
+    "else for paused partitions: the members still poll, and get nothing that they finish."
+)
+_ANYTHING = (
+    "Take a thread dump of a member. A call to a database or service that waits there: what all of them need is away. "
+    "Waiting in poll: look for an open transaction (kafka-transactions.sh find-hanging) if they read with "
+    "isolation.level=read_committed."
+)
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for stall in analysis.stalls:
+        if stall.kind == "group_silent" and not _is_a_rebalance(analysis, stall) and _had_members(analysis, stall):
+            yield _finding(analysis, stall)
+
+
+def _is_a_rebalance(analysis: GroupAnalysis, stall: Stall) -> bool:
+    busy_ms = sum(
+        max(0, min(r.stable_ms, stall.end_ms) - max(r.begin_ms, stall.start_ms))
+        for r in analysis.rebalances
+        if r.outcome != "open"
+    )
+    return stall.length_ms < 30_000 or busy_ms > SHARE_IN_REBALANCES * stall.length_ms
+
+
+def _had_members(analysis: GroupAnalysis, stall: Stall) -> bool:
+    """Whether it is known that somebody was there who could have read."""
+    generation = analysis.ownership.generation_at(stall.start_ms + 1)
+    return generation is not None and generation.size > 0 and bool(generation.owners)
+
+
+def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
+    seen = stall.waited_ms is not None
+    transaction = _held_by_transaction(analysis, stall) if seen else None
+    polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
+    generation = analysis.ownership.generation_at(stall.start_ms + 1)
+    members = generation.size if generation is not None else 0
+    text = (
+        f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
+    )
+    text += f"{', and it goes on' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
+    text += "explains it"
+    if seen:
+        text += f"; up to {several(stall.lag or 0, 'record')} waited, at least one of them for {seconds(stall.waited_ms or 0)}"
+    else:
+        text += "; without samples of log ends it isn't known whether records waited"
+    cause, sure, advice = "", POSSIBLE, _ANYTHING
+    if transaction is not None:
+        topic, part, offset = transaction
+        sure, advice = LIKELY, f"{_OPEN_TRANSACTION}. It begins in partition {part} of {topic} at offset {offset}."
+        cause = "an open transaction holds them up: the last stable offset stood where they stand, while the log grew"
+    elif polling:
+        advice, cause = _NOT_GIVEN, "the members went on polling, since they committed the same positions again"
+    elif seen and _excludes_transactions(analysis, stall):
+        sure, cause = (
+            LIKELY,
+            "no transaction was open, so that the members themselves waited for something, all at once",
+        )
+        advice = "Look for what all of them need and wait for (a database, a service), in a thread dump of a member."
+    if cause:
+        text += f"; {cause}"
+    return Finding(
+        ID,
+        "The whole group stands still",
+        (CRITICAL if stall.length_ms >= LONG_MS or stall.open else WARNING) if seen else INFO,
+        CERTAIN if seen else POSSIBLE,
+        text,
+        advice,
+        stall.start_ms,
+        stall.end_ms,
+        [],
+        {
+            "stood_ms": stall.length_ms,
+            "lag": stall.lag,
+            "waited_longest_ms": stall.waited_ms,
+            "open": stall.open,
+            "members": members,
+        },
+        cause_confidence=sure,
+    )
+
+
+def _blocked_share(analysis: GroupAnalysis, stall: Stall) -> dict[TopicPartition, float]:
+    """By partition with something to read: at which share of the samples nothing of it was stable.
+
+    Only of partitions whose samples have the last stable offset.
+    """
+    found = {}
+    for place, ends in analysis.group.ends.items():
+        committed = _committed(analysis, place, stall.start_ms)
+        inside = slice(*np.searchsorted(ends.sampled_ms, (stall.start_ms, stall.end_ms)).tolist())
+        waiting = (ends.log_end[inside] > committed) & (ends.last_stable[inside] >= 0)
+        if waiting.any():
+            found[place] = float((ends.last_stable[inside][waiting] <= committed).mean())
+    return found
+
+
+def _committed(analysis: GroupAnalysis, place: TopicPartition, ms: int) -> int:
+    partition = analysis.commits.partitions.get(place)
+    if partition is None:
+        return 1 << 62
+    before = int(np.searchsorted(partition.commits.ts_ms, ms, "right")) - 1
+    return int(partition.commits.committed[max(0, before)])
+
+
+def _held_by_transaction(analysis: GroupAnalysis, stall: Stall) -> tuple[str, int, int] | None:
+    """Where it begins, if nearly all the time no partition had anything that is stable beyond the group's position.
+
+    A record or two may be stable behind it: those that came before the transaction.
+    """
+    shares = _blocked_share(analysis, stall)
+    if not shares or min(shares.values()) < MOST_OF_IT:
+        return None
+    topic, part = min(shares)
+    return topic, part, _committed(analysis, (topic, part), stall.start_ms)
+
+
+def _excludes_transactions(analysis: GroupAnalysis, stall: Stall) -> bool:
+    """Whether every partition with something to read had stable records beyond the group's position."""
+    shares = _blocked_share(analysis, stall)
+    return bool(shares) and max(shares.values()) <= 1 - MOST_OF_IT
+
+
+def _commits_without_progress(analysis: GroupAnalysis, stall: Stall) -> int:
+    """How often the same position was committed again, in the partition where that was most often."""
+    counts = [0]
+    for partition in analysis.commits.partitions.values():
+        low, high = np.searchsorted(partition.sorted_ms, (stall.start_ms, stall.end_ms), ("right"))
+        counts.append(int(high - low) - (0 if stall.open else 1))
+    return max(counts)

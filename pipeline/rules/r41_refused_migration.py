@@ -1,0 +1,44 @@
+"""R41: the move to the consumer protocol, or back, is refused by the coordinator. Needs events, or the broker's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, times
+
+ID = "R41"
+_ADVICE = (
+    ("disabled", "Set group.consumer.migration.policy to bidirectional (or upgrade, downgrade) on all brokers, or stop all "
+     "members first: an empty group is converted in any case."),
+    ("custom assignor", "Use a standard assignor (range, roundrobin, sticky, cooperative-sticky) first, in a rollout of its "
+     "own. An assignor of your own has no counterpart in the consumer protocol."),
+    ("maximum size", "Raise group.consumer.max.size (downgrade: group.max.size), or run fewer members."),
+    ("does not use the consumer embedded protocol", "This group is not one of consumers (Kafka Connect has such): it can't "
+     "be converted. Use another group id."),
+    ("malformed", "A member's subscription can't be read: find out which client it is, and update it."),
+)  # fmt: skip
+_OTHERWISE = "Set group.protocol back to what the other members use until the reason is gone."
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    refused = [event for event in analysis.group.events if event.kind == "conversion_refused"]
+    by_reason: dict[tuple[str, str], list[int]] = {}
+    for event in refused:
+        detail = event.detail or {}
+        by_reason.setdefault((detail.get("to", "consumer"), detail.get("reason", "")), []).append(event.ts)
+    for (to, reason), moments in by_reason.items():
+        text = f"the coordinator refused {times(len(moments))} to convert the group to the {to} protocol: {reason}"
+        text += "; the members that asked for it stayed out" if to == "consumer" else ""
+        yield Finding(
+            ID,
+            f"The move to the {to} protocol is refused",
+            WARNING,
+            CERTAIN,
+            text,
+            next((advice for words, advice in _ADVICE if words in reason), _OTHERWISE),
+            moments[0],
+            moments[-1],
+            [],
+            {"times": len(moments), "to": [to], "moments_ms": moments[:100]},
+        )

@@ -1,0 +1,57 @@
+"""R45: records pile up for one member alone, although it gets no more of them than the others: it is slower than they are.
+
+R19 tells of a partition that gets more records. Which of the two it is, the growth of the logs tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.backlogs import Backlog, backlogs
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.rules.finding import CERTAIN, POSSIBLE, WARNING, Finding, several
+
+ID = "R45"
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for backlog in backlogs(analysis):
+        if backlog.hot is None:
+            yield _finding(backlog)
+
+
+def _finding(backlog: Backlog) -> Finding:
+    place, lag = backlog.worst
+    of = "all" if len(backlog.places) == backlog.of else f"{len(backlog.places)} of the"
+    text = f"records pile up on {of} {several(backlog.of, 'partition')} of {backlog.client}: up to {lag} wait on partition "
+    text += (
+        f"{place[1]} of {place[0]}, while partitions of other members never had more than {backlog.others_lag}; its "
+    )
+    text += (
+        f"partitions get no more records than theirs ({backlog.inflow:.1f} a second, theirs {backlog.usual_inflow:.1f})"
+    )
+    if backlog.rate < 0.8 * backlog.inflow:
+        text += f", and it got through {backlog.rate:.1f} a second in each"
+    return Finding(
+        ID,
+        "A member is slower than its records come",
+        WARNING,
+        CERTAIN,
+        text,
+        f"Compare the host of {backlog.client} with the others: throttled CPU (container limits), swapping, a slow disk or a "
+        "slow way to a service that it calls. A thread dump shows what it waits for. A restart elsewhere helps if it is the "
+        "host; more partitions don't.",
+        backlog.start_ms,
+        backlog.end_ms,
+        [backlog.client],
+        {
+            "topic": place[0],
+            "part": place[1],
+            "lag": lag,
+            "others_lag": backlog.others_lag,
+            "lasted_ms": backlog.end_ms - backlog.start_ms,
+            "partitions": len(backlog.places),
+            "of": backlog.of,
+        },
+        cause_confidence=POSSIBLE,
+    )

@@ -1,0 +1,72 @@
+"""Whatever is left out of what was recorded makes things unknown: nothing is well, and nothing certain, for want of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+from kohort.pipeline.gold.gold_rows import GroupHealthRow
+from kohort.pipeline.gold.health_rows import group_health_rows
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report.verdict import missing
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from tests.pipeline.incidents.recorded import text_alone
+from tests.pipeline.test_cut_logs import FACTS_OF_A_PART
+
+EXPLAINED_BY_THE_REST = FACTS_OF_A_PART | {
+    "R04": "members that others replaced; the rest shows that they could not come sooner, or why they went",
+    "R05": "a client that is removed again and again; the rest shows by what",
+    "R21": "records that were read again; the rest shows that the topic was another one",
+    "R27": "offsets that are gone, likewise",
+}
+"""Rules that a part of the sources may be certain of where the whole names something graver instead."""
+
+
+NOBODY_CAN_KNOW = {
+    ("refused-migration", "without conversion_refused"): "a client that was refused leaves no other trace",
+    ("static-taken-once", "without member_fenced"): "a process that was fenced looks like one that had stopped",
+}
+"""Kinds of line whose absence shows nowhere: a quiet group has none of them either."""
+
+
+def parts(group: GroupInput) -> Iterator[tuple[str, GroupInput]]:
+    """Without each source, and without each kind of line or event."""
+    for name, empty in (("ends", {}), ("events", [])):
+        less = copy.copy(group)
+        setattr(less, name, empty)
+        yield f"without {name}", less
+    if group.events:
+        yield "without the offsets topic", text_alone(group)
+    for kind in sorted({event.kind for event in group.events}):
+        less = copy.copy(group)
+        less.events = [event for event in group.events if event.kind != kind]
+        yield f"without {kind}", less
+
+
+def told(group: GroupInput) -> tuple[list[Finding], list[GroupHealthRow]]:
+    analysis = analyse(copy.copy(group))
+    rows: list[GroupHealthRow] = [{**row, "group_id": group.group_id} for row in group_health_rows(analysis)]
+    return diagnose(analysis), rows
+
+
+def test_no_part_calls_well_what_the_whole_calls_serious(all_recorded: list[GroupInput]) -> None:
+    for group in all_recorded:
+        whole, rows = told(group)
+        if not any(finding.severity != "info" for finding in whole) or missing(rows, []):
+            continue
+        for name, less in parts(group):
+            found, rows = told(less)
+            serious = any(finding.severity != "info" for finding in found)
+            known = serious or missing(rows, []) or (group.group_id, name) in NOBODY_CAN_KNOW
+            assert known, (group.group_id, name, [f.rule for f in whole])
+
+
+def test_no_part_is_certain_of_what_the_whole_does_not_say(all_recorded: list[GroupInput]) -> None:
+    for group in all_recorded:
+        sure = {finding.rule for finding in told(group)[0] if finding.confidence == "certain"}
+        for name, less in parts(group):
+            for finding in told(less)[0]:
+                if finding.confidence == "certain":
+                    assert finding.rule in sure | EXPLAINED_BY_THE_REST.keys(), (group.group_id, name, finding)

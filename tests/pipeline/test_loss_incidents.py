@@ -1,0 +1,169 @@
+"""Incidents that lose records or stop a service, on a real Kafka 4.3; most of them without a rebalance that shows it.
+
+`incidents/loss_stories.py` is what was done, `incidents/record.py` made the recording. The healthy groups beside them do
+what looks alike.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
+from kohort.pipeline.gold.outage_findings import judge_outages
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report.results import FindingRow, findings
+from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.incidents.loss_stories import HEALTHY
+from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.incidents.told import OF_LOSSES as TOLD
+
+CUT_OFF = [f"cut-off-{number}" for number in (1, 2, 3, 4)]
+GROUPS = [group for group in TOLD if group != "cut-off"] + CUT_OFF
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked("loss-kafka-4.3", tmp_path_factory.mktemp("loss"))
+
+
+@pytest.fixture(scope="module")
+def groups(folder: Path) -> dict[str, GroupInput]:
+    return recorded(folder)
+
+
+@pytest.fixture(scope="module")
+def told(groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[FindingRow]]:
+    """What is said of each group when all are looked at."""
+    gold = tmp_path_factory.mktemp("gold")
+    tables: dict[str, list[object]] = {}
+    for group in groups.values():
+        for table, rows in as_tables(group, analyse_group(group)).items():
+            tables.setdefault(table, []).append(rows)
+    write_tables(tables, gold)
+    judge_outages(gold)
+    found: dict[str, list[FindingRow]] = {name: [] for name in groups}
+    for finding in findings(gold):
+        found[finding["group"]].append(finding)
+    return found
+
+
+def serious(found: list[FindingRow]) -> dict[str, tuple[str, list[str]]]:
+    """The gravest of each rule, with all whom it names."""
+    result: dict[str, tuple[str, list[str]]] = {}
+    for finding in found:
+        if finding["severity"] != "info":
+            severity, clients = result.get(finding["rule"], (finding["severity"], []))
+            result[finding["rule"]] = (severity, sorted({*clients, *finding["clients"]}))
+    return result
+
+
+def test_every_story_is_looked_at(groups: dict[str, GroupInput]) -> None:
+    assert groups.keys() == set(GROUPS)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_happened_is_said_and_nothing_else(told: dict[str, list[FindingRow]], group: str) -> None:
+    assert serious(told[group]) == TOLD[group if group not in CUT_OFF else "cut-off"]
+
+
+@pytest.mark.parametrize("group", HEALTHY)
+def test_the_log_alone_is_sure_of_nothing_about_the_healthy(groups: dict[str, GroupInput], group: str) -> None:
+    for alone in (log_alone(groups[group]), text_alone(groups[group])):
+        assert {f.rule for f in diagnose(analyse(alone)) if f.severity != "info" or f.confidence == "certain"} <= {
+            "R16"
+        }
+
+
+def only(found: list[FindingRow], rule: str) -> FindingRow:
+    (finding,) = [each for each in found if each["rule"] == rule]
+    return finding
+
+
+def when(folder: Path, group: str, event: str) -> int:
+    rows = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
+    return int(next(row["ms"] for row in rows if (row["group"], row["event"]) == (group, event)))
+
+
+@pytest.mark.parametrize("group", ["hanging-transaction", "hanging-transaction-848"])
+def test_a_hanging_transaction_is_named_with_its_length(
+    told: dict[str, list[FindingRow]], folder: Path, group: str
+) -> None:
+    finding = only(told[group], "R37")
+    began, ended = when(folder, group, "transaction_begins"), when(folder, group, "transaction_ends")
+    assert finding["evidence"]["stood_ms"] == pytest.approx(ended - began, abs=3_500)
+    assert (finding["confidence"], finding["cause_confidence"]) == ("certain", "likely")
+    assert "an open transaction holds them up" in finding["text"]
+    assert finding["advice"].startswith("End the transaction that is open")
+
+
+@pytest.mark.parametrize("group", ["dependency-away", "dependency-away-848"])
+def test_members_that_wait_for_something_are_no_transaction(
+    told: dict[str, list[FindingRow]], folder: Path, group: str
+) -> None:
+    finding = only(told[group], "R37")
+    away_ms = when(folder, group, "dependency_back") - when(folder, group, "dependency_away")
+    assert finding["evidence"]["stood_ms"] == pytest.approx(away_ms, abs=3_500)
+    assert "no transaction was open" in finding["text"]
+
+
+@pytest.mark.parametrize("group", ["hanging-transaction", "dependency-away"])
+def test_without_stable_offsets_no_cause_is_named(groups: dict[str, GroupInput], group: str) -> None:
+    for ends in groups[group].ends.values():
+        ends.last_stable = ends.last_stable * 0 - 1
+    (finding,) = [each for each in diagnose(analyse(groups[group])) if each.rule == "R37"]
+    assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
+    assert "transaction" not in finding.text
+    assert "dump" in finding.advice
+    assert "find-hanging" in finding.advice
+
+
+def test_without_log_ends_a_stop_is_only_possible(groups: dict[str, GroupInput]) -> None:
+    for name in ("hanging-transaction", "nothing-new"):
+        (finding,) = [each for each in diagnose(analyse(log_alone(groups[name]))) if each.rule == "R37"]
+        assert (finding.severity, finding.confidence) == ("info", "possible")
+
+
+def test_records_that_were_deleted_unread_are_counted(told: dict[str, list[FindingRow]], folder: Path) -> None:
+    """20 records a second came in each partition, and the members read some of them; all but the last 20 were deleted."""
+    finding = only(told["overtaken"], "R38")
+    assert finding["start_ms"] == pytest.approx(when(folder, "overtaken", "retention"), abs=3_000)
+    assert finding["evidence"]["partitions"] == 4
+    assert 2_000 < finding["evidence"]["records"] < 4_000
+
+
+def test_new_partitions_that_nobody_owns(told: dict[str, list[FindingRow]], folder: Path) -> None:
+    finding = only(told["unowned"], "R39")
+    assert finding["start_ms"] == pytest.approx(when(folder, "unowned", "partitions_added"), abs=4_000)
+    assert finding["evidence"]["partitions"] == 4
+    assert finding["evidence"]["records"] == pytest.approx(20 * finding["evidence"]["lasted_ms"] / 1000, rel=0.2)
+
+
+def test_who_was_refused_is_no_deploy(told: dict[str, list[FindingRow]]) -> None:
+    finding = only(told["refused-rollout"], "R40")
+    assert finding["evidence"]["sizes"] == [3, 2, 1, 0]
+    assert finding["evidence"]["protocols"] == ["range", "roundrobin"]
+    assert not [each for each in told["refused-rollout"] if each["rule"] == "R04"]
+
+
+def test_the_brokers_own_words_say_why_a_migration_is_refused(told: dict[str, list[FindingRow]]) -> None:
+    finding = only(told["refused-migration"], "R41")
+    assert "online upgrade is disabled" in finding["text"]
+    assert "group.consumer.migration.policy" in finding["advice"]
+
+
+def test_a_slow_record_is_named_and_nobody_who_met_it_is_blamed(told: dict[str, list[FindingRow]]) -> None:
+    finding = only(told["slow-record"], "R46")
+    assert (finding["evidence"]["part"], finding["evidence"]["offset"]) == (1, 100)
+    assert not [each for each in told["slow-record"] if each["rule"] == "R04"]
+
+
+def test_the_cut_off_are_told_that_they_were_not_alone(told: dict[str, list[FindingRow]]) -> None:
+    for group in CUT_OFF:
+        finding = only(told[group], "R36")
+        assert (finding["evidence"]["expiries"], finding["evidence"]["of"]) == (12, 4)
+        assert only(told[group], "R03")["advice"].startswith("R36 explains it")

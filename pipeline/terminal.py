@@ -154,7 +154,6 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
 
     accepted: sources that may be missing.
     """
-    from kohort.pipeline.report.verdict import missing
     from kohort.pipeline.report.words import by_group, worst_severity
 
     health = {row["group_id"] or "": row for row in outcome.health}
@@ -169,23 +168,38 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
             well.append(group)
         if serious or verbose:
             _group(group, found, health.get(group), verbose)
-    if well:
-        names = ", ".join(well[:_MOST_NAMES]) + (" …" if len(well) > _MOST_NAMES else "")
-        count = several(len(well), "group")
-        lacking = missing(outcome.health, outcome.issues, accepted)
-        said = f"Can't tell of {count}: nothing serious was seen{_between(outcome.health)}, but"
-        if not lacking:
-            said = f"Nothing serious in {count}{_between(outcome.health)}: {names}"
-        _echo(f"\n{visible(said)}")
-        for each in lacking:
-            _echo(_wrapped(f"   - {each.text}", "     "))
-        if lacking:
-            _echo(_wrapped(f"   ({names})", "     "))
+    _well(well, outcome, accepted)
     if not groups:
         _echo("No groups were found in what was read.")
     _remarks(outcome.issues, verbose)
     if outcome.report is not None:
         _echo(f"\nreport: {outcome.report}")
+
+
+def _well(groups: list[str], outcome: Outcome, accepted: Collection[str]) -> None:
+    """Those about which there is nothing serious, and those of which that can't be told."""
+    from kohort.pipeline.report.verdict import missing
+
+    lacking = missing(outcome.health, outcome.issues, accepted)
+    unknown = [group for group in groups if any(group in each.groups for each in lacking)]
+    known = [group for group in groups if group not in unknown]
+    if known:
+        _echo("\n" + visible(f"Nothing serious in {_counted(known)}{_between(outcome.health)}: {_names(known)}"))
+    if unknown:
+        said = f"Can't tell of {_counted(unknown)}: nothing serious was seen{_between(outcome.health)}, but"
+        _echo("\n" + visible(said))
+        for each in lacking:
+            if each.groups.intersection(unknown):
+                _echo(_wrapped(f"   - {each.text}", "     "))
+        _echo(_wrapped(f"   ({_names(unknown)})", "     "))
+
+
+def _counted(groups: list[str]) -> str:
+    return several(len(groups), "group")
+
+
+def _names(groups: list[str]) -> str:
+    return ", ".join(groups[:_MOST_NAMES]) + (" …" if len(groups) > _MOST_NAMES else "")
 
 
 def _between(health: list[GroupHealthRow]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,9 @@ from kohort.pipeline.job.repeated_looks import looking
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.job.watching_groups import watching_groups
+from kohort.pipeline.live.group_figures import figures_of
+from kohort.pipeline.live.in_order import InOrder
+from kohort.pipeline.live.silences import Silences
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import issue_row
@@ -35,6 +38,7 @@ from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.rolling import clean
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
+from kohort.pipeline.sources.waiting_records import WaitingRecords
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +52,8 @@ REBUILD_S = 60.0
 PAUSE_S = 3.0
 """Before a stream that failed is tried again."""
 LOOK_S = 0.5
+ASK_AGAIN_S = 5.0
+"""For groups that commit nothing, whether they have anything to read."""
 MOST_PER_TRIGGER = 2_000_000
 """Records of one batch: a first start on a large cluster comes in portions."""
 
@@ -170,6 +176,17 @@ def follow(
         if metrics is not None:
             metrics.alert(message)
 
+    order, waiting = InOrder(tell, _now_ms), WaitingRecords(address, security)
+    silences = Silences(waiting.of, _now_ms)
+
+    def hear(message: Message) -> None:
+        for each in silences.hear(message):
+            order.hear(each)
+
+    def ask_again() -> None:
+        for each in silences.look():
+            order.hear(each)
+
     register(spark)
     folders, source = OutputFolders(out), Source(WIRE, address, security=security)
     starts = {
@@ -181,8 +198,12 @@ def follow(
     reports = Reports(spark, source, folders, say, cluster, files)
     built_at, interrupted, news = time.monotonic(), False, NewFindings()
     with (
-        printing_alerts(folders.alerts, tell),
-        watching_groups(address, folders.silver, tell, say, security) as rebalances,
+        closing(waiting),
+        telling_in_order(order),
+        looking(order.flush, LOOK_S),
+        looking(ask_again, ASK_AGAIN_S),
+        printing_alerts(folders.alerts, hear),
+        watching_groups(address, folders.silver, order.hear, say, security) as rebalances,
         following_files(files, say),
     ):
         try:
@@ -197,8 +218,9 @@ def follow(
                     if (made := reports.make(batch)) is not None:
                         if metrics is not None:
                             metrics.report(_named(made), reports.took_s)
-                        for message in news.among(made.findings, round(time.time() * 1000)):
-                            tell(message)
+                            metrics.groups(figures_of(out / "tables" / "gold"))
+                        for message in news.among(made.findings, _now_ms()):
+                            order.hear(message)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
@@ -207,6 +229,19 @@ def follow(
     if reports.is_due(last) or (interrupted and reports.outcome is not None):
         return reports.make(last, all_groups=True) or reports.make(last, whatever=True, all_groups=True)
     return reports.outcome
+
+
+@contextmanager
+def telling_in_order(order: InOrder) -> Iterator[None]:
+    """What is kept at the end is told then."""
+    try:
+        yield
+    finally:
+        order.flush(everything=True)
+
+
+def _now_ms() -> int:
+    return round(time.time() * 1000)
 
 
 def _measure(

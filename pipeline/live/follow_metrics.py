@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 from prometheus_client import Counter as CounterMetric
 
+from kohort.pipeline.live.group_figures import GroupFigures
 from kohort.pipeline.live.webhook import Message
 
 MOST_GROUPS = 500
 """Groups with rows of their own; further ones share one, so that ids from outside can't fill whatever keeps metrics."""
+MOST_CLIENTS = 1_000
+"""Likewise clients, of all groups together."""
 OTHERS = "(others)"
 
 
@@ -25,6 +28,7 @@ class FollowMetrics:
         self.registry, self._now_s = CollectorRegistry(), now_s
         gauge = partial(Gauge, registry=self.registry)
         self._groups: set[str] = set()
+        self._clients: set[str] = set()
         self._alerts = CounterMetric(
             "kohort_follow_alerts", "Alerts that were told, and warnings that a new report had.",
             ["group", "kind", "severity"], registry=self.registry,
@@ -36,6 +40,23 @@ class FollowMetrics:
         self._up = gauge("kohort_follow_stream_up", "1: the stream reads.", ["stream"])
         self._batch = Gauge(
             "kohort_follow_stream_batch", "Number of the last batch.", ["stream"], registry=self.registry
+        )
+        self._rebalances = gauge(
+            "kohort_follow_group_rebalances", "Rebalances in what was read, by cause and client.",
+            ["group", "cause", "client"],
+        )  # fmt: skip
+        self._stopped_s = gauge(
+            "kohort_follow_group_stopped_seconds",
+            "Seconds in which no partition made progress, by the cause of the rebalance; no_rebalance: there was none.",
+            ["group", "cause"],
+        )
+        self._lag_s = gauge("kohort_follow_group_lag_seconds", "For how long the oldest record waits.", ["group"])
+        self._gone_s = gauge(
+            "kohort_follow_group_lag_gone_seconds",
+            "In how many seconds the lag is gone if it goes on shrinking; infinite if it does not shrink.", ["group"],
+        )  # fmt: skip
+        self._never_joined = gauge(
+            "kohort_follow_group_never_joined", "Members that came and never were in a generation.", ["group", "client"]
         )
         self._files = gauge("kohort_follow_file_events", "Events that this process read from text logs and event logs.")
 
@@ -56,6 +77,31 @@ class FollowMetrics:
         self._report_at.set(self._now_s())
         self._report_s.set(took_s)
 
+    def groups(self, figures: GroupFigures) -> None:
+        """What the last report knows of each group. Further clients and groups share rows."""
+        rebalances: Counter[tuple[str, ...]] = Counter()
+        for (group, cause, client), count in figures.rebalances.items():
+            rebalances[self._group(group), cause, self._client(client)] += count
+        never: Counter[tuple[str, ...]] = Counter()
+        for (group, client), count in figures.never_joined.items():
+            never[self._group(group), self._client(client)] += count
+        stopped: dict[tuple[str, ...], float] = {}
+        for (group, cause), seconds in figures.stopped_s.items():
+            key = (self._group(group), cause)
+            stopped[key] = stopped.get(key, 0.0) + seconds
+        _show(self._rebalances, rebalances)
+        _show(self._never_joined, never)
+        _show(self._stopped_s, stopped)
+        _show(self._lag_s, self._longest(figures.lag_s))
+        _show(self._gone_s, self._longest(figures.gone_s))
+
+    def _longest(self, by_group: Mapping[str, float]) -> dict[tuple[str, ...], float]:
+        longest: dict[tuple[str, ...], float] = {}
+        for group, seconds in by_group.items():
+            key = (self._group(group),)
+            longest[key] = max(longest.get(key, 0.0), seconds)
+        return longest
+
     def stream(self, name: str, up: bool, batch: int) -> None:
         """A stream reads or doesn't; batch: the last one that is done, -1: none is."""
         self._up.labels(name).set(up)
@@ -69,6 +115,18 @@ class FollowMetrics:
         if len(self._groups) < MOST_GROUPS:
             self._groups.add(name)
         return name if name in self._groups else OTHERS
+
+    def _client(self, name: str) -> str:
+        if len(self._clients) < MOST_CLIENTS:
+            self._clients.add(name)
+        return name if name in self._clients else OTHERS
+
+
+def _show(gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:
+    """What has no value any more has no row."""
+    gauge.clear()
+    for labels, value in values.items():
+        gauge.labels(*labels).set(value)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from kohort.pipeline.history.storms import MANY, WINDOW_MS
 
 NEWS_MS = 10 * 60_000
 """What is older when it is read belongs to the report, not on the terminal."""
-INTERVALS_KEPT = 20
-FEWEST_INTERVALS = 3
+SLOT_MS, SLOTS_KEPT = 60_000, 20
+FEWEST_SLOTS, FEWEST_INTERVALS = 3, 3
 FIRST_PATIENCE_MS = 4 * SILENCE_MS
 """For a group whose habits are not known yet."""
 
@@ -102,27 +102,54 @@ class GroupState:
     rebalances_ms: list[int] = field(default_factory=list)
     """When the last generations began."""
     last_commit_ms: int = -1
-    intervals_ms: list[int] = field(default_factory=list)
-    """Between bursts of commits."""
+    intervals: int = 0
+    longest: list[tuple[int, int]] = field(default_factory=list)
+    """The longest time between two commits in each of the last minutes that had one: minute, milliseconds.
+
+    From one commit to the next it would be too short for a habit: members commit one after the other.
+    """
+    away_since_ms: int = -1
+    """Since when nobody was there; -1: somebody has committed since."""
     silent: bool = False
     stormy: bool = False
 
     @classmethod
     def of(cls, text: str) -> GroupState:
         """The state that `text` wrote."""
-        return cls(**json.loads(text))
+        known = json.loads(text)
+        known.pop("intervals_ms", None)  # of an earlier release
+        state = cls(**known)
+        state.longest = [(slot, length) for slot, length in state.longest]
+        return state
 
     def text(self) -> str:
         """The state as JSON, for keeping."""
         return json.dumps(asdict(self))
 
     @property
+    def usual_ms(self) -> int | None:
+        """The longest time that usually passes without a commit; None: not known yet."""
+        if self.intervals < FEWEST_INTERVALS:
+            return None
+        longest = sorted(length for _, length in self.longest)
+        return longest[len(longest) // 2] if len(longest) >= FEWEST_SLOTS else longest[-1]
+
+    @property
     def patience_ms(self) -> int:
         """How long commits may stay away before it is worth a line."""
-        if len(self.intervals_ms) < FEWEST_INTERVALS:
+        usual = self.usual_ms
+        if usual is None:
             return FIRST_PATIENCE_MS
-        usual = sorted(self.intervals_ms)[len(self.intervals_ms) // 2]
-        return max(SILENCE_MS, TIMES_USUAL * usual)
+        return max(SILENCE_MS if len(self.longest) > 1 else FIRST_PATIENCE_MS, TIMES_USUAL * usual)
+
+    def waited(self, ts_ms: int, length_ms: int) -> None:
+        """Takes note of a time without commits that ended just now."""
+        slot = ts_ms // SLOT_MS
+        self.intervals += 1
+        if self.longest and self.longest[-1][0] == slot:
+            self.longest[-1] = (slot, max(self.longest[-1][1], length_ms))
+        else:
+            self.longest = [*self.longest, (slot, length_ms)][-SLOTS_KEPT:]
 
     def alarm_ms(self, watched: Watched) -> int | None:
         """When the group counts as silent if nothing comes; None: it has no members, or is silent already.
@@ -148,7 +175,7 @@ def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> 
                 if row.number > known and state.members:
                     alerts += _storm(group_id, state, row.ts_ms)
             case Joined():
-                state.members[row.member_id] = row.client
+                _take_members(state, {**state.members, row.member_id: row.client}, row.ts_ms)
             case Gone():
                 alerts += _gone(group_id, state, row)
     return [alert for alert in alerts if now_ms - alert.ts_ms <= NEWS_MS]
@@ -164,14 +191,13 @@ def look(group_id: str, state: GroupState, watched: Watched) -> list[Alert]:
         return []
     who = ", ".join(sorted(set(state.members.values())))
     quiet_s = (now_ms - state.last_commit_ms) // 1000
-    text = f"no commits for {quiet_s} s, usually every {_usual_s(state)}; members: {who}"
+    text = f"no commits for {quiet_s} s, usually {_usual_s(state)}; members: {who}"
     return [Alert(group_id, now_ms, "silent", "warning", text)]
 
 
 def _usual_s(state: GroupState) -> str:
-    if not state.intervals_ms:
-        return "now and then"
-    return f"{sorted(state.intervals_ms)[len(state.intervals_ms) // 2] / 1000:.1f} s"
+    usual = state.usual_ms
+    return "now and then" if usual is None else f"every {usual / 1000:.1f} s"
 
 
 def _commits(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
@@ -181,8 +207,9 @@ def _commits(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
         if state.silent:
             alerts.append(Alert(group_id, ts_ms, "resumed", "info", f"commits again after {since_ms // 1000} s"))
         # A silence counts as an interval too: a group that always commits that seldom causes no further alerts.
-        state.intervals_ms = [*state.intervals_ms, since_ms][-INTERVALS_KEPT:]
-    state.silent = False
+        if state.away_since_ms < 0:
+            state.waited(ts_ms, since_ms)
+    state.silent, state.away_since_ms = False, -1
     state.last_commit_ms = max(state.last_commit_ms, ts_ms)
     return alerts
 
@@ -190,7 +217,7 @@ def _commits(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
 def _generation(group_id: str, state: GroupState, row: Generation) -> list[Alert]:
     members: dict[str, str] = dict(row.members)
     if row.number < state.generation:  # the group was deleted and is a new one, or the topic is
-        state.rebalances_ms, state.intervals_ms, state.members = [], [], {}
+        state.rebalances_ms, state.longest, state.intervals, state.members = [], [], 0, {}
     if row.number == state.generation and members.keys() == state.members.keys():
         return []
     alerts = []
@@ -203,16 +230,27 @@ def _generation(group_id: str, state: GroupState, row: Generation) -> list[Alert
         alerts.append(Alert(group_id, row.ts_ms, "members_gone", "info", text))
     elif lost:
         alerts.append(Alert(group_id, row.ts_ms, "empty", "info", "the last member is gone"))
-    state.generation, state.members = row.number, members
+    state.generation = row.number
+    _take_members(state, members, row.ts_ms)
     if members:
         alerts += _storm(group_id, state, row.ts_ms)
     return alerts
 
 
+def _take_members(state: GroupState, members: dict[str, str], ts_ms: int) -> None:
+    """Time without members is no silence: whoever comes then is given time to commit."""
+    if members and not state.members and state.last_commit_ms >= 0:
+        state.last_commit_ms = max(state.last_commit_ms, ts_ms)
+    if not members and state.away_since_ms < 0:
+        state.away_since_ms = ts_ms
+    state.members = members
+
+
 def _gone(group_id: str, state: GroupState, row: Gone) -> list[Alert]:
-    client = state.members.pop(row.member_id, None)
+    client = state.members.get(row.member_id)
     if client is None:
         return []
+    _take_members(state, {each: name for each, name in state.members.items() if each != row.member_id}, row.ts_ms)
     left = f"{client} is gone, {len(state.members)} left" if state.members else "the last member is gone"
     return [Alert(group_id, row.ts_ms, "members_gone" if state.members else "empty", "info", left)]
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
-from kohort.pipeline.rules.finding import listed, several
+from kohort.pipeline.rules.finding import listed
 
 OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG = "offsets-topic", "log-ends", "broker-log"
 SOURCES = (OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG)
@@ -30,15 +30,19 @@ _NO_LOG = (
     "began, would show there. Give the brokers' server.log at INFO, or the folder of kohort serve --event-log"
 )
 _STRANGERS = "who they are, and whether they came back, stands in the offsets topic from before they joined"
-_HOW_TO_SAMPLE = "Let kohort analyze --follow sample them while it happens, or give a file of them"
+_NO_LOG_ENDS = (
+    "through most of the time: whether records waited, were deleted unread, or belonged to nobody, would show there. "
+    "Let kohort analyze --follow sample them while it happens, or give a file of them"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """source: one of `SOURCES`; None where something that was given was not understood."""
+    """source: one of `SOURCES`; None where something that was given was not understood. groups: whom it concerns."""
 
     source: str | None
     text: str
+    groups: frozenset[str]
 
 
 def unread(issues: list[DataIssueRow]) -> list[DataIssueRow]:
@@ -47,29 +51,28 @@ def unread(issues: list[DataIssueRow]) -> list[DataIssueRow]:
 
 
 def missing(health: list[GroupHealthRow], issues: list[DataIssueRow], accepted: Collection[str] = ()) -> list[Missing]:
-    """What must be known before a group can be called well. accepted: sources that may be missing."""
-    found = [Missing(None, _NOT_READ)] if unread(issues) else []
+    """What must be known before groups can be called well. accepted: sources that may be missing."""
+    every = frozenset(row["group_id"] or "" for row in health)
+    found = [Missing(None, _NOT_READ, every)] if unread(issues) else []
     if health and not any(row["has_records"] or row["commits"] for row in health):
-        found.append(Missing(OFFSETS_TOPIC, _NO_TOPIC))
-    strangers = sum(row["unknown_members"] for row in health)
-    if strangers:
-        found.append(Missing(None, f"of {several(strangers, 'member')} only the id was read: {_STRANGERS}"))
-    dark = sorted({row["group_id"] or "" for row in health if row["sampled_share"] < ENOUGH_SAMPLED})
+        found.append(Missing(OFFSETS_TOPIC, _NO_TOPIC, every))
+    strange = frozenset(row["group_id"] or "" for row in health if row["unknown_members"])
+    if strange:
+        text = f"in {_some(strange, every)} members are known by their ids alone: {_STRANGERS}"
+        found.append(Missing(None, text, strange))
+    dark = frozenset(row["group_id"] or "" for row in health if row["sampled_share"] < ENOUGH_SAMPLED)
     if dark:
-        found.append(Missing(LOG_ENDS, _no_log_ends(dark, len({row["group_id"] for row in health}))))
+        text = f"where the logs that {_some(dark, every)} read began and ended was not sampled {_NO_LOG_ENDS}"
+        found.append(Missing(LOG_ENDS, text, dark))
     if health and not any(row["has_events"] for row in health):
-        found.append(Missing(BROKER_LOG, _NO_LOG))
+        found.append(Missing(BROKER_LOG, _NO_LOG, every))
     return [each for each in found if each.source not in accepted]
+
+
+def _some(groups: Collection[str], every: Collection[str]) -> str:
+    return "all groups" if len(groups) == len(every) > 1 else listed(sorted(groups), 3)
 
 
 def span(health: list[GroupHealthRow]) -> tuple[int, int]:
     """From when to when anything is known of these groups."""
     return min(row["first_ms"] for row in health), max(row["last_ms"] for row in health)
-
-
-def _no_log_ends(dark: list[str], of: int) -> str:
-    whom = "" if len(dark) == of else f" of {listed(dark, 3)}"
-    return (
-        f"where the logs{whom} began and ended was not sampled through most of the time: whether records waited, were "
-        f"deleted unread, or belonged to nobody, would show there. {_HOW_TO_SAMPLE}"
-    )

@@ -28,8 +28,8 @@ from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTo
 __all__ = ["OFFSETS_TOPIC", "Part", "SourceCluster", "WireError"]
 
 FETCH_BYTES = 8 << 20
-_READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
-_EARLIEST, _LATEST = -2, -1
+READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
+_EARLIEST, LATEST = -2, -1
 _WHY_NOT = {
     ErrorCode.unknown_topic_or_partition: "isn't there: no group has ever committed or joined",
     ErrorCode.topic_authorization_failed: "is closed to this user: it needs Describe and Read on that topic",
@@ -125,7 +125,7 @@ def partitions(cluster: SourceCluster, *, with_empty: bool = False) -> list[Part
         why = _WHY_NOT.get(code, f"can't be read: {code.name}")
         raise WireError(f"{cluster.bootstrap}: {OFFSETS_TOPIC} {why}")
     brokers = {broker.node_id: broker for broker in about.brokers}
-    starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
+    starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, LATEST)
     found = []
     for part in sorted(topic.partitions, key=lambda p: p.partition_index):
         place = (OFFSETS_TOPIC, part.partition_index)
@@ -274,8 +274,8 @@ def sample(address: str, security: Security = OPEN) -> Iterator[TopicName | LogE
         for topic in about.topics:
             if topic.topic_id is not None and topic.name:
                 yield TopicName(topic_id=kafka_uuid(topic.topic_id.bytes), topic=topic.name)
-        starts, stable = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
-        ends = cluster.offsets(about, _LATEST, _READ_UNCOMMITTED)
+        starts, stable = cluster.offsets(about, _EARLIEST), cluster.offsets(about, LATEST)
+        ends = cluster.offsets(about, LATEST, READ_UNCOMMITTED)
         now = round(time.time() * 1000)
         for (name, part), end in ends.items():
             yield LogEndSample(

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import urllib.request
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kohort.pipeline.live.follow_metrics import MOST_GROUPS, OTHERS, FollowMetrics, serving_metrics
+from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.gold.gold_schemas import SCHEMAS
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.live.follow_metrics import MOST_CLIENTS, MOST_GROUPS, OTHERS, FollowMetrics, serving_metrics
+from kohort.pipeline.live.group_figures import GroupFigures, figures_of
 from kohort.pipeline.live.webhook import Message
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +74,55 @@ def test_ids_from_outside_do_not_fill_whatever_keeps_metrics() -> None:
     }
     assert len(rows) == MOST_GROUPS + 1
     assert rows[OTHERS] == 100
+
+
+def test_what_a_report_knows_of_each_group(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
+    tables: dict[str, list[Any]] = {}
+    for name in ("one-slow-member", "crash-loop"):
+        group = copy.copy(recorded_groups[name])
+        for table, rows in as_tables(group, analyse_group(group)).items():
+            tables.setdefault(table, []).append(rows)
+    write_tables(tables, tmp_path)
+    metrics = FollowMetrics()
+    metrics.groups(figures_of(tmp_path))
+    found = samples(metrics.registry)
+    assert ("kohort_follow_group_lag_seconds", ("one-slow-member",)) in found
+    stopped = {
+        labels[0]: seconds
+        for (name, labels), seconds in found.items()
+        if name == "kohort_follow_group_stopped_seconds" and labels[1] == "one-slow-member"
+    }
+    assert sum(stopped.values()) == pytest.approx(35.5, abs=0.5)
+    assert stopped.keys() == {"join_new", "leave_explicit"}
+    assert found["kohort_follow_group_rebalances", ("join_new", "c-3", "crash-loop")] == 6
+
+
+def test_clients_from_outside_do_not_either() -> None:
+    figures = GroupFigures()
+    for number in range(MOST_CLIENTS + 10):
+        figures.rebalances["orders", "join_new", f"c-{number}"] = 1
+    metrics = FollowMetrics()
+    metrics.groups(figures)
+    found = samples(metrics.registry)
+    assert found["kohort_follow_group_rebalances", ("join_new", OTHERS, "orders")] == 10
+
+
+@pytest.mark.parametrize(
+    ("lags", "gone_s"),
+    [([100, 60, 20], 30), ([20, 60, 100], float("inf")), ([100], float("inf")), ([100, 50, 0], 0)],
+)
+def test_until_when_lag_is_gone(tmp_path: Path, lags: list[int], gone_s: float) -> None:
+    rows = [
+        {
+            "cluster": "", "group_id": "orders", "topic": "t", "part": 0, "minute": 60_000 * n, "lag": lag,
+            "time_lag_ms": 1_000 * lag, "owner": None, "day": "1970-01-01",
+        }
+        for n, lag in enumerate(lags)
+    ]  # fmt: skip
+    write_tables({"lag_minutes": [pa.Table.from_pylist(rows, SCHEMAS["lag_minutes"])]}, tmp_path)
+    figures = figures_of(tmp_path)
+    assert figures.lag_s == {"orders": lags[-1]}
+    assert figures.gone_s == {"orders": gone_s}
 
 
 def test_the_documentation_names_each_metric() -> None:

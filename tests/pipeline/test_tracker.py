@@ -84,6 +84,42 @@ def test_a_group_that_commits_seldom_is_given_its_time() -> None:
     assert story.later(2)
 
 
+def test_members_that_commit_one_after_the_other_once_a_minute_are_silent_in_between() -> None:
+    """Between two commits of the group pass 2 s or 58 s; the habit is a minute."""
+    story = Story()
+    story.generation("ada", "bob")
+    told: list[str] = []
+    for _ in range(30):
+        told += story.commits(1, every_s=58) + story.commits(1, every_s=2)
+        told += [each for _ in range(50) for each in story.later(0)]
+    assert told == []
+    assert story.later(173) == []
+    assert story.later(2) == ["silent: no commits for 175 s, usually every 58.0 s; members: ada, bob"]
+
+
+def test_a_group_that_is_new_is_given_two_minutes() -> None:
+    story = Story()
+    story.generation("ada")
+    story.commits(4, every_s=1)
+    assert story.later(119) == []
+    assert story.later(2) == ["silent: no commits for 121 s, usually every 1.0 s; members: ada"]
+
+
+def test_time_without_members_is_no_silence() -> None:
+    """A console consumer that comes and goes, and a job of the night."""
+    story = Story()
+    told: list[str] = []
+    for _ in range(5):
+        told += story.generation("ada")
+        told += story.commits(20, every_s=5)
+        told += story.generation()
+        told += story.later(3_600)
+    assert told == ["empty: the last member is gone"] * 5
+    story.generation("ada")
+    assert story.state.usual_ms == 5_000
+    assert story.later(29) == []
+
+
 def test_a_group_without_members_may_be_silent() -> None:
     story = Story()
     story.generation("ada")
@@ -194,7 +230,7 @@ def test_what_is_long_past_is_no_news() -> None:
     story = Story()
     story.generation("ada", "bob")
     story.commits(5)
-    story.now_ms += NEWS_MS + 100_000
+    story.now_ms += NEWS_MS + 200_000
     rows = [Generation(START_MS + 30_000, 9, [("ada-id", "ada")])]
     assert feed("orders", story.state, rows, story.now_ms) == []
     assert look("orders", story.state, Watched(0, story.now_ms)) == []

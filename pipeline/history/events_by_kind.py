@@ -17,6 +17,11 @@ def is_arrival(event: GroupEvent) -> bool:
     return (event.kind == "member_added" or joins) and bool(event.member_id)
 
 
+def tells_all_arrivals(events: list[GroupEvent]) -> bool:
+    """Whether each member that comes has a line or event of its own. Kafka before 4 tells of few."""
+    return any(event.kind in ("member_added", "member_id_issued") for event in events)
+
+
 @dataclass(slots=True)
 class Removal:
     ts_ms: int

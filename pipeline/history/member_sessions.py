@@ -13,6 +13,7 @@ from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.departures import departure
 from kohort.pipeline.history.events_by_kind import GroupEvents, is_arrival
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
+from kohort.pipeline.history.naming import strangers
 from kohort.pipeline.history.rebalance import Rebalance
 
 FLAPPING_WITHIN_MS = 30 * 60_000
@@ -184,7 +185,7 @@ def _end_of_stay(
 
 
 def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEvents) -> list[Session]:
-    """Members that came and went inside one rebalance never stand in a generation; events know them."""
+    """Members that came and went inside one rebalance never stand in a generation; events know them, or their end."""
     known = {session.member.member_id for session in sessions}
     late = []
     for event in group.events:
@@ -202,6 +203,11 @@ def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEven
         elif taken_ms is not None:
             session.end_kind, session.last_ms = "replaced", taken_ms
         late.append(session)
+    for each in strangers(group):
+        if each.member_id not in known:
+            called = group.names.get(each.member_id)
+            member = Member(each.member_id, each.instance_id, each.client_id, called=called)
+            late.append(Session(member, each.start_ms, each.end_ms or group.until_ms, 0, "session_expired"))
     return late
 
 

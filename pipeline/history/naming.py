@@ -19,6 +19,8 @@ from kohort.pipeline.records.layouts import GROUP_METADATA
 SESSION_MS = 45_000
 """Where a member's own isn't known: the default of clients and brokers."""
 LATE_MS = 2_000
+SHORTEST_SESSION_MS = 6_000
+"""The shortest that brokers allow by default."""
 _MEMBER_KINDS = (5, 10, 19)
 _TAIL = 8
 """Characters of a member id that tell two members apart."""
@@ -39,7 +41,7 @@ class Presence:
 
 def names_of(group: GroupInput) -> dict[str, str]:
     """Names of the members whose client id isn't enough, by member id. Records and events in their order."""
-    there = _from_records(group) or _from_events(group)
+    there = _from_records(group) or [*_from_events(group), *strangers(group)]
     names: dict[str, str] = {}
     for client_id, members in _by(lambda each: each.client_id, there).items():
         if not client_id or not _together(members):
@@ -51,6 +53,31 @@ def names_of(group: GroupInput) -> dict[str, str]:
                     f"{client_id}-{_piece(each)}" if unclear else f"{client_id}@{host}"
                 )
     return names
+
+
+def strangers(group: GroupInput) -> list[Presence]:
+    """Members whose removal is told, and not their arrival: Kafka before 4 tells of the first one of a rebalance alone.
+
+    They were there from the beginning of what was read; or from the end of an earlier one of that client, if a session
+    can have passed in between.
+    """
+    arrived = {event.member_id for event in group.events if is_arrival(event)}
+    found: dict[str, Presence] = {}
+    last_ms: dict[str, int] = {}
+    for event in group.events:
+        if event.kind != "member_removed" or event.cause != "session_expired" or event.group_type == "consumer":
+            continue
+        if not event.member_id or not event.client_id or event.member_id in arrived or event.member_id in found:
+            continue
+        before_ms = last_ms.get(event.client_id, 0)
+        start_ms = min(group.events[0].ts, event.ts - SESSION_MS - 2 * LATE_MS)
+        if before_ms and event.ts - before_ms >= SHORTEST_SESSION_MS:
+            start_ms = before_ms
+        found[event.member_id] = Presence(
+            event.member_id, event.client_id, "", event.instance_id, SESSION_MS, start_ms, event.ts
+        )
+        last_ms[event.client_id] = event.ts
+    return list(found.values())
 
 
 def _by(key: Callable[[Presence], str], there: Iterable[Presence]) -> dict[str, list[Presence]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.events_by_kind import tells_all_arrivals
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.rules.finding import POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
@@ -120,12 +121,15 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     soon = watched_ms < BACK_WITHIN_SESSIONS * (timeout or 45_000)
     if soon:
         ended = f"had not come back {seconds(max(0, watched_ms))} later, where what was read ends"
+    unknown = not analysis.group.records and not tells_all_arrivals(analysis.group.events)
+    if unknown and not later:
+        ended = "whether it came back no line of this release says"
     if later:
         back = " and ".join(f"{name} came back {seconds(ms)} later" for name, ms in list(later.items())[:3])
         ended = back if len(later) == len(clients) else f"{back}, the others {ended}"
     return Finding(
         ID,
-        "A member's session expired" + ("" if later or soon else ", and it did not come back"),
+        "A member's session expired" + ("" if later or soon or unknown else ", and it did not come back"),
         WARNING,
         weakest(session.end_confidence for session in sessions),
         f"{listed(clients)} stopped sending heartbeats without leaving the group, and {ended}; the partitions had "
@@ -141,7 +145,7 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         clients,
         {
             "expiries": len(sessions),
-            "came_back": False,
+            "came_back": None if unknown and not later else False,
             "unserved_ms": unserved,
             "session_timeout_ms": timeout or None,
             "members": [session.member.member_id for session in sessions],

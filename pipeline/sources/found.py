@@ -17,7 +17,7 @@ from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Issue
 from kohort.pipeline.sources.lacking import what_it_lacks
-from kohort.pipeline.sources.lines import read_lines
+from kohort.pipeline.sources.lines import UTF_16, read_lines
 from kohort.pipeline.sources.segments import partition_of
 from kohort.pipeline.sources.stored import SourceFile, files_behind
 from kohort.pipeline.sources.unwrapping import DENIED, MARK
@@ -189,21 +189,22 @@ def _text_kind(path: SourceFile, named: bool) -> str | None:
             if kind := _kind_of_line(line, path):
                 return kind
             brokers = brokers or looks_like_a_brokers(line)
-            if number >= _LINES_LOOKED_AT:
-                return TEXT_LOG if brokers and _mentions_groups(path, named) else None
+            if number >= _LINES_LOOKED_AT and not named:  # who names a file knows what is in it, however late
+                return TEXT_LOG if brokers and _mentions_groups(path) else None
     except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before the first line that shows its kind
         return None
     return TEXT_LOG if named and brokers else None
 
 
-def _mentions_groups(path: SourceFile, named: bool) -> bool:
-    """Whether a broker's log has lines of the coordinator or the authorizer, however late. A named file is taken."""
-    return named or any(MARK in line or DENIED in line for line in read_lines(path))
+def _mentions_groups(path: SourceFile) -> bool:
+    """Whether a broker's log has lines of the coordinator or the authorizer, however late."""
+    return any(MARK in line or DENIED in line for line in read_lines(path))
 
 
 def _beginning(path: SourceFile) -> str:
     with path.open("rb") as file:
-        return file.read(4000).decode("utf-8", "replace")
+        head = file.read(4000)
+    return head.decode("utf-16" if head.startswith(UTF_16) else "utf-8", "replace")
 
 
 def _kind_of_line(line: str, path: SourceFile) -> str | None:

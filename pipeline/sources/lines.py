@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
+from typing import IO
 
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.stored import SourceFile
 
 BROKEN = (OSError, EOFError, zlib.error)
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How a file begins into which PowerShell wrote what a command said."""
 LONGEST_LINE = 16 << 20
 """A longer line is taken for binary data and cut; a record of the offsets topic is far smaller."""
 
@@ -33,12 +38,27 @@ def read_lines(path: SourceFile, faults: list[Issue] | None = None, *, keeps_byt
         packed = is_packed(path)
         with path.open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if packed else raw
+            if not packed and raw.read(2) in UTF_16:
+                raw.seek(0)
+                for text in _of_windows(raw):
+                    number += 1
+                    yield text
+                return
+            raw.seek(0)
             while line := file.readline(LONGEST_LINE):
                 number += 1
-                yield line.decode("utf-8", errors).rstrip("\r\n")
+                text = line.decode("utf-8", errors).rstrip("\r\n")
+                yield text.removeprefix("\ufeff") if number == 1 else text
     except BROKEN as error:
         if faults is None:
             raise
         why = getattr(error, "strerror", None) or str(error)
         read = f"read to line {number} only: " if number else ""
         faults.append(Issue("unreadable_file", str(path), f"{read}{why}"))
+
+
+def _of_windows(raw: IO[bytes]) -> Iterator[str]:
+    """Lines of UTF-16; units that aren't become question marks."""
+    text = io.TextIOWrapper(raw, "utf-16", errors="replace", newline="\n")
+    while line := text.readline(LONGEST_LINE):
+        yield line.rstrip("\r\n")

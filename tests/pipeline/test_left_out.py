@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
 
 from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.gold.health_rows import group_health_rows
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.report.verdict import missing
+from kohort.pipeline.report.verdict import Missing, missing
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.recorded import text_alone
@@ -51,22 +54,46 @@ def told(group: GroupInput) -> tuple[list[Finding], list[GroupHealthRow]]:
     return diagnose(analysis), rows
 
 
-def test_no_part_calls_well_what_the_whole_calls_serious(all_recorded: list[GroupInput]) -> None:
-    for group in all_recorded:
-        whole, rows = told(group)
-        if not any(finding.severity != "info" for finding in whole) or missing(rows, []):
-            continue
-        for name, less in parts(group):
-            found, rows = told(less)
-            serious = any(finding.severity != "info" for finding in found)
-            known = serious or missing(rows, []) or (group.group_id, name) in NOBODY_CAN_KNOW
-            assert known, (group.group_id, name, [f.rule for f in whole])
+@dataclass(frozen=True)
+class Part:
+    """What is said of a group when something is left out; name "" for all of it."""
+
+    group: str
+    name: str
+    found: list[Finding]
+    missing: list[Missing]
+
+    @property
+    def serious(self) -> bool:
+        return any(finding.severity != "info" for finding in self.found)
 
 
-def test_no_part_is_certain_of_what_the_whole_does_not_say(all_recorded: list[GroupInput]) -> None:
-    for group in all_recorded:
-        sure = {finding.rule for finding in told(group)[0] if finding.confidence == "certain"}
-        for name, less in parts(group):
-            for finding in told(less)[0]:
+@pytest.fixture(scope="module")
+def told_of_parts(all_recorded: list[GroupInput]) -> list[list[Part]]:
+    """By group: what is said of all of it, and of each part."""
+    return [
+        [_told(group, name, less) for name, less in (("", copy.copy(group)), *parts(group))] for group in all_recorded
+    ]
+
+
+def _told(group: GroupInput, name: str, less: GroupInput) -> Part:
+    analysis = analyse(copy.copy(less))
+    rows: list[GroupHealthRow] = [{**row, "group_id": group.group_id} for row in group_health_rows(analysis)]
+    return Part(group.group_id, name, diagnose(analysis), missing(rows, []))
+
+
+def test_no_part_calls_well_what_the_whole_calls_serious(told_of_parts: list[list[Part]]) -> None:
+    for whole, *less in told_of_parts:
+        if whole.serious and not whole.missing:
+            for part in less:
+                known = part.serious or part.missing or (part.group, part.name) in NOBODY_CAN_KNOW
+                assert known, (part.group, part.name, [f.rule for f in whole.found])
+
+
+def test_no_part_is_certain_of_what_the_whole_does_not_say(told_of_parts: list[list[Part]]) -> None:
+    for whole, *less in told_of_parts:
+        sure = {finding.rule for finding in whole.found if finding.confidence == "certain"}
+        for part in less:
+            for finding in part.found:
                 if finding.confidence == "certain":
-                    assert finding.rule in sure | EXPLAINED_BY_THE_REST.keys(), (group.group_id, name, finding)
+                    assert finding.rule in sure | EXPLAINED_BY_THE_REST.keys(), (part.group, part.name, finding)

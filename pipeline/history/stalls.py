@@ -19,6 +19,7 @@ SILENCE_MS = 30_000
 SILENCE_IN_REBALANCE_MS = 3000
 """Around a rebalance a silence this long is worth a row: it is what the rebalance cost."""
 TIMES_USUAL = 3
+ASKED_WITHIN_MS = 5 * 60_000
 BUSY_STEPS, TIMES_BUSY = 10, 10
 """Where lag isn't known, only a partition that was busy before and then stood for long can be called stuck: one that
 has nothing new looks the same."""
@@ -99,16 +100,18 @@ def _group_silences(
             continue
         waits = [waited_ms(group, topic_partition, start, end) for topic_partition in commits.partitions]
         known = [wait for wait in waits if wait is not None]
-        if (known and not any(known)) or (not known and end == last):
+        at_the_end = end == last and not known  # a cluster that was asked once was asked after its log was read
+        seen_until = end + ASKED_WITHIN_MS if at_the_end else end
+        lag = sum(most_lag(group, topic_partition, start, seen_until) or 0 for topic_partition in commits.partitions)
+        if (known and not any(known)) or (at_the_end and not lag):
             continue  # nothing to read; or nobody knows whether there was, and no step shows that it went on
-        lag = sum(most_lag(group, topic_partition, start, end) or 0 for topic_partition in commits.partitions)
         result.append(
             Stall(
                 "group_silent",
                 start,
                 end,
                 during_rebalance=number,
-                lag=lag if known else None,
+                lag=lag if known or at_the_end else None,
                 waited_ms=max(known, default=None),
                 open=end == last and commits.last_ms != end,
             )

@@ -62,7 +62,7 @@ def missing(health: list[GroupHealthRow], issues: list[DataIssueRow], accepted: 
         found.append(Missing(None, text, strange))
     dark = frozenset(row["group_id"] or "" for row in health if row["sampled_share"] < ENOUGH_SAMPLED)
     if dark:
-        text = f"where the logs that {_some(dark, every)} read began and ended was not sampled {_NO_LOG_ENDS}"
+        text = f"the log ends of what {_some(dark, every)} read were not sampled {_NO_LOG_ENDS}"
         found.append(Missing(LOG_ENDS, text, dark))
     if health and not any(row["has_events"] for row in health):
         found.append(Missing(BROKER_LOG, _NO_LOG, every))

@@ -13,7 +13,7 @@ import numpy as np
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
-from kohort.pipeline.history.stalls import Stall
+from kohort.pipeline.history.stalls import ASKED_WITHIN_MS, Stall
 from kohort.pipeline.rules.finding import (
     CERTAIN,
     CRITICAL,
@@ -31,7 +31,7 @@ ID = "R37"
 LONG_MS = 60_000
 SHARE_IN_REBALANCES = 0.2
 """A stop of which more is rebalances is theirs."""
-MOST_OF_IT = 0.7
+MOST_OF_IT, SHARE_THAT_WAITS = 0.7, 0.5
 AT_LEAST_REPEATED = 2
 _OPEN_TRANSACTION = (
     "End the transaction that is open: kafka-transactions.sh find-hanging names it, and abort ends it. Then look why its "
@@ -70,8 +70,8 @@ def _had_members(analysis: GroupAnalysis, stall: Stall) -> bool:
 
 
 def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
-    seen = stall.waited_ms is not None
-    transaction = _held_by_transaction(analysis, stall) if seen else None
+    seen, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
+    transaction = _held_by_transaction(analysis, stall) if seen or once else None
     polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
     generation = analysis.ownership.generation_at(stall.start_ms + 1)
     members = generation.size if generation is not None else 0
@@ -81,7 +81,9 @@ def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
     text += f"{', and it goes on' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
     text += "explains it"
     if seen:
-        text += f"; up to {several(stall.lag or 0, 'record')} waited, at least one of them for {seconds(stall.waited_ms or 0)}"
+        text += f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms or 0)}"
+    elif once:
+        text += f"; at its end, when log ends were asked for, {several(stall.lag or 0, 'record')} waited"
     else:
         text += "; without samples of log ends it isn't known whether records waited"
     cause, sure, advice = "", POSSIBLE, _ANYTHING
@@ -102,8 +104,8 @@ def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
     return Finding(
         ID,
         "The whole group stands still",
-        (CRITICAL if stall.length_ms >= LONG_MS or stall.open else WARNING) if seen else INFO,
-        CERTAIN if seen else POSSIBLE,
+        _severity(analysis, stall),
+        CERTAIN if seen else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
         text,
         advice,
         stall.start_ms,
@@ -120,6 +122,18 @@ def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
     )
 
 
+def _severity(analysis: GroupAnalysis, stall: Stall) -> str:
+    if stall.waited_ms is None and not _worth(analysis, stall):
+        return INFO
+    return CRITICAL if stall.length_ms >= LONG_MS or stall.open else WARNING
+
+
+def _worth(analysis: GroupAnalysis, stall: Stall) -> bool:
+    """Whether so much waits at the one moment that was asked for as comes in half of the time that the group stood."""
+    rate = sum(analysis.commits.throughput(place, stall.start_ms) for place in analysis.commits.partitions)
+    return (stall.lag or 0) > SHARE_THAT_WAITS * rate * stall.length_ms / 1000 > 0
+
+
 def _blocked_share(analysis: GroupAnalysis, stall: Stall) -> dict[TopicPartition, float]:
     """By partition with something to read: at which share of the samples nothing of it was stable.
 
@@ -128,7 +142,8 @@ def _blocked_share(analysis: GroupAnalysis, stall: Stall) -> dict[TopicPartition
     found = {}
     for place, ends in analysis.group.ends.items():
         committed = _committed(analysis, place, stall.start_ms)
-        inside = slice(*np.searchsorted(ends.sampled_ms, (stall.start_ms, stall.end_ms)).tolist())
+        until_ms = stall.end_ms + (ASKED_WITHIN_MS if stall.waited_ms is None else 0)
+        inside = slice(*np.searchsorted(ends.sampled_ms, (stall.start_ms, until_ms)).tolist())
         waiting = (ends.log_end[inside] > committed) & (ends.last_stable[inside] >= 0)
         if waiting.any():
             found[place] = float((ends.last_stable[inside][waiting] <= committed).mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -121,7 +122,9 @@ def _one(source: Source, into: _Into) -> None:
         elif source.kind == found.DUMP:
             _log_records(export.read_dump(path), source.rank, into)
         elif source.kind == found.WIRE:
-            _log_records(source_cluster.read_wire(source.path, source.partition, source.security), source.rank, into)
+            now_ms = round(time.time() * 1000)
+            records = source_cluster.read_wire(source.path, source.partition, source.security)
+            _log_records(records, source.rank, into, now_ms)
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), into)
         elif source.kind == found.EVENTS:
@@ -135,12 +138,12 @@ def _one(source: Source, into: _Into) -> None:
         issue_row(Issue("unreadable_file", source.path, why), into.cluster, into.writer)
 
 
-def _log_records(chunks: Iterator[Chunk], rank: int, into: _Into) -> None:
+def _log_records(chunks: Iterator[Chunk], rank: int, into: _Into, read_at_ms: int = 0) -> None:
     silver = SilverRows(into.cluster, rank, into.window)
     for chunk in chunks:
         for table, rows in silver.add(chunk):
             into.add(table, rows)
-    for table, rows in silver.finish():
+    for table, rows in silver.finish(read_at_ms):
         into.add(table, rows)
 
 

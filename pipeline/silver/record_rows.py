@@ -74,8 +74,13 @@ class SilverRows:
             self._rows["dq_issues"].append(Issue("impossible_time", "", text))
         return replace(chunk, timestamp=times), replace(commits, commit_ts_ms=commit_times)
 
-    def finish(self) -> Iterator[tuple[str, pa.Table]]:
-        """What can be said only at the end: how far each partition was read, and from where nothing is missing."""
+    def finish(self, read_at_ms: int = 0) -> Iterator[tuple[str, pa.Table]]:
+        """What can be said only at the end: how far each partition was read, and from where nothing is missing.
+
+        read_at_ms: at that time the log held nothing more; 0: nobody knows.
+        """
+        for known in self._ranges.values():
+            known.last_ts_ms = max(known.last_ts_ms, read_at_ms)
         self._rows["log_ranges"] += self._ranges.values()
         yield from self._take()
 

@@ -70,7 +70,7 @@ def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixtur
     ("differs", "source", "says"),
     [
         ({"has_records": False}, "offsets-topic", "the offsets topic was not given"),
-        ({"sampled_share": 0.2}, "log-ends", "was not sampled through most of the time"),
+        ({"sampled_share": 0.2}, "log-ends", "were not sampled through most of the time"),
         ({"has_events": False}, "broker-log", "no broker's log and no event log was given"),
         ({"unknown_members": 2}, None, "in calm members are known by their ids alone"),
     ],

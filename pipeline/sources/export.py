@@ -2,7 +2,8 @@
 
 JSON Lines and CSV carry `partition, offset, timestamp, key, value` with key and value in base64. So do the lines of
 `kcat -J` and `kohort consume -J`, whose names and texts are kcat's. The dump tool's
-offsets decoder prints JSON of decoded records; it is turned back into bytes, so that everything behind reads one form.
+offsets decoder and the console consumer's formatters print decoded records; those are turned back into bytes, so that
+everything behind reads one form.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kohort.pipeline.sources.chunk import (
     LogRow,
     chunk_of_rows,
 )
+from kohort.pipeline.sources.formatted import NO_PARTITION, is_offsets_line, offsets_row, time_in
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.pipeline.sources.old_dump import old_record
 from kohort.pipeline.sources.stored import SourceFile
@@ -40,18 +42,30 @@ _MOST_ISSUES = 20
 
 
 def read_export(path: SourceFile) -> Iterator[Chunk]:
-    """Reads JSON Lines or CSV; the first character shows which."""
+    """Reads JSON Lines, CSV, or what a formatter printed; the first line shows which."""
     rows: list[LogRow] = []
     issues = _Issues(path)
+    last_ms = -1
     for number, fields in _fields(path, issues):
         try:
-            rows.append(_row_of_kcat(fields) if "payload" in fields else _row(fields))
+            row = _row_of(fields, number, last_ms)
+            last_ms = row[2]
+            rows.append(row)
         except UNREADABLE as error:
             issues.add(number, f"{type(error).__name__}: {error}")
         if len(rows) >= _ROWS_AT_ONCE:
             yield chunk_of_rows(rows, issues.take())
             rows = []
     yield chunk_of_rows(rows, issues.take())
+
+
+def _row_of(fields: dict[str, Any], number: int, last_ms: int) -> LogRow:
+    if "line" in fields:
+        return offsets_row(fields["line"], number, last_ms)
+    if isinstance(fields.get("key"), dict) and "data" in fields["key"]:
+        key, value = _encode(json.dumps(fields["key"]), json.dumps(fields.get("value")))
+        return NO_PARTITION, number, time_in(fields.get("value"), last_ms), key, value
+    return _row_of_kcat(fields) if "payload" in fields else _row(fields)
 
 
 def _row(fields: dict[str, Any]) -> LogRow:
@@ -108,6 +122,10 @@ def _fields(path: SourceFile, issues: _Issues) -> Iterator[tuple[int, dict[str, 
                 issues.add(number, f"not JSON: {error}")
                 continue
             yield number, fields
+    elif is_offsets_line(first):
+        for number, line in enumerate(_chain(first, lines), 1):
+            if line:
+                yield number, {"line": line}
     else:
         table, number = csv.DictReader(_chain(first, lines)), 1
         while True:

@@ -6,12 +6,8 @@ import re
 
 _KINDS = (
     (
-        re.compile(
-            r"^\[.*\]::(?:OffsetAndMetadata\(|NULL)|^\S+::GroupMetadata\("
-            r'|^\{"key":\{"(?:type|version)":',
-            re.MULTILINE,
-        ),
-        "this is from a formatter of the console consumer, which prints no offsets of the log; give the text of "
+        re.compile(r"^\S+::GroupMetadata\(", re.MULTILINE),
+        "this is from the group metadata formatter of Kafka 3.x, which prints no times; give the text of "
         "kafka-dump-log --offsets-decoder, the lines of kcat -J, or the cluster's address",
     ),
     (

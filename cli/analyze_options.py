@@ -85,7 +85,7 @@ def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) 
 
     accepted: sources that may be missing.
     """
-    from kohort.pipeline.report.verdict import missing
+    from kohort.pipeline.report.all_clear import missing
     from kohort.pipeline.rules.finding import SEVERITIES
 
     if fail_on is None:

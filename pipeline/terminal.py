@@ -178,7 +178,7 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
 
 def _well(groups: list[str], outcome: Outcome, accepted: Collection[str]) -> None:
     """Those about which there is nothing serious, and those of which that can't be told."""
-    from kohort.pipeline.report.verdict import missing
+    from kohort.pipeline.report.all_clear import missing
 
     lacking = missing(outcome.health, outcome.issues, accepted)
     unknown = [group for group in groups if any(group in each.groups for each in lacking)]
@@ -204,7 +204,7 @@ def _names(groups: list[str]) -> str:
 
 def _between(health: list[GroupHealthRow]) -> str:
     """What is said is true of this time alone."""
-    from kohort.pipeline.report.verdict import span
+    from kohort.pipeline.report.all_clear import span
     from kohort.pipeline.report.words import moment
 
     if not health:

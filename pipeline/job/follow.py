@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +26,10 @@ from kohort.pipeline.job.live_reports import OutputFolders, Reports, passing_rea
 from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.repeated_looks import looking
 from kohort.pipeline.job.stream_source import RANGES, reading
+from kohort.pipeline.job.telling import now_ms, telling
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.job.watching_groups import watching_groups
 from kohort.pipeline.live.group_figures import figures_of
-from kohort.pipeline.live.in_order import InOrder
-from kohort.pipeline.live.silences import Silences
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import issue_row
@@ -38,7 +37,6 @@ from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.rolling import clean
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
-from kohort.pipeline.sources.waiting_records import WaitingRecords
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +50,6 @@ REBUILD_S = 60.0
 PAUSE_S = 3.0
 """Before a stream that failed is tried again."""
 LOOK_S = 0.5
-ASK_AGAIN_S = 5.0
-"""For groups that commit nothing, whether they have anything to read."""
 MOST_PER_TRIGGER = 2_000_000
 """Records of one batch: a first start on a large cluster comes in portions."""
 
@@ -176,17 +172,6 @@ def follow(
         if metrics is not None:
             metrics.alert(message)
 
-    order, waiting = InOrder(tell, _now_ms), WaitingRecords(address, security)
-    silences = Silences(waiting.of, _now_ms)
-
-    def hear(message: Message) -> None:
-        for each in silences.hear(message):
-            order.hear(each)
-
-    def ask_again() -> None:
-        for each in silences.look():
-            order.hear(each)
-
     register(spark)
     folders, source = OutputFolders(out), Source(WIRE, address, security=security)
     starts = {
@@ -198,12 +183,9 @@ def follow(
     reports = Reports(spark, source, folders, say, cluster, files)
     built_at, interrupted, news = time.monotonic(), False, NewFindings()
     with (
-        closing(waiting),
-        telling_in_order(order),
-        looking(order.flush, LOOK_S),
-        looking(ask_again, ASK_AGAIN_S),
-        printing_alerts(folders.alerts, hear),
-        watching_groups(address, folders.silver, order.hear, say, security) as rebalances,
+        telling(address, tell, security) as told,
+        printing_alerts(folders.alerts, told.hear_of_silences),
+        watching_groups(address, folders.silver, told.hear, say, security) as rebalances,
         following_files(files, say),
     ):
         try:
@@ -216,11 +198,9 @@ def follow(
                     _measure(metrics, rebalances, files, streams)
                 if time.monotonic() - built_at >= every_s and reports.is_due(batch):
                     if (made := reports.make(batch)) is not None:
-                        if metrics is not None:
-                            metrics.report(_named(made), reports.took_s)
-                            metrics.groups(figures_of(out / "tables" / "gold"))
-                        for message in news.among(made.findings, _now_ms()):
-                            order.hear(message)
+                        _measure_report(metrics, made, reports.took_s, out)
+                        for message in news.among(made.findings, now_ms()):
+                            told.hear(message)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
@@ -231,17 +211,10 @@ def follow(
     return reports.outcome
 
 
-@contextmanager
-def telling_in_order(order: InOrder) -> Iterator[None]:
-    """What is kept at the end is told then."""
-    try:
-        yield
-    finally:
-        order.flush(everything=True)
-
-
-def _now_ms() -> int:
-    return round(time.time() * 1000)
+def _measure_report(metrics: FollowMetrics | None, made: Outcome, took_s: float, out: Path) -> None:
+    if metrics is not None:
+        metrics.report(_named(made), took_s)
+        metrics.groups(figures_of(out / "tables" / "gold"))
 
 
 def _measure(

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.places import Place
+from kohort.pipeline.report.all_clear import missing
 from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
@@ -16,7 +17,6 @@ from kohort.pipeline.report.quality import quality_box
 from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import esc, moment, name, sentence
-from kohort.pipeline.report.verdict import missing
 from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
 from kohort.pipeline.rules.finding import SEVERITIES, several
 

@@ -13,7 +13,7 @@ from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
 def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None) -> str:
     """One sentence about a group: stops, time without consumption or commits, and the member it waited for."""
     parts: list[str] = []
-    stalls = [finding for finding in found if finding["rule"] == "R01"]
+    stalls = [finding for finding in found if finding["rule"] == "R01" and finding["severity"] != "info"]
     if stalls:
         stops = sum(finding["evidence"]["stops"] for finding in stalls)
         silent = sum(finding["evidence"]["without_progress_ms"] for finding in stalls)

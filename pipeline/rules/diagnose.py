@@ -115,9 +115,10 @@ def diagnose(analysis: GroupAnalysis) -> list[Finding]:
     found = [finding for rule in rules.values() for finding in rule(analysis)]
     for finding in found:
         finding.group = analysis.group_id
-        if finding.rule == "R26":
-            r26_storm.explain(finding, found)
         if finding.rule == "R30":
             r30_poison.explain(finding, found)
     explained.explain(found)
+    for finding in found:
+        if finding.rule == "R26":  # by what counts, not by what that explains
+            r26_storm.explain(finding, found)
     return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))

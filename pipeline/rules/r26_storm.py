@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.storms import MANY, SHARE, Storm
-from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, seconds, several
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    INFO,
+    LIKELY,
+    POSSIBLE,
+    SEVERITIES,
+    WARNING,
+    Finding,
+    seconds,
+    several,
+)
 
 ID = "R26"
 LEAST_SHARE_SAID = 0.01
@@ -55,12 +65,12 @@ def _share(storm: Storm, exact: bool) -> str:
 def explain(storm: Finding, others: list[Finding]) -> None:
     """Names the finding that covers at least half of the storm's rebalances; the storm itself is then no news."""
     mine = set(storm.evidence["rebalances"])
-    for other in others:
+    for other in sorted(others, key=lambda each: -SEVERITIES.index(each.severity)):
         if other.rule in ("R26", "R10", "R11"):
             continue
         covered = len(mine & set(other.evidence.get("rebalances", ())))
         moments = sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence.get("moments_ms", ()))
-        if other.rule == "R02" and other.severity != INFO:  # each poll timeout costs a leave and a return
+        if "left_ms" in other.evidence and other.confidence != POSSIBLE:  # each poll timeout costs a leave and a return
             moments = 2 * sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence["left_ms"])
         if max(covered, moments) >= 0.5 * len(mine):
             storm.evidence["explained_by"] = other.rule

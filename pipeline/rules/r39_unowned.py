@@ -131,6 +131,9 @@ def _stretches(analysis: GroupAnalysis, place: TopicPartition) -> Iterator[tuple
 
 
 def _leaves_out(generation: Generation, place: TopicPartition) -> bool:
+    """What members own of whom only the id was read isn't known."""
+    if not all(member.is_known for member in generation.members.values()):
+        return False
     return place not in generation.owners and any(topic == place[0] for topic, _ in generation.owners)
 
 

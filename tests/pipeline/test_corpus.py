@@ -1,6 +1,6 @@
 """One incident in the words of several releases, in each wrapping, damaged in each way: read, or said why not.
 
-Made of what a real broker wrote, by `incidents/old_words.py` and the wrappings of `test_wrapped_logs.py`.
+Made of what a real broker wrote, by `incidents/old_words.py` and `wrappings.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kohort.pipeline.sources.found import TEXT_LOG, find_sources
 from tests.pipeline.incidents.old_words import RELEASES
 from tests.pipeline.incidents.recorded import unpacked
 from tests.pipeline.local_groups import load_groups
-from tests.pipeline.test_wrapped_logs import WRAPPINGS, Line
+from tests.pipeline.wrappings import WRAPPINGS, Line
 
 GROUP = "suspended"
 _PLAIN = re.compile(r"^\[(?P<time>[\d-]+ [\d:]+,\d+)\] (?P<rest>INFO .*)$")

@@ -13,21 +13,9 @@ from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import ALL, diagnose
 from kohort.pipeline.rules.finding import Finding
-from tests.pipeline.incidents.cuts import without_end, without_start
+from tests.pipeline.incidents.cuts import FACTS_OF_A_PART, without_end, without_start
 from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone
 from tests.pipeline.stories import Story, ms
-
-FACTS_OF_A_PART = {
-    "R01": "how long the group waited; who came last may be told by the rest",
-    "R03": "a session expired; the rest may show a crash loop",
-    "R11": "second rounds; the rest may have so many others that these are few",
-    "R18": "idle members; those who left later may not have been idle for long",
-    "R19": "records that waited on one partition; the rest may show why",
-    "R25": "members that came one after the other; the rest may show whom they replaced",
-    "R22": "a refused commit; the rest may show the rebalance that it was late for",
-    "R26": "times of rebalances; the rest may show what they were for",
-}
-"""Rules that a part of a log may be certain of where the whole names something graver instead."""
 
 SHARES = [n / 12 for n in range(1, 12)]
 A, B, C = "c-1/a", "c-2/a", "c-3/a"

@@ -8,6 +8,18 @@ from dataclasses import replace
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
 from kohort.pipeline.records.offset_commits import Ints
 
+FACTS_OF_A_PART = {
+    "R01": "how long the group waited; who came last may be told by the rest",
+    "R03": "a session expired; the rest may show a crash loop",
+    "R11": "second rounds; the rest may have so many others that these are few",
+    "R18": "idle members; those who left later may not have been idle for long",
+    "R19": "records that waited on one partition; the rest may show why",
+    "R25": "members that came one after the other; the rest may show whom they replaced",
+    "R22": "a refused commit; the rest may show the rebalance that it was late for",
+    "R26": "times of rebalances; the rest may show what they were for",
+}
+"""Rules that a part of a log may be certain of where the whole names something graver instead."""
+
 
 def without_start(group: GroupInput, share: float) -> GroupInput:
     """What is left when this share of the group's records, and every event before, was not read."""

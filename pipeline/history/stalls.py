@@ -19,6 +19,8 @@ SILENCE_MS = 30_000
 SILENCE_IN_REBALANCE_MS = 3000
 """Around a rebalance a silence this long is worth a row: it is what the rebalance cost."""
 TIMES_USUAL = 3
+SHARE_WAITED = 0.3
+"""A record waited for so much of a member's silence. For less it was seen by chance, and done soon after."""
 ASKED_WITHIN_MS = 5 * 60_000
 BUSY_STEPS, TIMES_BUSY = 10, 10
 """Where lag isn't known, only a partition that was busy before and then stood for long can be called stuck: one that
@@ -248,7 +250,8 @@ def _silent_members(
                     continue
                 lag = max((most_lag(group, p, start, stop) or 0 for p in mine), default=0)
                 grew = [log_grew(group, p, start, stop) for p in mine]
-                if all(g == 0 for g in grew):
+                waits = [wait for p in mine if (wait := waited_ms(group, p, start, stop)) is not None]
+                if all(g == 0 for g in grew) or (waits and max(waits) < SHARE_WAITED * (stop - start)):
                     continue
                 topic_partition = min(mine)
                 result.append(

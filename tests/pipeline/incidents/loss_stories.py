@@ -179,7 +179,7 @@ def slow_record(stage: Stage) -> None:
 
 
 def throttled_848(stage: Stage) -> None:
-    """c-1 works slowly on what it has; two others join and wait for what it has not given up."""
+    """c-1 works slowly on what it has; c-2 joins and waits for what it has not given up."""
     group = stage.group("throttled-848")
     group.starts("c-1", record_s=0.2, slow_revoke_s=12, max_poll_ms=60_000)
     time.sleep(25)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -122,9 +121,8 @@ def _one(source: Source, into: _Into) -> None:
         elif source.kind == found.DUMP:
             _log_records(export.read_dump(path), source.rank, into)
         elif source.kind == found.WIRE:
-            now_ms = round(time.time() * 1000)
             records = source_cluster.read_wire(source.path, source.partition, source.security)
-            _log_records(records, source.rank, into, now_ms)
+            _log_records(records, source.rank, into, source.asked_ms)
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), into)
         elif source.kind == found.EVENTS:

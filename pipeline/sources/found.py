@@ -48,13 +48,17 @@ _SOURCE_RANK = {SEGMENT: 0, WIRE: 0, DUMP: 1, EXPORT: 2}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """partition: of the offsets topic, for segment files and clusters; -1 for all else. size in bytes, or records."""
+    """partition: of the offsets topic, for segment files and clusters; -1 for all else. size in bytes, or records.
+
+    asked_ms: when a cluster was asked where its log ends, so that nothing of before is missing; 0: it was not.
+    """
 
     kind: str
     path: str
     partition: int = -1
     size: int = 0
     security: Security = OPEN
+    asked_ms: int = 0
 
     @property
     def rank(self) -> int:

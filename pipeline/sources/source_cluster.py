@@ -147,7 +147,7 @@ def batch_end(cluster: SourceCluster, part: Part, offset: int) -> int:
 
 def expand(source: Source) -> tuple[list[Source], list[Issue]]:
     """A bootstrap address as one source per partition, so that they can be read side by side."""
-    cluster = SourceCluster(source.path, source.security)
+    cluster, now_ms = SourceCluster(source.path, source.security), round(time.time() * 1000)
     try:
         parts = partitions(cluster)
     except OSError as error:
@@ -156,7 +156,9 @@ def expand(source: Source) -> tuple[list[Source], list[Issue]]:
         cluster.close()
     if not parts:
         return [], [Issue("no_source", source.path, f"{OFFSETS_TOPIC} is empty: no group has committed or joined yet")]
-    return [replace(source, partition=part.partition, size=part.end - part.start) for part in parts], []
+    return [
+        replace(source, partition=part.partition, size=part.end - part.start, asked_ms=now_ms) for part in parts
+    ], []
 
 
 def read_wire(address: str, partition: int, security: Security = OPEN) -> Iterator[Chunk]:

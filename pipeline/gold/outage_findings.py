@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 
 import pyarrow as pa
 
@@ -21,33 +22,23 @@ _Row = dict[str, object]
 def judge_outages(gold: Place) -> None:
     """Adds findings about outages to the diagnoses, and makes information of what they explain."""
     known = _rows(gold, "diagnoses")
-    added = False
+    before = len(known)
     for cluster, stopped in _outages(_rows(gold, "commit_pauses")):
-        added |= bool(stopped)
-        _explain(known, cluster, "The group stopped together with others", r35_broker_stopped.ID, stopped)
-        groups = sorted({group for outage in stopped for group in outage.groups})
-        known += [_row(cluster, each) for group in groups for each in r35_broker_stopped.findings(stopped, group)]
+        _judge(known, cluster, r35_broker_stopped, stopped)
     for cluster, together in _waves(_rows(gold, "member_sessions")):
-        added |= bool(together)
-        _explain(known, cluster, "Sessions of several groups expired together", r36_expired_together.ID, together)
-        groups = sorted({group for wave in together for group in wave.groups})
-        known += [_row(cluster, each) for group in groups for each in r36_expired_together.findings(together, group)]
-    if added:
+        _judge(known, cluster, r36_expired_together, together)
+    if len(known) > before:
         write_tables({"diagnoses": [pa.Table.from_pylist(known, SCHEMAS["diagnoses"])]}, gold)
 
 
-def _explain(known: list[_Row], cluster: str, title: str, rule: str, found: list[Outage] | list[Wave]) -> None:
+def _judge(known: list[_Row], cluster: str, rule: ModuleType, found: list[Outage] | list[Wave]) -> None:
     for row in known:
         about = str(row["group_id"]), str(row["rule_id"]), _ms(row["window_start_ms"]), _ms(row["window_end_ms"])
-        explained = any(
-            r35_broker_stopped.explains([each], *about)
-            if isinstance(each, Outage)
-            else r36_expired_together.explains([each], *about)
-            for each in found
-        )
-        if row["cluster"] == cluster and explained:
+        if row["cluster"] == cluster and rule.explains(found, *about):
             row["severity"] = INFO
-            row["advice"] = f"{rule} explains it: {title}."
+            row["advice"] = f"{rule.ID} explains it: {rule.TITLE}."
+    groups = sorted({group for each in found for group in each.groups})
+    known += [_row(cluster, finding) for group in groups for finding in rule.findings(found, group)]
 
 
 def _outages(pauses: list[_Row]) -> Iterator[tuple[str, list[Outage]]]:

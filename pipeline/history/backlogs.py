@@ -20,17 +20,15 @@ TIMES_THE_INFLOW = 3
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """places: of the member, with the most lag that each had. of: how many partitions it owned. worst: with its lag.
+    """places: of the member, with the most lag that each had. of: how many partitions it owned.
 
     hot: the one that gets far more records than is usual in the group; None if none does. inflow, usual_inflow: records
     a second that came in its partitions, and in those of the others. rate: that it got through, in each partition.
     """
 
     client: str
-    member_id: str
     places: dict[TopicPartition, int]
     of: int
-    worst: tuple[TopicPartition, int]
     hot: TopicPartition | None
     hot_inflow: float
     inflow: float
@@ -39,6 +37,11 @@ class Backlog:
     others_lag: int
     start_ms: int
     end_ms: int
+
+    @property
+    def worst(self) -> tuple[TopicPartition, int]:
+        """The partition with the most lag, and how much that was."""
+        return max(self.places.items(), key=lambda each: each[1])
 
 
 @dataclass(slots=True)
@@ -84,8 +87,7 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
         if not late or not others:
             continue
         others_lag = max(each.lag for each in others)
-        top = max(late, key=lambda place: late[place])
-        if late[top] < TIMES_THE_OTHERS * max(1, others_lag):
+        if max(late.values()) < TIMES_THE_OTHERS * max(1, others_lag):
             continue
         inflow, rate = (statistics.fmean(getattr(seen[p], name) for p in late) for name in ("inflow", "rate"))
         usual = statistics.median(each.inflow for place, each in seen.items() if place not in late)
@@ -97,10 +99,8 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
         result.append(
             Backlog(
                 member.name,
-                member_id,
                 late,
                 len(generation.parts_of(member_id)),
-                (top, late[top]),
                 hot,
                 seen[hottest].inflow,
                 inflow,

@@ -102,11 +102,13 @@ def _group_silences(
             continue
         waits = [waited_ms(group, topic_partition, start, end) for topic_partition in commits.partitions]
         known = [wait for wait in waits if wait is not None]
+        if known and not any(known):
+            continue  # nothing to read
         at_the_end = end == last and not known  # a cluster that was asked once was asked after its log was read
         seen_until = end + ASKED_WITHIN_MS if at_the_end else end
         lag = sum(most_lag(group, topic_partition, start, seen_until) or 0 for topic_partition in commits.partitions)
-        if (known and not any(known)) or (at_the_end and not lag):
-            continue  # nothing to read; or nobody knows whether there was, and no step shows that it went on
+        if at_the_end and not lag:
+            continue  # nobody knows whether there was anything to read, and no step shows that it went on
         result.append(
             Stall(
                 "group_silent",

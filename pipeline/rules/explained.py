@@ -26,8 +26,7 @@ def explain(found: list[Finding]) -> None:
     found[:] = [each for each in found if each.rule not in wrong]
     for cause in [each for each in found if each.rule in EXPLAINS and each.severity != INFO]:
         for other in _shown_by(cause, found):
-            other.severity = INFO
-            other.advice = f"{cause.rule} explains it: {cause.title}."
+            other.is_explained_by(cause)
 
 
 def _shown_by(cause: Finding, found: list[Finding]) -> Iterator[Finding]:

@@ -36,6 +36,10 @@ class Finding:
     group: str = ""
     cause_confidence: str = ""
 
+    def is_explained_by(self, cause: Finding) -> None:
+        """It is no news beside that one: its gravity changes, and its advice names it."""
+        self.severity, self.advice = INFO, f"{cause.rule} explains it: {cause.title}."
+
 
 def seconds(ms: float) -> str:
     """A length of time in the unit a person would choose."""

@@ -74,6 +74,5 @@ def explain(storm: Finding, others: list[Finding]) -> None:
             moments = 2 * sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence["left_ms"])
         if max(covered, moments) >= 0.5 * len(mine):
             storm.evidence["explained_by"] = other.rule
-            storm.severity = INFO
-            storm.advice = f"{other.rule} explains it: {other.title}."
+            storm.is_explained_by(other)
             return

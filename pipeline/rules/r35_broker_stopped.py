@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed, moment, seconds
 
-ID = "R35"
+ID, TITLE = "R35", "The group stopped together with others"
 GROUPS = 3
 SHARE = 0.8
 TOGETHER_MS = 2_000
@@ -62,7 +62,7 @@ def findings(found: Sequence[Outage], group: str) -> list[Finding]:
     return [
         Finding(
             ID,
-            "The group stopped together with others",
+            TITLE,
             WARNING,
             LIKELY,
             f"from {moment(longest.start_ms)} UTC on, for {seconds(longest.end_ms - longest.start_ms)}, this group and "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed, moment, seconds, several
 
-ID = "R36"
+ID, TITLE = "R36", "Sessions of several groups expired together"
 GROUPS, MEMBERS = 3, 5
 TOGETHER_MS = 5_000
 AFTERWARDS_MS = 60_000
@@ -77,7 +77,7 @@ def findings(found: Sequence[Wave], group: str) -> list[Finding]:
     return [
         Finding(
             ID,
-            "Sessions of several groups expired together",
+            TITLE,
             WARNING,
             LIKELY,
             f"at {moment(worst.start_ms)} UTC, within {seconds(max(1, worst.end_ms - worst.start_ms))}, "

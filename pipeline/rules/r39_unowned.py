@@ -132,9 +132,11 @@ def _stretches(analysis: GroupAnalysis, place: TopicPartition) -> Iterator[tuple
 
 def _leaves_out(generation: Generation, place: TopicPartition) -> bool:
     """What members own of whom only the id was read isn't known."""
-    if not all(member.is_known for member in generation.members.values()):
-        return False
-    return place not in generation.owners and any(topic == place[0] for topic, _ in generation.owners)
+    return (
+        place not in generation.owners
+        and any(topic == place[0] for topic, _ in generation.owners)
+        and all(member.is_known for member in generation.members.values())
+    )
 
 
 def _first_commit(analysis: GroupAnalysis, place: TopicPartition, from_ms: int) -> tuple[int, int] | None:

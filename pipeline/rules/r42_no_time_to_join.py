@@ -65,8 +65,7 @@ def hasty(analysis: GroupAnalysis) -> list[Rebalance]:
     if len(none) >= AT_LEAST:
         return none
     short = [r for r in evicting if _wait_ms(r) <= SHORT_MS]
-    clients = {name for r in short for name in _names(analysis, [r])}
-    return short if len(short) >= OFTEN and len(clients) > 1 else []
+    return short if len(short) >= OFTEN and len(_names(analysis, short)) > 1 else []
 
 
 def thrown_out(analysis: GroupAnalysis) -> set[Session]:

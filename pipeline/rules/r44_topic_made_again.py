@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.history.inputs import PartitionCommits, TopicPartition
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, moment, several
 
 ID = "R44"
@@ -66,9 +66,11 @@ def made_again(analysis: GroupAnalysis) -> dict[str, tuple[int, bool]]:
 
 def _by_offsets(analysis: GroupAnalysis) -> Iterator[tuple[str, int]]:
     """Topics whose offsets were all removed at once, while the group lived, and which then began at lower ones."""
-    topics = {topic for topic, _ in analysis.group.commits}
-    for topic in topics:
-        of_topic = [c for (name, _), c in analysis.group.commits.items() if name == topic and len(c.ts_ms)]
+    by_topic: dict[str, list[PartitionCommits]] = {}
+    for (topic, _), commits in analysis.group.commits.items():
+        if len(commits.ts_ms):
+            by_topic.setdefault(topic, []).append(commits)
+    for topic, of_topic in by_topic.items():
         gone = [int(commits.gone_ms[0]) for commits in of_topic if len(commits.gone_ms)]
         if not gone or len(gone) < len(of_topic) or max(gone) - min(gone) > TOGETHER_MS:
             continue

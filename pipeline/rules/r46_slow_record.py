@@ -5,36 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.lag import most_lag
 from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
+from kohort.pipeline.history.standstills import OWNERS, gravest, standstills
 from kohort.pipeline.rules.finding import CRITICAL, LIKELY, POSSIBLE, Finding, listed, seconds, times, weakest
-from kohort.pipeline.rules.r30_poison import standstills
 
 ID = "R46"
-OWNERS = 2
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     left = left_at_poll_timeout(analysis)
     if len(left) < OWNERS:
         return
-    found = [each for place in analysis.commits.partitions for each in standstills(analysis, place, list(left))]
-    found = [each for each in found if most_lag(analysis.group, each.topic_partition, each.start_ms, each.end_ms) != 0]
-    if not found:
+    worst = gravest([each for each in standstills(analysis, list(left)) if each.lag != 0])
+    if not worst:
         return
-    most = max(len(each.died) for each in found)
-    worst = [each for each in found if len(each.died) == most]
-    first = worst[0]
-    clients = list(dict.fromkeys(session.member.name for session in first.died))
+    first, most = worst[0], len(worst[0].ended)
+    clients = list(dict.fromkeys(session.member.name for session in first.ended))
     if len(clients) < OWNERS:
         return  # one client alone is slow with whatever it has (R02)
-    places = [f"{w.topic_partition[0]}-{w.topic_partition[1]}@{w.offset}" for w in worst]
-    timeout = max((s.member.rebalance_timeout_ms or 0 for s in first.died), default=0)
+    places = [each.name for each in worst]
+    timeout = max((s.member.rebalance_timeout_ms or 0 for s in first.ended), default=0)
     yield Finding(
         ID,
         "A record takes longer than max.poll.interval.ms",
         CRITICAL,
-        weakest(left[session] for session in first.died),
+        weakest(left[session] for session in first.ended),
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)}, while its "
         f"owners left at their poll timeout {times(most)}, one after the other ({listed(clients)}): whoever gets that "
         f"partition works on it for longer than max.poll.interval.ms{f' ({seconds(timeout)})' if timeout else ''}, and leaves",
@@ -50,10 +45,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "offset": first.offset,
             "times": most,
             "stood_ms": first.end_ms - first.start_ms,
-            "lag": most_lag(analysis.group, first.topic_partition, first.start_ms, first.end_ms),
+            "lag": first.lag,
             "max_poll_interval_ms": timeout or None,
-            "left_ms": [session.last_ms for session in first.died],
-            "members": [session.member.member_id for session in first.died],
+            "left_ms": [session.last_ms for session in first.ended],
+            "members": [session.member.member_id for session in first.ended],
         },
         cause_confidence=LIKELY if len(worst) == 1 else POSSIBLE,
     )

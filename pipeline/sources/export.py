@@ -31,7 +31,7 @@ from kohort.pipeline.sources.chunk import (
     LogRow,
     chunk_of_rows,
 )
-from kohort.pipeline.sources.formatted import NO_PARTITION, is_offsets_line, offsets_row, time_in
+from kohort.pipeline.sources.formatted import NO_PARTITION, is_formatted, is_offsets_line, offsets_row, time_in
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.pipeline.sources.old_dump import old_record
 from kohort.pipeline.sources.stored import SourceFile
@@ -62,9 +62,9 @@ def read_export(path: SourceFile) -> Iterator[Chunk]:
 def _row_of(fields: dict[str, Any], number: int, last_ms: int) -> LogRow:
     if "line" in fields:
         return offsets_row(fields["line"], number, last_ms)
-    if isinstance(fields.get("key"), dict) and "data" in fields["key"]:
-        key, value = _encode(json.dumps(fields["key"]), json.dumps(fields.get("value")))
-        return NO_PARTITION, number, time_in(fields.get("value"), last_ms), key, value
+    if is_formatted(fields):
+        key, value = _encode(json.dumps(fields["key"]), json.dumps(fields["value"]))
+        return NO_PARTITION, number, time_in(fields["value"], last_ms), key, value
     return _row_of_kcat(fields) if "payload" in fields else _row(fields)
 
 

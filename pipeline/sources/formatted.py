@@ -10,6 +10,7 @@ GroupMetadataMessageFormatter of org.apache.kafka.tools.consumer (4.x).
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.sources.checked import whole
@@ -23,6 +24,11 @@ _OF_3_X = re.compile(
 )
 _COMMIT_VERSION = 3
 _TIMES = ("commitTimestamp", "currentStateTimestamp")
+
+
+def is_formatted(row: dict[str, Any]) -> bool:
+    """Whether an object is a record as the formatters of 4.x print it."""
+    return isinstance(row.get("key"), dict) and "data" in row["key"] and "value" in row
 
 
 def is_offsets_line(line: str) -> bool:

@@ -16,7 +16,7 @@ from kohort.pipeline.places import is_stored
 from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Issue
-from kohort.pipeline.sources.formatted import is_offsets_line
+from kohort.pipeline.sources.formatted import is_formatted, is_offsets_line
 from kohort.pipeline.sources.lacking import what_it_lacks
 from kohort.pipeline.sources.lines import UTF_16, read_lines
 from kohort.pipeline.sources.segments import partition_of
@@ -227,9 +227,7 @@ def _kind_of_line(line: str, path: SourceFile) -> str | None:
         row = json.loads(line)
     except UNREADABLE:
         return None
-    if isinstance(row.get("key"), dict) and {"data", "value"} <= {*row["key"], *row}:  # as 4.x formats it
-        return EXPORT
-    if {"partition", "offset", "key", "value"} <= row.keys():
+    if is_formatted(row) or {"partition", "offset", "key", "value"} <= row.keys():
         return EXPORT
     if {"topic", "partition", "offset", "key", "payload"} <= row.keys():  # as kcat -J prints it
         return EXPORT if row["topic"] == OFFSETS_TOPIC else None

@@ -7,7 +7,6 @@ say stays empty: nothing is invented here.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -96,7 +95,7 @@ def _plain(kind: str, **fixed: object) -> Fill:
     """Groups of the expression that are named like columns go there."""
 
     def fill(found: re.Match[str]) -> Columns:
-        columns: Columns = {"kind": kind, **copy.deepcopy(fixed)}
+        columns: Columns = {"kind": kind, **fixed}
         for name, value in found.groupdict().items():
             if value is None and name == "members":
                 continue
@@ -108,7 +107,7 @@ def _plain(kind: str, **fixed: object) -> Fill:
             elif name in COLUMNS:
                 columns[name] = value
             elif name != "group":
-                columns.setdefault("detail", {})[name] = value
+                columns["detail"] = {**columns.get("detail", {}), name: value}
         return columns
 
     return fill

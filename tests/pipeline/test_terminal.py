@@ -20,6 +20,7 @@ from kohort.cli.analyze import analyze
 from kohort.cli.analyze_options import exit_code
 from kohort.pipeline import terminal
 from kohort.pipeline.analysis.analysis_run import Outcome
+from kohort.pipeline.report.all_clear import SOURCES
 from kohort.pipeline.sources.found import Source
 from tests.pipeline.report_rows import finding, health, issue
 
@@ -64,6 +65,12 @@ def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixtur
     assert "Can't tell of 1 group: nothing serious was seen from 1970-01-01 00:00:00 to" in out
     assert "   - some of what was given could not be read" in out
     assert "Nothing serious" not in out
+
+
+def test_each_source_may_be_said_to_be_missing() -> None:
+    (option,) = [each for each in analyze.params if each.name == "without"]
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == SOURCES
 
 
 @pytest.mark.parametrize(

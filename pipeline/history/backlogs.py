@@ -81,7 +81,7 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
         return []
     result = []
     for member_id, member in generation.members.items():
-        mine = {place for place, owner in generation.owners.items() if owner == member_id and place in seen}
+        mine = sorted(place for place, owner in generation.owners.items() if owner == member_id and place in seen)
         others = [seen[place] for place in seen if place not in mine and generation.owners[place] in generation.members]
         late = {place: seen[place].lag for place in mine if seen[place].end_ms - seen[place].start_ms >= LASTED_MS}
         if not late or not others:

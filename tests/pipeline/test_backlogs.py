@@ -1,0 +1,22 @@
+"""A member that gets through less than the others: records pile up on all that it owns."""
+
+from __future__ import annotations
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import PartitionCommits
+from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.stories import Story
+
+PARTITIONS = 24
+
+
+def test_of_partitions_that_lag_alike_the_first_is_named() -> None:
+    """Whoever reads the same log again is told the same: no set decides, whose order is another in each process."""
+    group = Story(topic_parts=PARTITIONS).generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}}).group_input()
+    ends, quick = group.ends["t", 0], group.commits["t", 0]
+    slow = PartitionCommits(quick.ts_ms, quick.committed // 2)
+    for number in range(PARTITIONS):
+        group.ends["t", number], group.commits["t", number] = ends, slow if number % 2 else quick
+    (finding,) = [each for each in diagnose(analyse(group)) if each.rule == "R45"]
+    assert finding.clients == ["c-2"]
+    assert (finding.evidence["topic"], finding.evidence["part"]) == ("t", 1)

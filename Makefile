@@ -58,8 +58,8 @@ demo: $(VENV)/.demo-$(DECLARED)  ## three client libraries share a group, stall,
 serve: $(VENV)/.serve-$(DECLARED)  ## a broker on 127.0.0.1:9092
 	$(BIN)/kohort serve
 
-test: $(VENV)/.test-$(DECLARED)  ## what a change must hold: fast tests, clients in Python, a Spark story for each engine
-	$(PYTEST) -n $$(($(CPUS) + 2)) $(GROUPED) -m "not deep and not libraries" $(TESTS)
+test: $(VENV)/.test-$(DECLARED)  ## what a change must hold: fast tests, clients in Python, some of Spark; WITHOUT=spark leaves it out
+	$(PYTEST) -n $$(($(CPUS) + 2)) $(GROUPED) -m "not deep and not libraries$(if $(WITHOUT), and not $(WITHOUT))" $(TESTS)
 
 everything: $(VENV)/.test-$(DECLARED)  ## the tests of make test, and all other Spark
 	$(PYTEST) -n $$(($(CPUS) + 2)) $(GROUPED) -m "not libraries" $(TESTS)

@@ -161,7 +161,9 @@ def ci(shared: Path) -> list[list[Stage]]:
     return [
         [
             LINT,
-            Stage("tests", "make test, with more examples", "test", environment=effort),
+            Stage(
+                "tests", "make test, with more examples; Spark has a stage", "test WITHOUT=spark", environment=effort
+            ),
             Stage("spark", "all tests that start Spark, if what they depend on has changed", "spark", spark_is_known),
         ],
         [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 NOT_INSTALLED = {"tests"}
@@ -24,9 +25,39 @@ def configured(*keys: str) -> Any:
     return value
 
 
+@cache
 def rooms() -> set[str]:
     """The top-level folders that are packages."""
     return {file.parent.name for file in ROOT.glob("*/__init__.py")} - NOT_INSTALLED
+
+
+class File(NamedTuple):
+    """What the tests below look at in a file of Python, which is parsed once."""
+
+    functions: list[tuple[str, int]]
+    """Names, and how many lines each has."""
+    imports: list[tuple[int, str, list[str]]]
+    """Line, module and names of each `from … import …`."""
+    by_name: list[str]
+    """The arguments of imports by name."""
+
+
+@cache
+def parsed(path: Path) -> File:
+    file = File([], [], [])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            file.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
+        elif isinstance(node, ast.ImportFrom):
+            file.imports.append((node.lineno, node.module or "", [each.name for each in node.names]))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            file.by_name.append(ast.unparse(node.args[0]))
+    return file
+
+
+def module(path: Path) -> str:
+    """The name under which `kohort` has a file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_every_folder_with_modules_is_a_package() -> None:
@@ -62,32 +93,21 @@ BY_NAME = {
 
 
 def test_imports_by_name_are_declared() -> None:
-    found: dict[str, list[str]] = {}
-    for room in rooms():
-        for path in (ROOT / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
-                    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-                    found.setdefault(name, []).append(ast.unparse(node.args[0]))
-    assert found == BY_NAME
+    files = [path for room in rooms() for path in (ROOT / room).rglob("*.py")]
+    assert {module(path): parsed(path).by_name for path in files if parsed(path).by_name} == BY_NAME
 
 
 def imports() -> dict[str, set[str]]:
     """Each module of ours, and those that it imports, for types only included."""
-    modules = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for room in rooms()
-        for path in (ROOT / room).rglob("*.py")
-    }
+    modules = {module(path): path for room in rooms() for path in (ROOT / room).rglob("*.py")}
     found: dict[str, set[str]] = {}
     for name, path in modules.items():
         found[name] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kohort."):
-                source = (node.module or "").removeprefix("kohort.")
-                for each in node.names:
-                    target = f"{source}.{each.name}"
-                    found[name].add(target if target in modules else source)
+        for _, imported, names in parsed(path).imports:
+            if imported.startswith("kohort."):
+                source = imported.removeprefix("kohort.")
+                targets = [f"{source}.{each}" for each in names]
+                found[name] |= {target if target in modules else source for target in targets}
     return found
 
 
@@ -133,11 +153,9 @@ def test_no_file_and_no_function_is_long() -> None:
         text, name = path.read_text(), path.relative_to(ROOT).as_posix()
         if text.count("\n") > LONGEST_FILE:
             long[name] = text.count("\n")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > LONGEST_FUNCTION:
-                    long[f"{name}: {node.name}"] = lines
+        for function, lines in parsed(path).functions:
+            if lines > LONGEST_FUNCTION:
+                long[f"{name}: {function}"] = lines
     assert long == {}
 
 
@@ -145,11 +163,10 @@ def test_no_test_is_imported() -> None:
     """What several tests use is in a file of its own: tests/support, or a helper beside them."""
     importing = []
     for file in sorted((ROOT / "tests").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
-                name = (node.module or "").rpartition(".")[2]
-                if name.startswith("test_") or name == "conftest":
-                    importing.append(f"{file.relative_to(ROOT)}:{node.lineno} imports {node.module}")
+        for line, imported, _ in parsed(file).imports:
+            name = imported.rpartition(".")[2]
+            if imported.startswith("tests.") and (name.startswith("test_") or name == "conftest"):
+                importing.append(f"{file.relative_to(ROOT)}:{line} imports {imported}")
     assert importing == []
 
 

@@ -19,7 +19,7 @@ from tests.support.broker import Broker
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame, message
 
-TIMES = 2_000
+TIMES = 200
 BYTES_EACH = 2_500
 """What one repetition may take: the objects of its request and its answer."""
 COPIES = 4

@@ -1,6 +1,5 @@
 """Names in backticks, and whether the project has them."""
 
-import ast
 import io
 import re
 import tokenize
@@ -25,7 +24,7 @@ def unknown_names() -> Iterator[str]:
         for paragraph in _FENCED.sub("", path.read_text()).split("\n\n"):
             yield from _unknown(path, paragraph, known)
     for path in python_files():
-        for text in _words_of_people(path.read_text()):
+        for text in _words_of_people(path):
             yield from _unknown(path, text, known)
 
 
@@ -63,19 +62,27 @@ def _words() -> set[str]:
     words: set[str] = set()
     for path in python_files():
         words |= {path.stem, *path.parts}
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
-            if token.type == tokenize.NAME:
-                words |= {token.string, token.string.upper(), token.string.replace("_", ".")}
-            elif token.type == tokenize.STRING and not token.string.startswith('"""'):
-                words |= set(re.findall(r"[\w.-]*\w", token.string))
+        for kind, text in _tokens(path):
+            if kind == tokenize.NAME:
+                words |= {text, text.upper(), text.replace("_", ".")}
+            elif kind == tokenize.STRING and not text.startswith('"""'):
+                words |= set(re.findall(r"[\w.-]*\w", text))
     for name in ("pyproject.toml", "Makefile", "setup.py", "docker/compose.yaml"):
         words |= set(re.findall(r"[\w.-]*\w", (ROOT / name).read_text()))
     return words
 
 
-def _words_of_people(source: str) -> Iterator[str]:
+def _words_of_people(path: Path) -> Iterator[str]:
     """Comments and docstrings, paragraph by paragraph. A file's first paragraph is read with each."""
-    introduction = (ast.get_docstring(ast.parse(source)) or "").replace("`", "")
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""')):
-            yield f"{token.string} {introduction}"
+    said = [text for kind, text in _tokens(path) if kind == tokenize.COMMENT or text.startswith('"""')]
+    introduction = said[0].replace("`", "") if said and said[0].startswith('"""') else ""
+    for text in said:
+        yield f"{text} {introduction}"
+
+
+@cache
+def _tokens(path: Path) -> tuple[tuple[int, str], ...]:
+    """The kinds and texts of a file's names, strings and comments, each once."""
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    kinds = tokenize.NAME, tokenize.STRING, tokenize.COMMENT
+    return tuple(dict.fromkeys((token.type, token.string) for token in tokens if token.type in kinds))

@@ -16,8 +16,9 @@ from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.cuts import FACTS_OF_A_PART, without_end, without_start
 from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone
 from tests.pipeline.stories import Story, ms
+from tests.support.effort import EFFORT
 
-SHARES = [n / 12 for n in range(1, 12)]
+SHARES = [n / EFFORT.cuts for n in range(1, EFFORT.cuts)]
 A, B, C = "c-1/a", "c-2/a", "c-3/a"
 
 

@@ -32,17 +32,19 @@ class Effort(NamedTuple):
     """How often a broker under load is killed."""
     frames: int
     """Damaged frames that are read without a broker."""
+    cuts: int
+    """In how many parts a recording is cut: at each of their borders."""
 
 
 EFFORTS = {
     "fast": Effort(
-        examples=50, seeds=5, seeds_on_disk=3, new_seeds=1, steps=2_000, walks=20, kills=12, frames=10_000
+        examples=50, seeds=5, seeds_on_disk=3, new_seeds=1, steps=2_000, walks=20, kills=12, frames=10_000, cuts=4
     ),
     "ci": Effort(
-        examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000
+        examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000, cuts=6
     ),
     "deep": Effort(
-        examples=400, seeds=12, seeds_on_disk=6, new_seeds=6, steps=3_000, walks=120, kills=40, frames=50_000
+        examples=400, seeds=12, seeds_on_disk=6, new_seeds=6, steps=3_000, walks=120, kills=40, frames=50_000, cuts=12
     ),
 }  # fmt: skip
 

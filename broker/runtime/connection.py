@@ -264,7 +264,7 @@ class Connection:
 
     def take_up(self, ticket: Ticket, steps: Work) -> None:
         """Works on a request that waited; nothing comes of it for a client that is gone and only wanted to read."""
-        ends_with_me = ticket.api.only_reads
+        ends_with_me = ticket.api.may_be_abandoned
         if not (self.closed and ends_with_me):
             self.work_on(self.server.dispatcher.in_slices(self, ticket, steps), ends_with_me=ends_with_me)
 

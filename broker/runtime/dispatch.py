@@ -153,7 +153,7 @@ class Dispatcher:
             self.respond(connection, ticket, response)
         elif is_work(response):
             work = self.in_slices(connection, ticket, response)
-            connection.work_on(work, ends_with_me=ticket.api.only_reads)
+            connection.work_on(work, ends_with_me=ticket.api.may_be_abandoned)
         elif self._is_to_be_answered(connection, ticket, response, syncs is not None and syncs.noted()):
             self._answer(connection, ticket, response)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.api_keys import ApiSpec
 from kohort.protocol.familiar import NUMBERS_AT, NumbersAt
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from kohort.protocol.codec import Frame
 
 
-_READERS: Final = ("describe_", "list_", "metadata", "find_", "fetch", "offset_fetch", "offset_for_")
-
-
 class Api:
     """One API: how to read its requests, what to do with them, how to write its responses."""
 
@@ -32,8 +29,8 @@ class Api:
         "highest",
         "is_short",
         "lowest",
+        "may_be_abandoned",
         "numbers_at",
-        "only_reads",
         "read",
         "readers",
         "request",
@@ -57,8 +54,7 @@ class Api:
         self.write_in_steps: Callable[[int, int, Any, int], Generator[None, None, Frame]] = message.write_in_steps
         self.is_short: Callable[[int, Any], bool] | None = None if message.always_short else message.is_short
         """None: every answer is."""
-        self.only_reads = spec.name.startswith(_READERS)
-        """Whether a request need not be carried on when its connection is gone."""
+        self.may_be_abandoned = spec.may_be_abandoned
         self.request: type = message.request
         self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle

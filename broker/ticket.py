@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kohort.broker.slices import Work
 from kohort.security.principal import Principal
 
 if TYPE_CHECKING:
@@ -13,6 +12,9 @@ if TYPE_CHECKING:
 
 NO_REPLY: Final = object()
 """What a handler returns for a request that is never answered (Produce with acks=0)."""
+
+Steps = Generator[None, None, Any]
+"""Work on a request, which may be laid aside at each `yield`. It returns what a handler returns."""
 
 
 class CloseConnection(Exception):
@@ -52,7 +54,7 @@ class Requester(Protocol):
         """Hangs up."""
         ...
 
-    def take_up(self, ticket: Ticket, steps: Work) -> None:
+    def take_up(self, ticket: Ticket, steps: Steps) -> None:
         """Works on a request that waited, as on one whose handler is a generator."""
         ...
 
@@ -128,7 +130,7 @@ class Ticket:
         self.answered = True
         self.requester.answer_and_close(self, response, reason)
 
-    def work_on(self, steps: Work) -> None:
+    def work_on(self, steps: Steps) -> None:
         """Goes on with a request that waited, a little at a time. `steps` return what a handler returns."""
         self.requester.take_up(self, steps)
 

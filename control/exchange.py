@@ -19,7 +19,7 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
-    from kohort.broker.slices import Work
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.control.brokers import Brokers
     from kohort.control.conditions import Condition, Delayed
     from kohort.coordinator.consumer.values import CurrentAssignment
@@ -175,7 +175,7 @@ class Exchange:
         """Goes on with what was sent behind a request that waited and wants no answer."""
         self.connection.unpark()
 
-    def take_up(self, ticket: Ticket, steps: Work) -> None:
+    def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
         """Works on a request that waited."""
         self.connection.take_up(ticket, steps)
 

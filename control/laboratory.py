@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
-from kohort.broker.slices import Slices, at_once
+from kohort.broker.scheduling.cooperative import Task, at_once
 from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
 from kohort.control.conditions import Conditions
@@ -186,7 +186,7 @@ class Laboratory:
             connection.heard_at_ms = now_ms
         self.server.advance(now_ms, DUE_AT_ONCE)
 
-    def keep_alive(self, moment_ms: int) -> Slices[None]:
+    def keep_alive(self, moment_ms: int) -> Task[None]:
         """Gives every member that lives its session anew, if one of them would end at a moment that comes next."""
         members = self._with_session()
         if not any(member.session is not None and member.session.deadline_ms <= moment_ms for _, member in members):

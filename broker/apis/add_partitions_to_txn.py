@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.broker.slices import Slices, at_once, one_by_one
+from kohort.broker.scheduling.cooperative import Task, at_once, one_by_one
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import (
@@ -38,7 +38,7 @@ FOR_BROKERS_FROM = 4
 Outcome = Mapping[TopicPartition, ErrorCode]
 
 
-def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Slices[AddPartitionsToTxnResponse | None]:
+def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Task[AddPartitionsToTxnResponse | None]:
     """Answered when all transactions are written; a request without any is never answered, as in Kafka.
 
     Where an id is named twice the partitions are those named last, and an answer for all of them lists what was named
@@ -83,11 +83,11 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Sl
     return None
 
 
-Result = Slices[AddPartitionsToTxnResult]
+Result = Task[AddPartitionsToTxnResult]
 """What a transaction hears, made a little at a time."""
 
 
-def _response(results: list[Result]) -> Slices[AddPartitionsToTxnResponse]:
+def _response(results: list[Result]) -> Task[AddPartitionsToTxnResponse]:
     made = []
     for result in results:
         made.append((yield from result))
@@ -108,7 +108,7 @@ class _Named:
         self.refused: dict[TopicPartition, ErrorCode] = {}
         """Those that one may not write to, or that do not exist."""
 
-    def look(self) -> Slices[None]:
+    def look(self) -> Task[None]:
         """Finds out."""
         if self._looked:
             return

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.quota_entities import CLIENT_ID, IP, USER
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -32,7 +32,7 @@ KEYS = {USER: RATES, CLIENT_ID: RATES, IP: frozenset({"connection_creation_rate"
 _NOT_KEPT = "kohort keeps no quotas: it slows nobody down"
 
 
-def handle(node: Node, request: AlterClientQuotasRequest, ticket: Ticket) -> Slices[AlterClientQuotasResponse]:
+def handle(node: Node, request: AlterClientQuotasRequest, ticket: Ticket) -> Task[AlterClientQuotasResponse]:
     """An answer for each entry. Source, also of the order: Kafka's `ClientQuotaControlManager`."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CONFIGS_CLUSTER):

@@ -21,12 +21,12 @@ from kohort.protocol.messages.alter_configs import (
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.storage.refusal import Refusal
 
 
-def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> Slices[AlterConfigsResponse]:
+def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> Task[AlterConfigsResponse]:
     """Gives topics and groups other settings, each for itself."""
 
     def alter_one(resource: AlterConfigsResource) -> Refusal | None:

@@ -25,11 +25,11 @@ from kohort.security.rights import ALTER_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: AlterReplicaLogDirsRequest, ticket: Ticket) -> Slices[AlterReplicaLogDirsResponse]:
+def handle(node: Node, request: AlterReplicaLogDirsRequest, ticket: Ticket) -> Task[AlterReplicaLogDirsResponse]:
     """An answer for each partition; one that is named twice is answered once."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):

@@ -21,8 +21,8 @@ from kohort.storage.topic_names import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.settings.group_configs import GroupConfigs
-    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.storage.topic import Topic
     from kohort.storage.topics import Topics
@@ -222,7 +222,7 @@ _NEEDED = {TOPIC: ALTER_CONFIGS_TOPIC, GROUP: ALTER_CONFIGS_GROUP, BROKER: ALTER
 
 def alter(
     resources: Sequence[ResourceT], alter_one: Callable[[ResourceT], Refusal | None], response: Callable[..., ResponseT]
-) -> Slices[tuple[ResponseT, ...]]:
+) -> Task[tuple[ResponseT, ...]]:
     """Alters resources, each for itself, of each all or none; others may come between two.
 
     `alter_one`: alters one that is named once, or says why not. `response`: the class of an answer for one resource.

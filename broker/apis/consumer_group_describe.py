@@ -5,7 +5,7 @@ v1: whether a member speaks the classic or the consumer protocol (KIP-1099).
 
 from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices, once_each
+from kohort.broker.scheduling.cooperative import Task, once_each
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.consumer.checks import is_served
 from kohort.coordinator.consumer.consumer_describing import describe_consumer_group
@@ -20,7 +20,7 @@ from kohort.security.acls import ResourceType
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
-def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) -> Slices[ConsumerGroupDescribeResponse]:
+def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) -> Task[ConsumerGroupDescribeResponse]:
     """Always answered at once, in Kafka's order. A group that is named twice is described twice."""
     if not is_served(node.coordinator.settings):
         return error_response(request, ErrorCode.unsupported_version)

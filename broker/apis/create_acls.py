@@ -22,13 +22,13 @@ from kohort.security.rights import ALTER_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 _MADE = AclCreationResult(error_code=ErrorCode.none, error_message="")
 
 
-def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Slices[CreateAclsResponse]:
+def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Task[CreateAclsResponse]:
     """Makes ACLs, each for itself. Raises CloseConnection for a code that nobody knows, as Kafka does."""
     acls = []
     for creation in request.creations:

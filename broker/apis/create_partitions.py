@@ -23,11 +23,11 @@ from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slices[CreatePartitionsResponse]:
+def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Task[CreatePartitionsResponse]:
     """Gives topics more partitions, each for itself."""
     named = Counter(topic.name for topic in request.topics)
     access = node.cluster.access
@@ -55,7 +55,7 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slic
     return CreatePartitionsResponse(throttle_time_ms=0, results=tuple(results))
 
 
-def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Slices[Refusal | None]:
+def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Task[Refusal | None]:
     topics = node.cluster.topics
     topic = topics.by_name(wanted.name)
     if topic is None:

@@ -29,7 +29,7 @@ from kohort.storage.topic_names import METADATA_TOPIC, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
@@ -37,7 +37,7 @@ MAX_PARTITIONS_PER_BATCH = MAX_RECORDS_PER_USER_OP = 10_000
 """What one request may create, under the names that Kafka's controller has for it."""
 
 
-def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Slices[CreateTopicsResponse]:
+def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Task[CreateTopicsResponse]:
     """Creates topics, each for itself."""
     named = Counter(topic.name for topic in request.topics)
     wanted_once = [topic for topic in request.topics if named[topic.name] == 1]
@@ -89,7 +89,7 @@ def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
     return None
 
 
-def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Slices[Topic | Refusal]:
+def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Task[Topic | Refusal]:
     topics = node.cluster.topics
     null = next((config.name for config in wanted.configs if config.value is None), None)
     if null is not None and name_refusal(wanted.name) is None and topics.by_name(wanted.name) is None:

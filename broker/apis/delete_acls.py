@@ -19,12 +19,12 @@ from kohort.security.rights import ALTER_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.security.acls import AclBinding, AclFilter
 
 
-def handle(node: Node, request: DeleteAclsRequest, ticket: Ticket) -> Slices[DeleteAclsResponse]:
+def handle(node: Node, request: DeleteAclsRequest, ticket: Ticket) -> Task[DeleteAclsResponse]:
     """Deletes what the filters mean. An ACL that two filters mean is in the answer of both."""
     access = node.cluster.access
     if access is None or not access.keeps_acls:

@@ -6,7 +6,7 @@ v1: throttle time as in other APIs. v2: flexible. A group named twice is answere
 from functools import partial
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices
+from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
@@ -14,7 +14,7 @@ from kohort.protocol.messages.delete_groups import DeletableGroupResult, DeleteG
 from kohort.security.rights import DELETE_GROUP
 
 
-def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Slices[DeleteGroupsResponse | None]:
+def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Task[DeleteGroupsResponse | None]:
     """None: answered when the deletions are written."""
     group_ids = dict.fromkeys(request.groups_names)
     results: dict[str, DeletableGroupResult] = {}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -28,7 +28,7 @@ ALL = -1
 """As the offset: the high watermark."""
 
 
-def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Slices[DeleteRecordsResponse]:
+def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Task[DeleteRecordsResponse]:
     """Answers for each partition where it begins now.
 
     A partition that is named twice is asked about once, with the last offset, and a topic without partitions not at

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.deadline import has_passed
-from kohort.broker.apis.parts import SHORT
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.delete_topics import DeleteTopicState
     from kohort.storage.topic import Topic
@@ -37,7 +37,7 @@ DISABLED_FROM = 3
 """Before this version clients do not know TOPIC_DELETION_DISABLED and hear INVALID_REQUEST."""
 
 
-def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Slices[DeleteTopicsResponse]:
+def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Task[DeleteTopicsResponse]:
     """Deletes topics, with their records and what groups have committed for them.
 
     Source: Kafka's `ControllerApis.deleteTopics`.

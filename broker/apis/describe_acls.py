@@ -19,12 +19,12 @@ from kohort.security.rights import DESCRIBE_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.security.acls import AclBinding
 
 
-def handle(node: Node, request: DescribeAclsRequest, ticket: Ticket) -> Slices[DescribeAclsResponse]:
+def handle(node: Node, request: DescribeAclsRequest, ticket: Ticket) -> Task[DescribeAclsResponse]:
     """The ACLs that the filter means, by resource."""
     access = node.cluster.access
     if access is None or not access.keeps_acls:

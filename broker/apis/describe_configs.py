@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.apis.broker_configs import of_all_brokers, of_broker
 from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NOT_ALLOWED, TOPIC
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
@@ -24,7 +25,6 @@ from kohort.broker.settings.topic_defaults import (
     given_synonym,
     source_of,
 )
-from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -59,7 +59,7 @@ DYNAMIC_GROUP_CONFIG = 8
 """Source of a value that was set for a group; the others are in topic_defaults.py."""
 
 
-def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slices[DescribeConfigsResponse]:
+def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Task[DescribeConfigsResponse]:
     """Describes the settings of topics, groups and brokers."""
     if any(resource.resource_type not in TYPES for resource in request.resources):
         return error_response(request, ErrorCode.invalid_request)

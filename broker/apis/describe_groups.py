@@ -6,7 +6,7 @@ v5: flexible. v6: KIP-1043, a group that does not exist is an error with a messa
 
 from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices, once_each
+from kohort.broker.scheduling.cooperative import Task, once_each
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import as_answered, describe_group
 from kohort.protocol.errors import ErrorCode
@@ -15,7 +15,7 @@ from kohort.security.acls import ResourceType
 from kohort.security.rights import DESCRIBE_GROUP
 
 
-def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Slices[DescribeGroupsResponse]:
+def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Task[DescribeGroupsResponse]:
     """In Kafka's order: groups that one may not see come first, then those of one partition after the other."""
     names = as_answered(node.coordinator, request.groups)
     described = yield from once_each(lambda group_id: _describe(node, group_id, request, ticket), names)

@@ -24,13 +24,13 @@ from kohort.security.rights import DESCRIBE_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 IN_MEMORY = "/memory"
 
 
-def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Slices[DescribeLogDirsResponse]:
+def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Task[DescribeLogDirsResponse]:
     """The partitions asked for, or all, of which this node has a replica."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -26,7 +26,7 @@ NO_SUCH_TOPIC = "This server does not host this topic-partition."
 """The words of Kafka 4.3, which has none for a partition that a topic lacks."""
 
 
-def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Slices[DescribeProducersResponse]:
+def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Task[DescribeProducersResponse]:
     """One answer for each partition."""
     topics = []
     for topic in request.topics:

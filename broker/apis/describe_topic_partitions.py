@@ -27,13 +27,13 @@ from kohort.storage.topics import Topics
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
 def handle(
     node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket
-) -> Slices[DescribeTopicPartitionsResponse]:
+) -> Task[DescribeTopicPartitionsResponse]:
     """Describes the topics named, or all of them, from the cursor on."""
     cluster, cursor = node.cluster, request.cursor
     names = {asked.name for asked in request.topics}

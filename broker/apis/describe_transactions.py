@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.coordinator.transactions.transaction import State, Transaction
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_transactions import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> Slices[DescribeTransactionsResponse]:
+def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> Task[DescribeTransactionsResponse]:
     """One answer for each id; TRANSACTIONAL_ID_NOT_FOUND for one that is not known here."""
     states = yield from one_by_one(lambda each: _describe(node, each, ticket), request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=states)

@@ -9,7 +9,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def handle(
     node: Node, request: DescribeUserScramCredentialsRequest, ticket: Ticket
-) -> Slices[DescribeUserScramCredentialsResponse]:
+) -> Task[DescribeUserScramCredentialsResponse]:
     """The users named, or all of them, with the mechanisms and iterations of each."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kohort.broker.apis.acl_requests import needs_permission
 from kohort.broker.apis.deadline import has_passed
 from kohort.broker.cluster.moving import elect_any, elect_preferred
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -36,7 +36,7 @@ _MESSAGES = {
 """The words of Kafka 4.3."""
 
 
-def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Slices[ElectLeadersResponse]:
+def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Task[ElectLeadersResponse]:
     """Elects the leader of each partition, for itself."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):

@@ -15,7 +15,7 @@ Source: classic-groups §1.2; the group id is not checked, even "" has a coordin
 import re
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -48,7 +48,7 @@ _NOT_ALLOWED = {
 }
 
 
-def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> Slices[FindCoordinatorResponse]:
+def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> Task[FindCoordinatorResponse]:
     """One coordinator for each key, in the order of the keys."""
     access = node.cluster.access
     if access is not None and request.key_type == SHARE and not access.allows_on_cluster(ticket, CLUSTER_ACTION):

@@ -41,7 +41,7 @@ from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -53,7 +53,7 @@ _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 def handle(
     node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket
-) -> Slices[IncrementalAlterConfigsResponse]:
+) -> Task[IncrementalAlterConfigsResponse]:
     """Changes single settings of topics and groups; of each all or none."""
 
     def alter_one(resource: AlterConfigsResource) -> Refusal | None:

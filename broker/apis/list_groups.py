@@ -4,7 +4,7 @@ v1: throttle time. v2: as v1. v3: flexible. v4: KIP-518, states, and a filter by
 """
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import groups_by_partition, listed, to_list
 from kohort.protocol.errors import ErrorCode
@@ -13,7 +13,7 @@ from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import DESCRIBE_CLUSTER, DESCRIBE_GROUP
 
 
-def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Slices[ListGroupsResponse]:
+def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Task[ListGroupsResponse]:
     """In Kafka's order. Clients ask all nodes to see all groups."""
     tables = groups_by_partition(node.coordinator)
     if isinstance(tables, ErrorCode):

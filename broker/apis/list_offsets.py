@@ -28,7 +28,7 @@ from kohort.security.rights import DESCRIBE_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.storage.log import PartitionLog
     from kohort.storage.topic import Topic
@@ -51,7 +51,7 @@ SINCE_VERSION = {
 """From which version on a negative timestamp means something."""
 
 
-def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[ListOffsetsResponse]:
+def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Task[ListOffsetsResponse]:
     """Finds the offset that belongs to each timestamp. Topics of which no partition is named are left out."""
     if request.isolation_level not in ISOLATION_LEVELS:
         return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
@@ -85,7 +85,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
 
 def _find(
     node: Node, topic: Topic | None, part: ListOffsetsPartition, isolation_level: int, version: int
-) -> Slices[ListOffsetsPartitionResponse]:
+) -> Task[ListOffsetsPartitionResponse]:
     if part.timestamp < 0 and version < SINCE_VERSION.get(part.timestamp, version + 1):
         return _refused(part, ErrorCode.unsupported_version)
     partition = led_partition(node, topic, part.partition_index, part.current_leader_epoch)
@@ -102,7 +102,7 @@ def _find(
     )
 
 
-def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Slices[tuple[int, int]]:
+def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Task[tuple[int, int]]:
     """The timestamp and the offset; -1 and -1: there is none before `end`."""
     if timestamp == LATEST:
         return -1, end

@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.authorized_operations import cluster_operations, operations
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.metadata import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 TOPIC_IDS_FROM = 12
 
 
-def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[MetadataResponse]:
+def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Task[MetadataResponse]:
     """Answers which nodes and topics there are, and creates topics that are asked for."""
     cluster, access = node.cluster, node.cluster.access
     if request.topics is None or (ticket.version == 0 and not request.topics):

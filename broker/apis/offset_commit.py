@@ -9,14 +9,14 @@ left the group is not asked at all (classic-groups §7.1).
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from kohort.broker.apis.parts import SHORT, in_parts, runs
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
-from kohort.broker.slices import Work
+from kohort.broker.scheduling.cooperative import Task
+from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.committing import Commit, KnownTopic, RepeatedCommit, merged, offset_commit
 from kohort.protocol.errors import ErrorCode
@@ -34,13 +34,13 @@ from kohort.security.rights import READ_GROUP, READ_TOPIC
 IDS_FROM: Final = 10
 
 
-def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | Work | None:
+def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | Task[Any] | None:
     """None: answered when the offsets are written."""
     partitions = 0
     for topic in request.topics:  # nearly always one: `sum` would take longer than all of this
         partitions += len(topic.partitions)
     if partitions > SHORT:
-        return in_parts(node, ticket, _parts(request), handle, _merged)
+        return in_chunks(node, ticket, _parts(request), handle, _merged)
     commit = _looked_up(node, request, ticket)
     if not isinstance(commit, Commit):
         return commit

@@ -4,10 +4,11 @@ Topics and partitions that do not exist are refused one by one, first in the ans
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from kohort.broker.apis.parts import SHORT, in_parts, runs
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Work
+from kohort.broker.scheduling.cooperative import Task
+from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import offset_delete
 from kohort.protocol.errors import ErrorCode
@@ -22,10 +23,10 @@ from kohort.protocol.shape import changed
 from kohort.security.rights import DELETE_GROUP, READ_TOPIC
 
 
-def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Work | None:
+def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Task[Any] | None:
     """None: answered when the deletions are written."""
     if sum(len(topic.partitions) for topic in request.topics) > SHORT:
-        return in_parts(node, ticket, _parts(request), _delete_part, _merged_parts)
+        return in_chunks(node, ticket, _parts(request), _delete_part, _merged_parts)
     return _delete(node, request, ticket)
 
 

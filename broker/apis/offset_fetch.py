@@ -7,11 +7,11 @@ v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at f
 
 from typing import Final
 
-from kohort.broker.apis.parts import SHORT
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
-from kohort.broker.slices import Slices
+from kohort.broker.scheduling.cooperative import Task
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.fetching_offsets import RepeatedFetch, offset_fetch
 from kohort.protocol.errors import ErrorCode
@@ -33,13 +33,11 @@ from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 IDS_FROM: Final = 10
 
 
-def handle(
-    node: Node, request: OffsetFetchRequest, ticket: Ticket
-) -> OffsetFetchResponse | Slices[OffsetFetchResponse]:
+def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse | Task[OffsetFetchResponse]:
     """One answer for each group."""
     groups = request.groups
     if len(groups) > 1 or (groups and _is_long(node, groups[0])):
-        return _in_slices(node, request, ticket)
+        return _in_steps(node, request, ticket)
     return _answered(node, request, ticket.version, ticket)
 
 
@@ -74,7 +72,7 @@ def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
     )
 
 
-def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slices[OffsetFetchResponse]:
+def _in_steps(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Task[OffsetFetchResponse]:
     groups: list[OffsetFetchResponseGroup] = []
     whole: dict[tuple[str, str | None, int], OffsetFetchResponseGroup] = {}
     """All that groups have committed takes its room once, however often somebody asks for it."""

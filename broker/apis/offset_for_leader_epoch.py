@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Topic
 
 
-def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Slices[OffsetForLeaderEpochResponse]:
+def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Task[OffsetForLeaderEpochResponse]:
     """Answers where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
     topics = []
     access = node.cluster.access

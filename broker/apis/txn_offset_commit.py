@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.parts import SHORT
-from kohort.broker.slices import Slices, at_once, one_by_one
+from kohort.broker.scheduling.cooperative import Task, at_once, one_by_one
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.coordinator.committing_in_transactions import (
     Committer,
     PendingCommit,
@@ -45,14 +45,14 @@ ADDS_BY_ITSELF_SINCE = 5
 
 def handle(
     node: Node, request: TxnOffsetCommitRequest, ticket: Ticket
-) -> TxnOffsetCommitResponse | Slices[TxnOffsetCommitResponse | None] | None:
-    """None: answered when the offsets are written. A long request is looked at in slices, and written at once."""
+) -> TxnOffsetCommitResponse | Task[TxnOffsetCommitResponse | None] | None:
+    """None: answered when the offsets are written. A long request is a task, and is written at once."""
     steps = _handle(node, request, ticket)
     is_short = sum([len(topic.partitions) for topic in request.topics]) <= SHORT
     return at_once(steps) if is_short else steps
 
 
-def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Slices[TxnOffsetCommitResponse | None]:
+def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task[TxnOffsetCommitResponse | None]:
     access = node.cluster.access
     if access is not None:
         if not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id):
@@ -146,7 +146,7 @@ def _known_already(node: Node, request: TxnOffsetCommitRequest) -> ErrorCode | N
     return ErrorCode.none if producers.is_in_transaction(request.producer_id, request.producer_epoch) else None
 
 
-def _refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Slices[TxnOffsetCommitResponse]:
+def _refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Task[TxnOffsetCommitResponse]:
     """Everything as it was named."""
     topics = []
     for topic in request.topics:
@@ -173,7 +173,7 @@ class _Asked:
         self._access, self._ticket = node.cluster.access, ticket
         self._longest = node.coordinator.settings.offset_metadata_max_bytes
 
-    def look(self, request: TxnOffsetCommitRequest) -> Slices[None]:
+    def look(self, request: TxnOffsetCommitRequest) -> Task[None]:
         """Sorts out what the request names."""
         for asked in request.topics:
             if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, asked.name):
@@ -223,7 +223,7 @@ class _Asked:
             )
         )
 
-    def answer(self, error: ErrorCode) -> Slices[TxnOffsetCommitResponse]:
+    def answer(self, error: ErrorCode) -> Task[TxnOffsetCommitResponse]:
         """`error` for everything that exists. One entry per topic, if anything was refused (`Builder.merge`)."""
         answered = []
         for topic in self.known:

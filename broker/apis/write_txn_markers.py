@@ -29,7 +29,7 @@ from kohort.security.rights import ALTER_CLUSTER, CLUSTER_ACTION
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
@@ -37,7 +37,7 @@ EPOCHS_FROM = 2
 """The version of transactions in which each end has a new epoch (`TransactionVersion.TV_2`)."""
 
 
-def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Slices[WriteTxnMarkersResponse]:
+def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Task[WriteTxnMarkersResponse]:
     """Writes each marker to each of its partitions that this node leads. Answers by producer, topic and partition.
 
     A marker of no producer or no epoch, -1, is answered UNKNOWN_SERVER_ERROR, all of the request: Kafka fails over it.

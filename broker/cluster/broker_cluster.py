@@ -20,13 +20,13 @@ from kohort.broker.cluster.assembly import (
 )
 from kohort.broker.cluster.group_events import GroupEvents
 from kohort.broker.cluster.interference import NO_INTERFERENCE
-from kohort.broker.cluster.long_work import LongWork
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
 from kohort.broker.cluster.replay import Replays
 from kohort.broker.cluster.taking_over import take_over
 from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.logs import log
+from kohort.broker.scheduling.worker_thread import Worker
 from kohort.broker.settings.broker_settings import Settings
 from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.coordinator.deleting import topic_deleted
@@ -89,7 +89,7 @@ class BrokerCluster:
         """Does something after others have been served (`Server.act`). Without a server it is done at once."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed(), _operation_failed)
-        self.long_work = LongWork(self)
+        self.worker = Worker(self.clock)
         self.directory = directory
         self.syncs: Syncs | None = None
         """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""

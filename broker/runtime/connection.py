@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from struct import Struct
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kohort.broker.address import java_address, plain_host
 from kohort.broker.familiar_request import NOBODY
 from kohort.broker.logs import log
-from kohort.broker.runtime.connection_limits import LARGE_REPLY, REPLIES_TOGETHER, UNREAD_BYTES, WAITING_BYTES
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
-from kohort.broker.runtime.turns import COUNTED_NS, JOINS, LITTLE_NS
+from kohort.broker.scheduling.connection_limits import LARGE_REPLY, REPLIES_TOGETHER, UNREAD_BYTES, WAITING_BYTES
+from kohort.broker.scheduling.fair_scheduler import COUNTED_NS, JOINS, LITTLE_NS
+from kohort.broker.scheduling.served import Served
 from kohort.broker.ticket import Ticket
 from kohort.security.principal import ANONYMOUS
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.server import Server
-    from kohort.broker.slices import Work
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.protocol.codec import Frame
     from kohort.security.sasl.login import Login
 
 PARKED: Final = 1
 UNREAD: Final = 2
-IN_ROW: Final = 4
+QUEUED: Final = 4
 CLOSED: Final = 8
 """What may be in the way of the next request: one that waits, a client that does not read, others' turns, the end."""
 
@@ -40,7 +41,7 @@ UNPARKED: Final = object()
 _SIZE: Final = Struct(">i")
 
 
-class Connection:
+class Connection(Served):
     """Cuts frames, keeps the order, writes once per turn. What a request means is the dispatcher's business."""
 
     __slots__ = (
@@ -63,7 +64,6 @@ class Connection:
         "in_turn",
         "listener",
         "listener_name",
-        "load_ns",
         "login",
         "node",
         "principal",
@@ -81,8 +81,7 @@ class Connection:
         self.heard_at_ms = 0
         """When bytes last came or went; what `connections.max.idle.ms` counts from."""
         self.in_turn = False
-        self.load_ns = LITTLE_NS + 1
-        """How long it is served at a time: a mean in which what is long ago counts little."""
+        self.load_ns = LITTLE_NS + 1  # it has yet to show how much it asks for
         self.client_host = ""
         self.client_software: str | None = None
         self.familiar = NOBODY
@@ -99,8 +98,8 @@ class Connection:
         """The answer of a request that had to wait, until it is written."""
         self._when_gone: Callable[[], object] | None = None
         """Ends what the request at hand waits for."""
-        self._work: Work | None = None
-        """A request that takes long, as far as it has come (turns.py)."""
+        self._work: Task[Any] | None = None
+        """A request that takes long, as far as it has come."""
         self._work_ends_with_me = False
         self._listener = listener
         if listener.new_login is not None:
@@ -176,7 +175,7 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
         server = self.server
-        turns = server.turns
+        turns = server.scheduler
         before_ns = turns.now_ns()
         zero_ns = turns.zero_ns
         now_ms = server.clock.now_ms() if zero_ns is None else (before_ns - zero_ns) // 1_000_000
@@ -205,10 +204,10 @@ class Connection:
             server.end_turn(now_ms)
         took_ns = turns.now_ns() - before_ns
         if self._out:
-            server.replies.write_soon(self)  # not counted: it may be others' turn to be written
+            server.writes.write_soon(self)  # not counted: it may be others' turn to be written
         if took_ns > COUNTED_NS:
             turns.spend(took_ns)
-            server.replies.write()
+            server.writes.write()
         if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
             turns.note(self, took_ns)
 
@@ -262,24 +261,24 @@ class Connection:
         self._owed = UNPARKED
         self.server.woken.append(self)
 
-    def take_up(self, ticket: Ticket, steps: Work) -> None:
+    def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
         """Works on a request that waited; nothing comes of it for a client that is gone and only wanted to read."""
         ends_with_me = ticket.api.may_be_abandoned
         if not (self.closed and ends_with_me):
-            self.work_on(self.server.dispatcher.in_slices(self, ticket, steps), ends_with_me=ends_with_me)
+            self.work_on(self.server.dispatcher.in_steps(self, ticket, steps), ends_with_me=ends_with_me)
 
-    def work_on(self, work: Work, *, ends_with_me: bool) -> None:
+    def work_on(self, work: Task[Any], *, ends_with_me: bool) -> None:
         """Begins with a request that takes long.
 
         `ends_with_me`: it need not be carried on when the client has hung up.
         """
         self._work, self._work_ends_with_me = work, ends_with_me
-        self._obstacles = (self._obstacles & ~PARKED) | IN_ROW
+        self._obstacles = (self._obstacles & ~PARKED) | QUEUED
         if self.in_turn:
-            self.server.replies.write()
-            self._carry_on(self.server.turns.end_ns())
+            self.server.writes.write()
+            self._carry_on(self.server.scheduler.end_ns())
         else:
-            self.server.turns.stand_in_row(self)
+            self.server.scheduler.enqueue(self)
 
     def send(self, frame: bytes) -> None:
         """Puts a frame among those written at the end of the turn."""
@@ -300,12 +299,12 @@ class Connection:
         """Takes up what was left lying, if nothing is in its way, and writes what there is to write. Raises nothing."""
         if self._obstacles >= CLOSED and self._work is None:
             return
-        self._obstacles &= ~IN_ROW
+        self._obstacles &= ~QUEUED
         self.in_turn = True
         until_ns = 0
         try:
             if self._work is not None:
-                until_ns = self.server.turns.end_ns()
+                until_ns = self.server.scheduler.end_ns()
                 self._carry_on(until_ns)
                 self.server.dispatcher.settle(now_ms)
             owed = self._owed
@@ -384,20 +383,20 @@ class Connection:
             self.server.paused.add(self)
             self._transport.pause_reading()
         if not self._obstacles:
-            self._obstacles |= IN_ROW
-            self.server.turns.stand_in_row(self)
+            self._obstacles |= QUEUED
+            self.server.scheduler.enqueue(self)
 
     def _carry_on(self, until_ns: int) -> None:
         """Works on the request that takes long."""
         assert self._work is not None
-        now_ns = self.server.turns.now_ns
+        now_ns = self.server.scheduler.now_ns
         for _ in self._work:
             if now_ns() >= until_ns:
-                self._obstacles |= IN_ROW
-                self.server.turns.stand_in_row(self)
+                self._obstacles |= QUEUED
+                self.server.scheduler.enqueue(self)
                 return
         self._work = None
-        self._obstacles &= ~IN_ROW
+        self._obstacles &= ~QUEUED
 
     def _handle_received(self, now_ms: int, until_ns: int = 0) -> None:
         """Handles one request after the other, until one has to wait, or it is others' turn (at `until_ns`)."""
@@ -408,7 +407,7 @@ class Connection:
             self._received = b""
             self.handle(self, received, now_ms, 4)
             return
-        turns = self.server.turns
+        turns = self.server.scheduler
         now_ns = turns.now_ns
         until_ns = until_ns or turns.end_ns()
         while available - at >= 4:
@@ -427,8 +426,8 @@ class Connection:
             if self._obstacles:
                 break
             if at < available and now_ns() >= until_ns:
-                self._obstacles |= IN_ROW
-                self.server.turns.stand_in_row(self)
+                self._obstacles |= QUEUED
+                self.server.scheduler.enqueue(self)
                 break
         if self.closed or at == available:
             self._received = b""
@@ -443,7 +442,7 @@ class Connection:
         self.close(f"a request of {size} bytes (socket.request.max.bytes is {self.frame_max_bytes})")
 
     def _wake(self) -> None:
-        if self._obstacles & IN_ROW:
+        if self._obstacles & QUEUED:
             return
         now_ms = self.server.clock.now_ms()
         self.go_on(now_ms)

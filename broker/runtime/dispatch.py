@@ -11,11 +11,11 @@ from kohort.broker.cluster.performing import perform
 from kohort.broker.familiar_request import NOBODY, SKIPPED, Familiar
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
-from kohort.broker.runtime.reading_aside import READ_AT_ONCE, read_aside
 from kohort.broker.runtime.registry import Api, Registry
-from kohort.broker.runtime.turns import JOINS
+from kohort.broker.scheduling.cooperative import is_task
+from kohort.broker.scheduling.fair_scheduler import JOINS
+from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE, decode_in_thread
 from kohort.broker.short_text import short_text
-from kohort.broker.slices import is_work
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.codec import API_VERSIONS, ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
     from kohort.broker.cluster.interference import Handler
     from kohort.broker.runtime.connection import Connection
-    from kohort.broker.slices import Slices, Work
+    from kohort.broker.scheduling.cooperative import Task
 
 _CORRELATION_ID: Final = Struct(">i").unpack_from
 
@@ -74,7 +74,7 @@ class Dispatcher:
                 request = api.read(version, frame, body_offset, READ_AT_ONCE)
         except TooManyElementsError:
             assert api is not None, "its reader has been found"
-            self._read_aside(connection, api, header, frame)
+            self._decode_in_thread(connection, api, header, frame)
             return
         except DecodeError as problem:
             connection.close(f"unreadable request: {problem}")
@@ -129,10 +129,10 @@ class Dispatcher:
             if coordinator.effects:
                 perform(cluster, now_ms)
 
-    def _read_aside(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
+    def _decode_in_thread(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
         interference = self.cluster.interference
         handler = api.handle if interference is NO_INTERFERENCE else interference.handle
-        read_aside(self.cluster.long_work, connection, api, header, frame, self._max_elements, handler)
+        decode_in_thread(self.cluster.worker, connection, api, header, frame, self._max_elements, handler)
 
     def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
         """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""
@@ -151,8 +151,8 @@ class Dispatcher:
             # Nearly always: the answer leaves now, by as few calls as possible.
             ticket.answered = True
             self.respond(connection, ticket, response)
-        elif is_work(response):
-            work = self.in_slices(connection, ticket, response)
+        elif is_task(response):
+            work = self.in_steps(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.may_be_abandoned)
         elif self._is_to_be_answered(connection, ticket, response, syncs is not None and syncs.noted()):
             self._answer(connection, ticket, response)
@@ -183,7 +183,7 @@ class Dispatcher:
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 
-    def in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
+    def in_steps(self, connection: Connection, ticket: Ticket, steps: Task[Any]) -> Task[Any]:
         """A request whose handler is a generator, from its first step to its frame."""
         syncs, noted = self.cluster.syncs, False
         try:
@@ -196,11 +196,11 @@ class Dispatcher:
             return
         if self._is_to_be_answered(connection, ticket, response, noted):
             if ticket.requester is connection:
-                yield from self._respond_in_slices(connection, ticket, response)
+                yield from self._respond_in_steps(connection, ticket, response)
             else:
                 self._answer(connection, ticket, response)
 
-    def _respond_in_slices(self, connection: Connection, ticket: Ticket, response: Any) -> Work:
+    def _respond_in_steps(self, connection: Connection, ticket: Ticket, response: Any) -> Task[Any]:
         """`respond` a little at a time."""
         ticket.answered = True
         if log.debug_enabled:
@@ -240,7 +240,7 @@ class Dispatcher:
             return
         api: Api = ticket.api
         if api.is_short is not None and not api.is_short(ticket.version, response):
-            work = self._respond_in_slices(connection, ticket, response)
+            work = self._respond_in_steps(connection, ticket, response)
             connection.work_on(work, ends_with_me=True)
             return
         try:
@@ -323,7 +323,7 @@ def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: i
         connection.skips = SKIPPED
 
 
-def _noting(steps: Work, syncs: Syncs) -> Slices[tuple[Any, bool]]:
+def _noting(steps: Task[Any], syncs: Syncs) -> Task[tuple[Any, bool]]:
     """What comes of a handler's steps, and whether one of them has noted something; others may note in between."""
     noted = False
     while True:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.apis.failed_login import fail_late
 from kohort.broker.runtime.error_response import error_response
-from kohort.broker.runtime.reading_aside import READ_AT_ONCE
+from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.headers import read_header

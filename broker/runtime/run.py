@@ -17,15 +17,15 @@ import uvloop
 from kohort.broker.address import reachable, show_address
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.broker_cluster import BrokerCluster
-from kohort.broker.job_thread import JobThread
 from kohort.broker.line_writer import LineWriter
 from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.listener import Entrances, Listener
-from kohort.broker.runtime.loading_ahead import LoadingAhead
 from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
 from kohort.broker.runtime.ready_file import ready_file
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
+from kohort.broker.scheduling.loading_ahead import LoadingAhead
+from kohort.broker.scheduling.worker_thread import WorkerThread
 from kohort.broker.settings.broker_settings import Settings
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def _serve(settings: Settings, entrances: Entrances, nodes: int, control: 
         if control is not None:
             control.attach(cluster)
         server = Server(cluster, Registry(settings.kohort_as_kafka), loop)
-        with _events_written(cluster, places.event_log, loop), _long_work_aside(server), _synced(server, places):
+        with _events_written(cluster, places.event_log, loop), _worker_started(server), _synced(server, places):
             await _until_stopped(cluster, server, entrances.listeners(cluster), control, places.ready_file)
 
 
@@ -200,16 +200,16 @@ def _events_written(cluster: BrokerCluster, directory: Path | None, loop: asynci
         return
     from kohort.broker.cluster.event_log import written
 
-    with written(cluster, directory, loop.call_later, JobThread(loop, "event-log")):
+    with written(cluster, directory, loop.call_later, WorkerThread(loop, "event-log")):
         yield
 
 
 @contextmanager
-def _long_work_aside(server: Server) -> Iterator[None]:
-    """Gives the long work of requests a thread."""
-    thread = JobThread(server.loop, "long-work")
-    long_work = server.cluster.long_work
-    long_work.jobs, long_work.act = thread, server.act
+def _worker_started(server: Server) -> Iterator[None]:
+    """Gives requests that take long a thread."""
+    thread = WorkerThread(server.loop, "long-work")
+    worker = server.cluster.worker
+    worker.jobs, worker.act = thread, server.act
     try:
         yield
     finally:

@@ -16,10 +16,11 @@ from kohort.broker.cluster.performing import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
-from kohort.broker.runtime.paused_reading import PausedReading
-from kohort.broker.runtime.replies_together import Replies
-from kohort.broker.runtime.turns import Turns
 from kohort.broker.runtime.unread import Unread
+from kohort.broker.scheduling.fair_scheduler import FairScheduler
+from kohort.broker.scheduling.paused_reading import PausedReading
+from kohort.broker.scheduling.served import Served
+from kohort.broker.scheduling.write_batching import WriteBatch
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -65,13 +66,13 @@ class Server:
         self.dispatcher = Dispatcher(cluster, registry)
         self.request_max_bytes = cluster.settings.socket_request_max_bytes
         self.connections: set[Connection] = set()
-        self.paused = PausedReading(self)
+        self.paused = PausedReading(cluster.purgatory, cluster.clock)
         self.unread = Unread(cluster)
         self.descriptors = getrlimit(RLIMIT_NOFILE)[0]
         """How many files and sockets the process may have open; the system gives the lowest number that is free."""
-        self.replies = Replies(loop)
-        self.turns = Turns(loop, cluster.clock, self.replies.write, self._round_over)
-        self.woken: deque[Connection] = deque()
+        self.writes = WriteBatch(loop)
+        self.scheduler = FairScheduler(loop, cluster.clock, self.writes.write, self._round_over)
+        self.woken: deque[Served] = deque()
         """Connections whose waiting request was answered from outside; they go on when the turn ends."""
         self._per_address: Counter[str] = Counter()
         self.listeners: Sequence[Listener] = ()
@@ -202,7 +203,7 @@ class Server:
 
     def act(self, action: Callable[[int], None]) -> None:
         """Lets something happen that no client has asked for, and what follows from it. `action` gets the time."""
-        self.replies.write()
+        self.writes.write()
         now_ms = self.clock.now_ms()
         try:
             action(now_ms)
@@ -244,9 +245,9 @@ class Server:
         """Lets connections go on whose requests have been answered meanwhile."""
         woken = self.woken
         if woken:
-            self.turns.serve(woken, now_ms)
+            self.scheduler.serve(woken, now_ms)
             while woken:
-                self.turns.stand_in_row(woken.popleft())
+                self.scheduler.enqueue(woken.popleft())
 
     def _round_over(self, now_ms: int) -> None:
         perform(self.cluster, now_ms)
@@ -292,7 +293,7 @@ class Server:
 
     def advance(self, now_ms: int, at_most: int | None = None) -> None:
         """Does what is due until `now_ms`, and what follows from it. `at_most`: so much now, and the rest soon."""
-        self.replies.write()
+        self.writes.write()
         self._ticking = True
         try:
             self.cluster.purgatory.advance(now_ms, at_most)

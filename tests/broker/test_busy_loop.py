@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from kohort.broker.runtime.turns import TURN_US
+from kohort.broker.scheduling.fair_scheduler import TURN_US
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic, production
@@ -27,7 +27,7 @@ class BusyStopwatch:
 
     def __init__(self, broker: Broker, random: Random) -> None:
         self._random, self._now_us = random, 0
-        broker.server.turns.now_ns = self._look
+        broker.server.scheduler.now_ns = self._look
 
     def _look(self) -> int:
         self._now_us += self._random.choice((1, 10, 10, 300, 2 * TURN_US))

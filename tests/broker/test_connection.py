@@ -8,10 +8,10 @@ import pytest
 
 from kohort.broker.address import java_address
 from kohort.broker.cluster.node import Node
-from kohort.broker.runtime.connection_limits import WAITING_BYTES
-from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS, READ_ON_BYTES
 from kohort.broker.runtime.server import DESCRIPTORS_KEPT
-from kohort.broker.runtime.turns import ROUND_US, TURN_US
+from kohort.broker.scheduling.connection_limits import WAITING_BYTES
+from kohort.broker.scheduling.fair_scheduler import ROUND_US, TURN_US
+from kohort.broker.scheduling.paused_reading import LOOK_EVERY_MS, READ_ON_BYTES
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
@@ -170,7 +170,7 @@ def test_a_large_request_is_read_to_its_end_though_the_loop_is_busy(behind: int)
     handle = client.connection.handle
     client.connection.handle = lambda _, data, now_ms, at: whole.append(len(data) - at)
     for number, piece in enumerate(pieces):
-        broker.server.turns.spend(3 * ROUND_US * 1_000)  # others have asked for much
+        broker.server.scheduler.spend(3 * ROUND_US * 1_000)  # others have asked for much
         client.sends(piece)
         if behind and number == 0:
             assert not client.wire.reading
@@ -191,7 +191,7 @@ def test_requests_that_others_never_finish_keep_nobody_from_finishing() -> None:
     size = READ_ON_BYTES
     for _ in range(80):
         idle = broker.client()
-        broker.server.turns.spend(3 * ROUND_US * 1_000)
+        broker.server.scheduler.spend(3 * ROUND_US * 1_000)
         idle.sends(size.to_bytes(4, "big") + bytes(size - 1))
     while broker.loop.run_soon():
         pass

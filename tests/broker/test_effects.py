@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from io import StringIO
+from typing import Any
 
 import pytest
 
 from kohort.broker.cluster.performing import describe, perform
-from kohort.broker.slices import Work
+from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, GroupWarning, Reply, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record
@@ -45,7 +46,7 @@ class Listener:
     def unpark(self) -> None:
         """Never called: everything that it asks is answered."""
 
-    def take_up(self, ticket: Ticket, steps: Work) -> None:
+    def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
         """Never called: nothing takes long."""
 
     def when_gone(self, action: Callable[[], object]) -> None:

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kohort.broker import job_thread
 from kohort.broker.cluster import event_files
 from kohort.broker.cluster import event_log as module
 from kohort.broker.cluster.event_files import EventFile, finish_left_over
 from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.cluster.group_events import EventLogError
 from kohort.broker.cluster.performing import perform
-from kohort.broker.job_thread import JOBS_HERE, Jobs, JobThread
+from kohort.broker.scheduling import worker_thread
+from kohort.broker.scheduling.worker_thread import JOBS_HERE, Jobs, WorkerThread
 from kohort.cli.commands import main
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import COLUMNS
@@ -203,8 +203,8 @@ def test_a_slow_disk_costs_events_beyond_a_limit_and_nobody_waits(
 async def test_a_disk_that_never_answers_keeps_no_process_from_ending(
     tmp_path: Path, lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_thread, "LAST_JOBS_S", 0.0)
-    thread = JobThread(asyncio.get_running_loop(), "event-log")
+    monkeypatch.setattr(worker_thread, "LAST_JOBS_S", 0.0)
+    thread = WorkerThread(asyncio.get_running_loop(), "event-log")
     logged = Logged(tmp_path / "events", thread)
     answers = threading.Event()
 
@@ -219,7 +219,7 @@ async def test_a_disk_that_never_answers_keeps_no_process_from_ending(
 
 
 async def test_a_thread_writes_what_happened(tmp_path: Path) -> None:
-    logged = Logged(tmp_path / "events", JobThread(asyncio.get_running_loop(), "event-log"))
+    logged = Logged(tmp_path / "events", WorkerThread(asyncio.get_running_loop(), "event-log"))
     for _ in range(3):
         logged.happens()
         logged.written()

@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from kohort.broker.apis.parts import SHORT
-from kohort.broker.runtime.reading_aside import READ_AT_ONCE
 from kohort.broker.runtime.run import collect_garbage_seldom
+from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
@@ -18,7 +18,7 @@ from tests.support.batches import batch
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame
-from tests.support.job_thread import Thread
+from tests.support.worker_thread import Thread
 
 COUNT = 2 * SHORT + 1
 MANY = READ_AT_ONCE + 1

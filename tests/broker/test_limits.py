@@ -8,10 +8,10 @@ from unittest.mock import AsyncMock
 import pytest
 
 from kohort.broker.apis.config_resources import GROUP
-from kohort.broker.runtime import paused_reading
 from kohort.broker.runtime.connection import Connection
-from kohort.broker.runtime.connection_limits import UNREAD_BYTES
-from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS
+from kohort.broker.scheduling import paused_reading
+from kohort.broker.scheduling.connection_limits import UNREAD_BYTES
+from kohort.broker.scheduling.paused_reading import LOOK_EVERY_MS
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.describe_topic_partitions import TopicRequest
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource

@@ -1,7 +1,7 @@
 """A broker loads what consumers and producers ask for while nobody is served."""
 
-from kohort.broker.runtime.loading_ahead import ASKED_FIRST, AT_REST_S, EVERY_S, LoadingAhead
 from kohort.broker.runtime.registry import Registry
+from kohort.broker.scheduling.loading_ahead import ASKED_FIRST, AT_REST_S, EVERY_S, LoadingAhead
 from kohort.protocol.messages import message_of
 from tests.support.manual_clock import ManualClock
 from tests.support.still_loop import StillLoop

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.apis.parts import SHORT
-from kohort.broker.runtime.turns import ROUND_US, TURN_US
+from kohort.broker.scheduling.fair_scheduler import ROUND_US, TURN_US
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.coordinator.deleting import DELETED_GROUP, PORTION
 from kohort.protocol.batches import TRANSACTIONAL
 from kohort.protocol.errors import ErrorCode

@@ -94,7 +94,7 @@ class Client:
     def says(self, *data: bytes) -> None:
         """Sends, all in one go, and what is answered at once is written."""
         self.sends(*data)
-        self._broker.loop.run_first(self._broker.server.replies.write)
+        self._broker.loop.run_first(self._broker.server.writes.write)
 
     @property
     def closed(self) -> bool:
@@ -179,7 +179,7 @@ class Stopwatch:
         broker.stopwatch = self
         self.us_a_look = us_a_look
         self._now_us = 0
-        broker.server.turns.now_ns = self._look
+        broker.server.scheduler.now_ns = self._look
 
     def passes(self, us: int) -> None:
         """Something takes so long."""

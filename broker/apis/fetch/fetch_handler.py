@@ -12,7 +12,7 @@ Replicas nearby are never named (one copy).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.apis.fetch.reading import PlainReading, Reading, SessionReading, refused
 from kohort.broker.cluster.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, TOPIC_IDS_FROM, FetchSession
@@ -22,13 +22,13 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices, Work
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 ISOLATION_LEVELS = (0, 1)
 
 
-def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | Work | None:
+def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | Task[Any] | None:
     """Answers with what there is, or waits until there is enough."""
     now_ms = ticket.received_at_ms
     if request.session_epoch == FINAL_EPOCH and request.session_id == NO_SESSION:
@@ -44,12 +44,12 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
         return error_response(request, ErrorCode.unknown_server_error, ticket.version)  # Kafka fails over it
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
     if reading.is_long:
-        return _in_slices(node, request, fetch)
+        return _in_steps(node, request, fetch)
     reading.read_at_once()
     return _answer_or_wait(node, request, fetch)
 
 
-def _in_slices(node: Node, request: FetchRequest, fetch: DelayedFetch) -> Work:
+def _in_steps(node: Node, request: FetchRequest, fetch: DelayedFetch) -> Task[Any]:
     yield from fetch.reading.read()
     return _answer_or_wait(node, request, fetch)
 
@@ -129,7 +129,7 @@ class DelayedFetch(DelayedOperation):
         if not reading.may_be_enough:
             return False
         if reading.is_long:
-            self._read_in_slices()
+            self._read_in_steps()
             return False
         reading.read_at_once()
         if not reading.is_enough:
@@ -145,19 +145,19 @@ class DelayedFetch(DelayedOperation):
         reading = self.reading
         if reading.is_long:
             self._time_is_up = True
-            self._read_in_slices()
+            self._read_in_steps()
             return
         if reading.forgotten:
             reading.read_at_once()
         reading.ticket.reply(reading.response(now_ms))
 
-    def _read_in_slices(self) -> None:
+    def _read_in_steps(self) -> None:
         self._again = True
         if not self._is_being_read:
             self._is_being_read = True
             self.reading.ticket.work_on(self._steps())
 
-    def _steps(self) -> Slices[FetchResponse | None]:
+    def _steps(self) -> Task[FetchResponse | None]:
         """Reads until nothing has been appended meanwhile. None: it waits on."""
         reading, cluster = self.reading, self.reading.node.cluster
         while self._again:

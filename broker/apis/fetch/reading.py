@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.apis.fetch.committed import committed
 from kohort.broker.apis.fetch.growth import MUCH_BYTES, Growth, only_grows
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Work
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.fetch import FetchTopic
     from kohort.storage.topic import Partition, Topic
@@ -89,7 +89,7 @@ class Reading:
         """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
         raise NotImplementedError
 
-    def read(self) -> Work:
+    def read(self) -> Task[Any]:
         """Reads every partition, within the request's and the broker's limits; others may come after each.
 
         The first batch found comes whatever its size, so that a large one does not stop a consumer (KIP-74).
@@ -263,7 +263,7 @@ class PlainReading(Reading):
     def is_long(self) -> bool:
         return sum([len(known) for _, _, known in self._asked]) > SHORT
 
-    def read(self) -> Work:
+    def read(self) -> Task[Any]:
         self._begin()
         read = self._read_partition
         self._datas = []
@@ -317,7 +317,7 @@ class SessionReading(Reading):
     def is_long(self) -> bool:
         return len(self._cached) > SHORT
 
-    def read(self) -> Work:
+    def read(self) -> Task[Any]:
         self._begin()
         self._datas = datas = []
         node_id = self.node.id

@@ -1,7 +1,7 @@
 """Checks the batches of a Produce request: at once, unless there is so much that others would wait.
 
 How long it takes depends on the number of records and on what compressed ones come to, which a client may make as large
-as it likes. What is too much for a turn is checked in a thread (`LongWork`).
+as it likes. What is too much for a turn is checked in a thread (`Worker`).
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
-from kohort.broker.apis.parts import SHORT, in_parts, runs
 from kohort.broker.apis.produce.batch_checking import Candidate, candidate, check_all, check_in_a_turn
+from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kohort.broker.apis.produce.transactional import Refusals, Refused
     from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Work
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.storage.topic import Partition, Topic
 
@@ -53,7 +53,7 @@ ALL = -1
 """As acks: every copy that is in sync must have the record."""
 
 
-def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | Work | object | None:
+def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | Task[Any] | object | None:
     """Stores the batches of each partition, or says why not. None: a transaction is asked first."""
     if request.transactional_id is not None:
         from kohort.broker.apis.produce.transactional import NOT_ALLOWED, ask
@@ -73,13 +73,13 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             lambda refused: _refuse_all(request, ticket, refused),
         )
     if sum([len(data.partition_data) for data in request.topic_data]) > SHORT:
-        return in_parts(node, ticket, _parts(request), handle, _merged)
+        return in_chunks(node, ticket, _parts(request), handle, _merged)
     return _store(node, request, ticket, {})
 
 
 def _store_in_parts(
     node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals
-) -> ProduceResponse | Work | object | None:
+) -> ProduceResponse | Task[Any] | object | None:
     """As `_store`; a long request is stored in parts, after its transaction was asked about all of it."""
     if sum([len(data.partition_data) for data in request.topic_data]) <= SHORT:
         return _store(node, request, ticket, refusals)
@@ -87,7 +87,7 @@ def _store_in_parts(
     def store(node: Node, part: ProduceRequest, own: Ticket) -> ProduceResponse | object | None:
         return _store(node, part, own, refusals)
 
-    return in_parts(node, ticket, _parts(request), store, _merged)
+    return in_chunks(node, ticket, _parts(request), store, _merged)
 
 
 def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:
@@ -134,7 +134,7 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
         return _append_all(node, request, ticket, again, still)
 
     most_bytes = cluster.settings.kohort_batch_decompressed_max_bytes
-    cluster.long_work.answer(ticket, partial(check_all, candidates, wall_ms, most_bytes), checked)
+    cluster.worker.answer(ticket, partial(check_all, candidates, wall_ms, most_bytes), checked)
     return None
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kohort.broker.apis.parts import SHORT
-from kohort.broker.slices import at_once
+from kohort.broker.scheduling.cooperative import at_once
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
@@ -22,7 +22,7 @@ from kohort.storage.validation import Rejection, only_batch
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.produce import ProduceRequest
     from kohort.storage.topic import Partition
@@ -102,7 +102,7 @@ def ask(
 ) -> object | None:
     """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later.
 
-    A long request is looked at in slices. `refuse_all`: called instead when the whole request is refused.
+    A long request is a task. `refuse_all`: called instead when the whole request is refused.
     """
     steps = _ask(node, request, ticket, then, refuse_all)
     return steps if sum([len(data.partition_data) for data in request.topic_data]) > SHORT else at_once(steps)
@@ -114,7 +114,7 @@ def _ask(
     ticket: Ticket,
     then: Callable[[Refusals], object | None],
     refuse_all: Callable[[Refused], object],
-) -> Slices[object | None]:
+) -> Task[object | None]:
     batches = yield from _transactional_batches(node, request, ticket)
     if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
         return refuse_all(SEVERAL_PRODUCERS)
@@ -174,12 +174,12 @@ def _ask(
     return (yield from _response(heard[0])) if heard else None
 
 
-def _response(response: object | None) -> Slices[object | None]:
-    """What a handler returns, if need be in slices."""
+def _response(response: object | None) -> Task[object | None]:
+    """What a handler returns, if need be a task."""
     return (yield from response) if isinstance(response, Generator) else response
 
 
-def _transactional_batches(node: Node, request: ProduceRequest, ticket: Ticket) -> Slices[list[_Batch]]:
+def _transactional_batches(node: Node, request: ProduceRequest, ticket: Ticket) -> Task[list[_Batch]]:
     """If a partition is named twice, its last batch counts, also one outside of transactions.
 
     What is refused in the end, for want of a right for example, is left out.

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.runtime.reading_aside import READ_AT_ONCE
+from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
 from tests.support.broker import Broker, Client
 from tests.support.frames import frame, heartbeat
-from tests.support.job_thread import Thread
+from tests.support.worker_thread import Thread
 
 MOST = 40_000
 

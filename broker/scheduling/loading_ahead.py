@@ -8,7 +8,7 @@ consumer asks. Who comes meanwhile waits for one piece at most, and while somebo
 from __future__ import annotations
 
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
@@ -16,8 +16,6 @@ from kohort.protocol.messages import message_of
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
-
-    from kohort.broker.runtime.registry import Registry
 
 EVERY_S = 0.01
 """How often a look is taken at how much the process has worked."""
@@ -46,13 +44,21 @@ ASKED_TOGETHER = frozenset(("join_group", "sync_group", "offset_fetch", "heartbe
 """What all members of a group ask for at once. Of these the newest version is made ready, too: 50 to 150 KiB each."""
 
 
+class Apis(Protocol):
+    """Where an API is loaded when somebody looks for it."""
+
+    def find(self, key: int) -> Any:
+        """The API of that key; None where it is not served."""
+        ...
+
+
 class LoadingAhead:
     """Looks now and then, and loads a piece at rest, until all is loaded."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        registry: Registry,
+        registry: Apis,
         worked_s: Callable[[], float] = process_time,
     ) -> None:
         """`worked_s`: the processor time that the process has used."""
@@ -72,7 +78,7 @@ class LoadingAhead:
         self.wait()
 
 
-def _pieces(registry: Registry) -> Iterator[str]:
+def _pieces(registry: Apis) -> Iterator[str]:
     """Yields an API's name after each piece of it that is loaded: its messages, its handler, perhaps a version."""
     for name in ASKED_FIRST:
         message = message_of(name)

@@ -8,13 +8,13 @@ client has sent, some more is read each time, up to a bound.
 from __future__ import annotations
 
 import select
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.broker.runtime.connection import Connection
-    from kohort.broker.runtime.server import Server
+    from kohort.broker.clock import Clock
+    from kohort.purgatory import Purgatory
 
 LOOK_EVERY_MS = 1_000
 """How often the sockets that are not read are looked at."""
@@ -29,26 +29,48 @@ _ENDED = getattr(select, "POLLRDHUP", 0)
 """The client has said that it sends nothing more. Systems other than Linux report reset connections only."""
 
 
+class Paused(Protocol):
+    """A connection whose socket is not read."""
+
+    @property
+    def socket_number(self) -> int:
+        """The file descriptor of its socket; -1 when it is closed."""
+        ...
+
+    @property
+    def held_bytes(self) -> int:
+        """How much it holds of requests that cannot be handled yet."""
+        ...
+
+    def abort(self) -> None:
+        """Hangs up at once."""
+        ...
+
+    def read_on(self) -> None:
+        """Reads what has come once more."""
+        ...
+
+
 class PausedReading:
     """The connections whose sockets are not read."""
 
-    def __init__(self, server: Server) -> None:
-        self._purgatory = server.cluster.purgatory
-        self._clock = server.clock
-        self._connections: set[Connection] = set()
+    def __init__(self, purgatory: Purgatory, clock: Clock) -> None:
+        self._purgatory = purgatory
+        self._clock = clock
+        self._connections: set[Paused] = set()
         self._look_is_due = False
 
     def __bool__(self) -> bool:
         """Whether there are any, or a look is to come."""
         return bool(self._connections) or self._look_is_due
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: Paused) -> None:
         """Its socket is not read from now on."""
         self._connections.add(connection)
         if not self._look_is_due:
             self._look_later(self._clock.now_ms())
 
-    def discard(self, connection: Connection) -> None:
+    def discard(self, connection: Paused) -> None:
         """Its socket is read again, or closed."""
         self._connections.discard(connection)
 

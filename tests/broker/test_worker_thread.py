@@ -14,7 +14,7 @@ from tests.storage.odd_batches import GZIP, SNAPPY, ZSTD, batch, gz, record, sna
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import NOW_MS, delete, given_topic, production
 from tests.support.frames import frame
-from tests.support.job_thread import Thread
+from tests.support.worker_thread import Thread
 
 E = ErrorCode
 MIB = 1 << 20

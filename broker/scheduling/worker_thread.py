@@ -1,4 +1,8 @@
-"""Work for a thread of its own, one job after the other, and its results back in the event loop."""
+"""Work that would keep everybody waiting, in a thread: one job after the other, and its results back in the event loop.
+
+The connection that a `Worker` works for is parked meanwhile, as for any request that waits; others are served. It has
+one thread, so that memory is bounded by what one piece of work needs.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,17 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kohort.broker.logs import log
+from kohort.broker.short_text import short_text
+from kohort.broker.ticket import NO_REPLY, CloseConnection
+
+if TYPE_CHECKING:
+    from kohort.broker.clock import Clock
+    from kohort.broker.ticket import Ticket
+
+T = TypeVar("T")
 
 Job = Callable[[], None]
 
@@ -53,7 +65,7 @@ class JobsHere:
 JOBS_HERE = JobsHere()
 
 
-class JobThread:
+class WorkerThread:
     """A thread for jobs that may take long, as those of a slow disk do."""
 
     def __init__(self, loop: AbstractEventLoop, name: str) -> None:
@@ -93,3 +105,58 @@ class JobThread:
     def _run_handed_over(self) -> None:
         while self._results:
             self._results.popleft()()
+
+
+class Worker:
+    """The work of a cluster's requests that takes long. Without a server all of it is done at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.jobs: Jobs = JOBS_HERE
+        self.act: Callable[[Callable[[int], None]], None] = lambda action: action(clock.now_ms())
+        """Does something together with what follows from it (`Server.act`)."""
+
+    def answer(self, ticket: Ticket, work: Callable[[], T], then: Callable[[T], object | None]) -> None:
+        """Answers a request by what `then` makes of the result of `work`; the handler returns None.
+
+        `work` runs in a thread: it reads what never changes. `then` is called in the event loop, and answers as a
+        handler does: None, if it answers later.
+        """
+
+        def job() -> None:
+            try:
+                result = work()
+            except Exception:
+                self.jobs.hand_over(partial(self.act, lambda now_ms: _failed(ticket)))
+                raise
+            self.jobs.hand_over(partial(self.act, lambda now_ms: _answer(ticket, then, result)))
+
+        self.jobs.run(job)
+
+    def make(self, work: Callable[[], T], then: Callable[[T, int], None]) -> None:
+        """Calls `then` in the event loop with what `work` has made in a thread, and the time. `work` raises nothing."""
+
+        def job() -> None:
+            result = work()
+            self.jobs.hand_over(partial(self.act, partial(then, result)))
+
+        self.jobs.run(job)
+
+
+def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> None:
+    try:
+        response = then(result)
+    except CloseConnection as reason:
+        ticket.answered = True
+        ticket.requester.close(str(reason))
+    except Exception:
+        log.error(f"{ticket.client_host}: answering {short_text(ticket.request)} failed")
+        ticket.fail()
+    else:
+        if response is NO_REPLY:
+            ticket.no_reply()
+        elif response is not None:
+            ticket.reply(response)
+
+
+def _failed(ticket: Ticket) -> None:
+    ticket.fail()

@@ -1,4 +1,4 @@
-"""Turns are measured in time: whoever asks for much is served a little at a time, and others in between."""
+"""FairScheduler are measured in time: whoever asks for much is served a little at a time, and others in between."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.runtime.turns import AT_A_TIME, ROUND_US, TURN_US
+from kohort.broker.scheduling.fair_scheduler import AT_A_TIME, ROUND_US, TURN_US
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -103,7 +103,7 @@ def test_many_who_ask_for_much_share_the_rounds() -> None:
 
 
 def test_many_whose_single_requests_take_long_are_no_more_in_the_way_than_one() -> None:
-    """What is read of them after a full round waits in the row; who asks for little is handled at once."""
+    """What is read of them after a full round waits in the queue; who asks for little is handled at once."""
     broker = Broker()
     stopwatch = Stopwatch(broker, STEP_US)
     bob, newcomer = broker.client(), broker.client()
@@ -144,7 +144,7 @@ def test_nobody_is_handled_at_once_after_two_full_rounds() -> None:
     for each in members:
         each.heard()
         each.says(long_request(), heartbeat(2))
-    assert broker.server.turns.spent_ns < (2 * ROUND_US + 3_000 + TURN_US) * 1_000
+    assert broker.server.scheduler.spent_ns < (2 * ROUND_US + 3_000 + TURN_US) * 1_000
 
 
 def test_all_who_are_answered_at_once_are_answered_a_round_at_a_time() -> None:
@@ -266,7 +266,7 @@ def test_reading_ends_with_the_connection_and_changing_does_not() -> None:
         run_out(broker)
         assert (long.done == long.steps) is not ends
         assert eve.wire.writes == []
-    assert not broker.server.turns
+    assert not broker.server.scheduler
 
 
 def test_a_client_that_does_not_read_what_it_asks_for_gets_no_further_turn() -> None:

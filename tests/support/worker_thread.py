@@ -1,4 +1,4 @@
-"""A thread for a broker's long work that works when the test says so."""
+"""A thread for what takes long in a broker, which works when the test says so."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Thread:
 
     def __init__(self, broker: Broker) -> None:
         self._jobs: deque[Callable[[], None]] = deque()
-        broker.cluster.long_work.jobs = self
-        broker.cluster.long_work.act = broker.server.act
+        broker.cluster.worker.jobs = self
+        broker.cluster.worker.act = broker.server.act
 
     def run(self, job: Callable[[], None]) -> None:
         self._jobs.append(job)

@@ -1,22 +1,23 @@
 """A request of many partitions, none of which asks about another, is handled as several short requests.
 
-Each part has a ticket of its own; the request is answered when all parts are. What has changed in between (a leader, a
-generation) is answered in the parts that come after it.
+Each chunk has a ticket of its own; the request is answered when all chunks are. What has changed in between (a leader,
+a generation) is answered in the chunks that come after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Work
+    from kohort.broker.scheduling.cooperative import Task
+
+NodeT = TypeVar("NodeT")
 
 SHORT = 256
-"""Up to so many partitions are handled at once: some milliseconds."""
+"""At most so many partitions are handled at once: some milliseconds."""
 
 
 def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:
@@ -40,27 +41,27 @@ def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[A
         yield run
 
 
-def in_parts(
-    node: Node,
+def in_chunks(
+    node: NodeT,
     ticket: Ticket,
     requests: Iterator[Any],
-    handle: Callable[[Node, Any, Ticket], Any],
+    handle: Callable[[NodeT, Any, Ticket], Any],
     merge: Callable[[list[Any]], Any],
-) -> Work:
+) -> Task[Any]:
     """Handles one request after the other, and answers `ticket` with what `merge` makes of all answers."""
     whole = _Whole(ticket, merge)
     for request in requests:
-        part = _Part(ticket, whole)
+        chunk = _Chunk(ticket, whole)
         own = Ticket(
-            part, ticket.api, request, ticket.version, ticket.correlation_id, ticket.client_id, ticket.received_at_ms
+            chunk, ticket.api, request, ticket.version, ticket.correlation_id, ticket.client_id, ticket.received_at_ms
         )
         try:
             response = handle(node, request, own)
         except CloseConnection as reason:
-            part.close(str(reason))
+            chunk.close(str(reason))
         else:
             if response is not None:
-                part.keep(response)
+                chunk.keep(response)
         yield
     whole.complete = True
     return whole.outcome()
@@ -69,20 +70,20 @@ def in_parts(
 class _Whole:
     """The request that was taken apart.
 
-    Parts know it, it does not know them: in a circle all of it would stay until the next full collection.
+    Chunks know it, it does not know them: in a circle all of it would stay until the next full collection.
     """
 
     def __init__(self, ticket: Ticket, merge: Callable[[list[Any]], Any]) -> None:
         self.complete = False
-        """Whether all parts are there."""
+        """Whether all chunks are there."""
         self.reason: str | None = None
         self.answers: list[Any] = []
-        """One for each part, in order; None for a part that waits."""
+        """One for each chunk, in order; None for one that waits."""
         self._ticket = ticket
         self._merge = merge
 
     def outcome(self) -> Any:
-        """What a handler returns. None: some part waits. Raises CloseConnection if one wants to hang up."""
+        """What a handler returns. None: some chunk waits. Raises CloseConnection if one wants to hang up."""
         if any(answer is None for answer in self.answers):
             return None
         if self.reason is not None:
@@ -90,7 +91,7 @@ class _Whole:
         return NO_REPLY if NO_REPLY in self.answers else self._merge(self.answers)
 
     def answered(self) -> None:
-        """A part that waited has its answer."""
+        """A chunk that waited has its answer."""
         if not self.complete:
             return
         try:
@@ -105,8 +106,8 @@ class _Whole:
             self._ticket.reply(outcome)
 
 
-class _Part:
-    """Who asks a part."""
+class _Chunk:
+    """Who asks a chunk."""
 
     def __init__(self, ticket: Ticket, whole: _Whole) -> None:
         self.node_id = ticket.requester.node_id
@@ -120,7 +121,7 @@ class _Part:
         whole.answers.append(None)
 
     def keep(self, response: object) -> None:
-        """Notes the answer of a part that did not wait."""
+        """Notes the answer of a chunk that did not wait."""
         self._whole.answers[self._number] = response
 
     def answer(self, ticket: Ticket, response: object) -> None:
@@ -130,10 +131,10 @@ class _Part:
 
     def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
         """See `Requester`."""
-        raise NotImplementedError("no login comes in parts")
+        raise NotImplementedError("no login comes in chunks")
 
     def close(self, reason: str) -> None:
-        """See `Requester`. The other parts are handled all the same."""
+        """See `Requester`. The other chunks are handled all the same."""
         self._whole.reason = self._whole.reason or reason
         self.answer(self._ticket, NO_REPLY)
 
@@ -144,6 +145,6 @@ class _Part:
     def when_gone(self, action: Callable[[], object]) -> None:
         """See `Requester`. What changes something goes on without its client."""
 
-    def take_up(self, ticket: Ticket, steps: Work) -> None:
+    def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
         """See `Requester`."""
-        raise NotImplementedError("a part is short")
+        raise NotImplementedError("a chunk is short")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.runtime.replies_together import AT_ONCE
-from kohort.broker.runtime.turns import COUNTED_NS, TURN_US
+from kohort.broker.scheduling.fair_scheduler import COUNTED_NS, TURN_US
+from kohort.broker.scheduling.write_batching import AT_ONCE
 from kohort.broker.ticket import Ticket
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
 from tests.support.broker import Broker, Stopwatch, Wire
@@ -84,7 +84,7 @@ def test_no_reply_waits_for_a_round_of_the_row() -> None:
     other.sends(long_request(1) + long_request(2))
     one.sends(heartbeat(3))
     broker.loop.run_soon()
-    assert heard == [[], [3]], "the second one stood in the row"
+    assert heard == [[], [3]], "the second one stood in the queue"
 
 
 def test_no_reply_waits_for_those_whom_a_request_wakes() -> None:
@@ -123,7 +123,7 @@ def test_who_comes_last_is_not_charged_for_the_replies_of_all() -> None:
         client = broker.client()
         client.connection.connection_made(Slow("10.0.0.7", ("10.0.0.1", 9092)))  # type: ignore[arg-type]
         client.sends(heartbeat(number))
-    assert broker.server.turns.spent_ns == 0
+    assert broker.server.scheduler.spent_ns == 0
 
 
 def test_no_reply_waits_for_what_is_due() -> None:

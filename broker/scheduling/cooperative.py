@@ -1,28 +1,26 @@
-"""A request that may take long is worked on in slices: its handler is a generator that yields where others may come.
+"""A request that may take long is a task: its handler is a generator that yields where others may come.
 
-`broker/runtime/turns.py` says when they do.
+`fair_scheduler.py` says when they do.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 ItemT = TypeVar("ItemT")
 NameT = TypeVar("NameT", bound=Hashable)
 ResultT = TypeVar("ResultT")
 
-Slices = Generator[None, None, ResultT]
+Task = Generator[None, None, ResultT]
 """Work that may be laid aside at each `yield`; it returns what came of it."""
 
-Work = Slices[Any]
 
-
-def is_work(response: object) -> bool:
-    """Whether a handler has returned work rather than an answer. A compiled generator has a type of its own."""
+def is_task(response: object) -> bool:
+    """Whether a handler has returned a task rather than an answer. A compiled generator has a type of its own."""
     return hasattr(response, "send")
 
 
-def at_once(steps: Slices[ResultT]) -> ResultT:
-    """What comes of short work; nobody comes in between."""
+def at_once(steps: Task[ResultT]) -> ResultT:
+    """What comes of a short task; nobody comes in between."""
     while True:
         try:
             next(steps)
@@ -31,7 +29,7 @@ def at_once(steps: Slices[ResultT]) -> ResultT:
             return result
 
 
-def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Slices[tuple[ResultT, ...]]:
+def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Task[tuple[ResultT, ...]]:
     """What `function` makes of each of the items; others may come after each."""
     results = []
     for item in items:
@@ -40,7 +38,7 @@ def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> 
     return tuple(results)
 
 
-def once_each(function: Callable[[NameT], ResultT], names: Iterable[NameT]) -> Slices[tuple[ResultT, ...]]:
+def once_each(function: Callable[[NameT], ResultT], names: Iterable[NameT]) -> Task[tuple[ResultT, ...]]:
     """As `one_by_one`, for names: what comes of one that is there often takes its room once."""
     known: dict[NameT, ResultT] = {}
     results = []

@@ -11,7 +11,7 @@ UNREAD_BYTES: Final = 262_144
 """What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
 
 REPLIES_TOGETHER: Final = 32
-"""Replies that are written at once at most, so that UNREAD_BYTES is noticed in time."""
+"""WriteBatch that are written at once at most, so that UNREAD_BYTES is noticed in time."""
 
 LARGE_REPLY: Final = 32_768
-"""Replies from this size on are written one by one, for the same reason; others are joined."""
+"""WriteBatch from this size on are written one by one, for the same reason; others are joined."""

@@ -1,0 +1,46 @@
+"""The table in ARCHITECTURE.md of when something is done has the numbers of the code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kohort.broker.runtime.server import LATE_US, READING_S
+from kohort.broker.scheduling.connection_limits import UNREAD_BYTES, WAITING_BYTES
+from kohort.broker.scheduling.fair_scheduler import AT_A_TIME, LITTLE_NS, ROUND_US, TURN_US
+from kohort.broker.scheduling.loading_ahead import EVERY_S
+from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
+from kohort.broker.scheduling.paused_reading import LOOK_EVERY_MS
+from kohort.broker.scheduling.request_chunks import SHORT
+from kohort.broker.scheduling.write_batching import AT_ONCE
+from tests.docs.sources import ROOT
+
+PAGE = (ROOT / "ARCHITECTURE.md").read_text().partition("## When something is done")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("what", "number"),
+    [
+        ("one connection is served at a time", f"{TURN_US // 1000} ms"),
+        ("that queue is served between two looks", f"{ROUND_US // 1000} ms"),
+        ("who asked for much lately", f"{LITTLE_NS / 1e6} ms"),
+        ("JoinGroup and SyncGroup requests", f"{AT_A_TIME}"),
+        ("comes in chunks", f"{SHORT}"),
+        ("of more array elements", f"{READ_AT_ONCE:,}"),
+        ("replies that are written together", f"{AT_ONCE}"),
+        ("a socket is not read", f"{WAITING_BYTES // 1024} KiB, {LOOK_EVERY_MS // 1000} s"),
+        ("leaves more unread", f"{UNREAD_BYTES // 1024} KiB"),
+        ("APIs are loaded", f"{round(EVERY_S * 1000)} ms"),
+        ("A timer that rings", f"{LATE_US // 1000} ms"),
+        ("sockets are read for", f"{round(READING_S * 1000)} ms"),
+    ],
+)
+def test_it_says_the_number_that_is_meant(what: str, number: str) -> None:
+    (line,) = [each for each in PAGE.splitlines() if what in each]
+    assert re.search(rf"(?<![\w.,]){re.escape(number)}(?![\w.])", line)
+
+
+def test_every_file_of_the_folder_is_there() -> None:
+    files = {path.name for path in (ROOT / "broker" / "scheduling").glob("[!_]*.py")}
+    assert files - {"served.py"} == set(re.findall(r"`(\w+\.py)`", PAGE))

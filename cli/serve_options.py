@@ -98,7 +98,7 @@ OPTIONS = (
         "--profile",
         choices=tuple(sorted(PROFILES)),
         default="faithful",
-        help="faithful: as Kafka 4.3. test: does not let a test wait, by " + ", ".join(_TEST_SETTINGS) + ".",
+        help="faithful: as Kafka 4.3. test: every delay as short as it may be: " + ", ".join(_TEST_SETTINGS) + ".",
     ),
     Option(
         "--as-kafka",

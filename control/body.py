@@ -30,7 +30,7 @@ class Body(BaseModel):
         words = [field.alias or name for name, field in cls.model_fields.items()]
         for name in values if isinstance(values, dict) else ():
             if name not in words:
-                raise unknown("word here", name, words)
+                raise unknown("field", name, words)
         return values
 
 

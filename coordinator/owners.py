@@ -2,7 +2,6 @@
 
 As far as a coordinator can know. A member gives up what it does not name when it joins again (everything, with an eager
 assignor; KIP-429), what its new share lacks when it hears of that, and all of it when it is gone; it owns its share
-from kohort.protocol.topic_partition import TopicPartition
 from the answer of its SyncGroup on. Definitions: analysis §2.
 """
 

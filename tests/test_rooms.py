@@ -1,12 +1,14 @@
-"""The lists of rooms in pyproject.toml agree with the folders; files and functions stay short."""
+"""The lists of rooms in pyproject.toml agree with the folders; what is long does not grow."""
 
 from __future__ import annotations
 
-import ast
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from tests import longest
+from tests.longest import parsed
 
 ROOT = Path(__file__).parent.parent
 NOT_INSTALLED = {"tests"}
@@ -29,30 +31,6 @@ def configured(*keys: str) -> Any:
 def rooms() -> set[str]:
     """The top-level folders that are packages."""
     return {file.parent.name for file in ROOT.glob("*/__init__.py")} - NOT_INSTALLED
-
-
-class File(NamedTuple):
-    """What the tests below look at in a file of Python, which is parsed once."""
-
-    functions: list[tuple[str, int]]
-    """Names, and how many lines each has."""
-    imports: list[tuple[int, str, list[str]]]
-    """Line, module and names of each `from … import …`."""
-    by_name: list[str]
-    """The arguments of imports by name."""
-
-
-@cache
-def parsed(path: Path) -> File:
-    file = File([], [], [])
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            file.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
-        elif isinstance(node, ast.ImportFrom):
-            file.imports.append((node.lineno, node.module or "", [each.name for each in node.names]))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
-            file.by_name.append(ast.unparse(node.args[0]))
-    return file
 
 
 def module(path: Path) -> str:
@@ -137,26 +115,12 @@ def test_no_circle_of_imports_leaves_its_folder() -> None:
     assert circles == set()
 
 
-LONGEST_FILE, LONGEST_FUNCTION = 450, 64
-"""In lines. Whoever needs more looks for the seam."""
-
-
-def sources() -> list[Path]:
-    """Every module, test and example."""
-    folders = [*sorted(rooms()), "tests", "examples"]
-    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
-
-
-def test_no_file_and_no_function_is_long() -> None:
-    long: dict[str, int] = {}
-    for path in sources():
-        text, name = path.read_text(), path.relative_to(ROOT).as_posix()
-        if text.count("\n") > LONGEST_FILE:
-            long[name] = text.count("\n")
-        for function, lines in parsed(path).functions:
-            if lines > LONGEST_FUNCTION:
-                long[f"{name}: {function}"] = lines
-    assert long == {}
+def test_what_is_long_does_not_grow() -> None:
+    """A ratchet, not a bar that everything grows up to: whoever makes the longest longer looks for the seam."""
+    known, now = longest.known(), longest.measured(ROOT)
+    grown = {name: lines for name, lines in now.items() if lines > known.get(name, 0)}
+    assert grown == {}, "find the seam; if there is none, say why in the commit, and: python -m tests.longest"
+    assert now == known, "shorter than before, so stay so: python -m tests.longest"
 
 
 def test_no_test_is_imported() -> None:

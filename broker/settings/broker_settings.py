@@ -41,7 +41,7 @@ PROFILES: dict[str, dict[str, str]] = {
         "kohort.offsets.topic.at.start": "true",
     },
 }
-"""What a profile changes. `faithful` is Kafka 4.3 as it comes; `test` does not let a test wait."""
+"""What a profile changes. `faithful` is Kafka 4.3 as it comes; `test` makes every delay as short as it may be."""
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 

@@ -47,15 +47,15 @@ HEARTBEAT_NEEDS_SYNC: Final = HEARTBEAT | {State.COMPLETING_REBALANCE: ErrorCode
 SYNC: Final[dict[State, ErrorCode | None]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
-    State.COMPLETING_REBALANCE: None,  # syncing.await_assignment
-    State.STABLE: None,  # syncing.current_assignment
+    State.COMPLETING_REBALANCE: None,  # syncing._await_assignment
+    State.STABLE: None,  # syncing.sync_group
     State.DEAD: ErrorCode.coordinator_not_available,
 }
 """A valid member's SyncGroup (classic-groups §5.2)."""
 
 REJOIN: Final[dict[State, ErrorCode | None]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
-    State.PREPARING_REBALANCE: None,  # joining.rejoin
+    State.PREPARING_REBALANCE: None,  # joining._rejoin
     State.COMPLETING_REBALANCE: None,
     State.STABLE: None,
     State.DEAD: ErrorCode.coordinator_not_available,

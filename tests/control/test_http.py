@@ -378,7 +378,7 @@ def test_openapi_is_a_document(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("path", "told", "sentence"),
     [
-        ("/faults", {"do": "drop", "time": 1}, "there is no word here 'time'; did you mean times?"),
+        ("/faults", {"do": "drop", "time": 1}, "there is no field 'time'; did you mean times?"),
         ("/faults", {"do": "drop", "match": "Heartbeat"}, "match: Input should be a valid dictionary"),
         ("/faults", {"do": "delay", "with": {"seconds": "two"}}, "a delay is a number of seconds"),
         ("/faults", {"do": "truncate"}, "truncate needs length; say so in `with`"),

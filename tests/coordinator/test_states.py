@@ -1,9 +1,13 @@
 """Every state meets every request: nothing falls through, and the tables of states.py say what is answered."""
 
+import re
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+from kohort.coordinator.classic import states
 from kohort.coordinator.classic.states import ALLOWED_FROM, COMMIT, DELETE, HEARTBEAT, REJOIN, SYNC, State
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import Speaker, World, commit_error
@@ -219,3 +223,10 @@ def test_the_chart_lets_nothing_else_happen() -> None:
         "CompletingRebalance -> PreparingRebalance",
         "Stable -> PreparingRebalance",
     }
+
+
+def test_the_functions_that_its_comments_name_are_there() -> None:
+    named = re.findall(r"# (\w+)\.(\w+)$", Path(states.__file__).read_text(), re.MULTILINE)
+    assert len(named) == 3
+    for module, function in named:
+        assert callable(getattr(import_module(f"kohort.coordinator.classic.{module}"), function)), (module, function)

@@ -121,16 +121,16 @@ release: $(VENV)/.test-$(DECLARED)  ## what a release uploads, into dist/: built
 	$(BIN)/python -m tests.release
 
 bench: $(VENV)/.test-$(DECLARED)  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
-	$(BIN)/python -m tests.bench $(BENCH)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 bench-in-turns: $(VENV)/.test-$(DECLARED)  ## kfake and kohort in turns of less than a second, with ../shared; TURNS="--rounds 3 'commit 16'" for less
-	$(BIN)/python -m tests.bench.in_turns --shared $(SHARED) $(if $(wildcard build/compiled/venv/bin/kohort),--with compiled=build/compiled/venv/bin/kohort) $(TURNS)
+	$(BIN)/python -m benchmarks.in_turns --shared $(SHARED) $(if $(wildcard build/compiled/venv/bin/kohort),--with compiled=build/compiled/venv/bin/kohort) $(TURNS)
 
 curves: $(VENV)/.test-$(DECLARED)  ## what one more group, connection or member costs, as a picture; the build of make check-compiled beside
-	$(BIN)/python -m tests.bench.curves docs/images/curves.svg --values tests/bench/curves.json $(if $(wildcard build/compiled/venv/bin/kohort),--compiled build/compiled/venv/bin/kohort)
+	$(BIN)/python -m benchmarks.curves docs/images/curves.svg --values benchmarks/curves.json $(if $(wildcard build/compiled/venv/bin/kohort),--compiled build/compiled/venv/bin/kohort)
 
 stalls: $(VENV)/.test-$(DECLARED)  ## how long a ping waits while somebody asks for as much as one can; STALLS="produce fetch" for some
-	$(BIN)/python -m tests.stalls $(STALLS)
+	$(BIN)/python -m benchmarks.stalls $(STALLS)
 
 bench-pipeline: $(VENV)/.test-$(DECLARED)  ## figures of the pipeline, beside DuckDB and Polars; BENCH="--quick" for less
 	$(INSTALL) -e '.[bench]'

@@ -19,7 +19,7 @@ from typing import Any
 from setuptools import setup
 
 HERE = Path(__file__).parent
-NOT_INSTALLED = {"tests"}
+NOT_INSTALLED = {"tests", "benchmarks"}
 PYPROJECT = tomllib.loads((HERE / "pyproject.toml").read_text())
 SETTINGS = PYPROJECT["tool"]["kohort"]
 TYPES = HERE / "typings"

@@ -11,7 +11,7 @@ from tests import longest
 from tests.longest import parsed
 
 ROOT = Path(__file__).parent.parent
-NOT_INSTALLED = {"tests"}
+NOT_INSTALLED = {"tests", "benchmarks"}
 """Packages of Python that stay in the repository."""
 
 
@@ -51,7 +51,7 @@ def test_clients_in_other_languages_have_no_python() -> None:
 
 def test_every_room_is_checked_for_types_and_import_directions() -> None:
     expected = {f"kohort.{room}" for room in rooms()}
-    assert set(configured("tool", "mypy", "packages")) == expected | {"tests"}
+    assert set(configured("tool", "mypy", "packages")) == expected | NOT_INSTALLED
     assert set(configured("tool", "importlinter", "root_packages")) == expected
 
 

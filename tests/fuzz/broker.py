@@ -52,7 +52,7 @@ class Broker:
 
     def __init__(self, data_dir: Path | None = None, *, secured: bool = False) -> None:
         report = os.environ.get("STEPS")
-        module = ["kohort.cli"] if report is None else ["tests.stalls.steps", report]
+        module = ["kohort.cli"] if report is None else ["benchmarks.stalls.steps", report]
         command = [sys.executable, "-m", *module, "serve", "--log-level", "warning"]
         command += [] if secured else ["--listen", "127.0.0.1:0"]
         for name, value in (SETTINGS | (SECURED if secured else {})).items():

@@ -1,0 +1,39 @@
+"""`python -m benchmarks.recorded HOST:PORT`: a broker with the laboratory's recorder, and nothing else of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from kohort.broker.address import Advertised, parse_address
+from kohort.broker.cluster.broker_cluster import BrokerCluster
+from kohort.broker.logs import log
+from kohort.broker.runtime.listener import PlainEntrance
+from kohort.broker.runtime.run import run
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
+from kohort.control.recorder import Recorder
+
+
+class OnlyRecorder:
+    """What `--control` would add, but for the address, the faults and the gates. See `run.Control`."""
+
+    clock = log.clock
+
+    def attach(self, cluster: BrokerCluster) -> None:
+        """The plain APIs, and somebody who listens to what happens."""
+        Recorder(cluster).start()
+
+    def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
+        """Nothing is served."""
+        return _nowhere()
+
+
+@asynccontextmanager
+async def _nowhere() -> AsyncIterator[str]:
+    yield "nowhere"
+
+
+if __name__ == "__main__":
+    run(Settings({}, "test", 1), PlainEntrance(*parse_address(sys.argv[1]), Advertised()), 1, OnlyRecorder())

@@ -1,0 +1,118 @@
+"""The server that is measured: started, waited for, looked at from outside, stopped."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import PIPE, Popen, TimeoutExpired
+from time import monotonic
+
+from benchmarks.failures import Failures, UnmeasurableError
+
+READY = b"READY bootstrap="
+START_WITHIN_S = 20
+STOP_WITHIN_S = 10
+PROC = Path("/proc")
+TRACEBACK = "Traceback (most recent call last)"
+
+
+def command(arguments: Sequence[str], program: Path | None = None) -> list[str]:
+    """`kohort serve` as a user starts it: of `program`, or of the environment this runs in."""
+    script = program or Path(sys.executable).with_name("kohort")
+    start = [str(script)] if script.exists() else [sys.executable, "-m", "kohort.cli"]
+    return [*start, "serve", "--profile", "test", *arguments]
+
+
+class Server:
+    """A `kohort serve`. Whatever it does wrong besides answering (no clean end, a traceback) is counted too."""
+
+    def __init__(self, words: Sequence[str], failures: Failures) -> None:
+        """`words`: its command line."""
+        self.failures = failures
+        self.host, self.port = "127.0.0.1", 0
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
+        # A session of its own: Ctrl-C is for the load generator, which then stops the server.
+        self.process = Popen(words, stdout=PIPE, stderr=self._log, start_new_session=True)
+
+    async def ready(self) -> None:
+        """Waits for the READY line, and takes the port of the first node from it. Raises UnmeasurableError."""
+        loop = asyncio.get_running_loop()
+        assert self.process.stdout is not None
+        try:
+            line = await asyncio.wait_for(loop.run_in_executor(None, self.process.stdout.readline), START_WITHIN_S)
+        except TimeoutError:
+            raise UnmeasurableError(f"the server was not ready within {START_WITHIN_S} s") from None
+        if not line.startswith(READY):
+            raise UnmeasurableError(f"the server did not start: {self.last_words()}")
+        first = line.removeprefix(READY).split()[0].split(b",")[0]
+        self.port = int(first.rpartition(b":")[2])
+
+    def stop(self) -> float:
+        """Ends it as a user would. Returns the milliseconds that took."""
+        start = monotonic()
+        if self.process.poll() is not None:
+            self.failures.add("the server had ended", f"exit code {self.process.returncode}: {self.last_words()}")
+        else:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                if self.process.wait(STOP_WITHIN_S):
+                    self.failures.add("exit code not 0", str(self.process.returncode))
+            except TimeoutExpired:
+                self.failures.add("deaf to SIGTERM")
+                self.process.kill()
+                self.process.wait()
+        took_ms = (monotonic() - start) * 1000
+        tracebacks = self._logged().count(TRACEBACK)
+        if tracebacks:
+            self.failures.add("a traceback in the server's log", self.last_words(), tracebacks)
+        self._log.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return took_ms
+
+    def cpu_s(self) -> float | None:
+        """Seconds of processor time it has used, of user and system; None where there is no /proc."""
+        try:
+            threads = (PROC / str(self.process.pid) / "task").glob("*/schedstat")
+            spent_ns = [int(thread.read_bytes().split()[0]) for thread in threads]
+            if spent_ns:
+                return sum(spent_ns) / 1e9
+            # A kernel without them tells whole ticks, which are 10 ms.
+            fields = (PROC / str(self.process.pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss_kib(self) -> float | None:
+        """Its resident memory; None where there is no /proc."""
+        try:
+            pages = int((PROC / str(self.process.pid) / "statm").read_bytes().split()[1])
+        except OSError:
+            return None
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1024
+
+    def last_words(self) -> str:
+        """The last line of its log, or of the first traceback in there: that is the exception."""
+        logged = self._logged()
+        if TRACEBACK in logged:
+            lines = logged.partition(TRACEBACK)[2].splitlines()[1:]
+            return next((line for line in lines if line and not line.startswith(" ")), "")
+        return logged.strip().rpartition("\n")[2]
+
+    def _logged(self) -> str:
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
+
+
+def machine_s() -> tuple[float, float] | None:
+    """Seconds that all processors together have worked, and have had; None where there is no /proc."""
+    try:
+        ticks = [int(field) for field in (PROC / "stat").read_bytes().split(b"\n")[0].split()[1:9]]
+    except OSError:
+        return None
+    idle = ticks[3] + ticks[4]
+    rate = os.sysconf("SC_CLK_TCK")
+    return (sum(ticks) - idle) / rate, sum(ticks) / rate

@@ -1,0 +1,5 @@
+"""See meter.py."""
+
+from benchmarks.stalls.meter import main
+
+main()

@@ -1,0 +1,176 @@
+"""`python -m benchmarks.stalls [NAME …]`: the longest wait of a client that pings every 5 ms, under each attack.
+
+Beside the broker stands a server that answers whatever comes, in a process of its own, pinged alike: what its clients
+wait for is the machine's doing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from subprocess import PIPE, Popen
+from time import sleep
+from typing import Any
+
+import uvloop
+
+from benchmarks.stalls.attacks import ATTACKS, Attack
+from benchmarks.stalls.client import Client, pings
+
+SECONDS = 4.0
+
+
+def main() -> None:
+    """Plays the attacks, one broker for each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stalls", description=__doc__.partition(": ")[2])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all if left out: {', '.join(ATTACKS)}")
+    names = parser.parse_args().names
+    if unknown := [name for name in names if name not in ATTACKS]:
+        parser.error(f"there is no attack {unknown[0]}; there are {', '.join(ATTACKS)}")
+    processes = get_context("spawn")
+    far_end, near_end = processes.Pipe()
+    echo = processes.Process(target=_echo, args=(far_end,), daemon=True)
+    echo.start()
+    echo_port = near_end.recv()
+    print("attack                requests  pings   p99 ms   max ms  echo p99  echo max     MB")
+    for name in names or ATTACKS:
+        _play(name, ATTACKS[name], echo_port, processes)
+
+
+def _play(name: str, attack: Attack, echo_port: int, processes: Any) -> None:
+    words = [str(Path(sys.executable).with_name("kohort")), "serve", "--listen", "127.0.0.1:0"]
+    words += ["--set", "group.initial.rebalance.delay.ms=1500", "--log-level", "warning"]
+    broker = Popen(words, stdout=PIPE, stderr=sys.stderr if os.environ.get("VERBOSE") else PIPE)
+    assert broker.stdout is not None
+    port = int(broker.stdout.readline().split(b"bootstrap=")[1].split(b",")[0].split()[0].rpartition(b":")[2])
+    try:
+        Client(port).ask(_ready())
+        sleep(0.3)
+        attack.prepare(Client(port))
+        far_end, near_end = processes.Pipe()
+        attackers = processes.Process(target=_attack, args=(name, port, far_end), daemon=True)
+        attackers.start()
+        near_end.recv()  # they are ready
+        pingers = [_in_process(processes, pings, each, SECONDS) for each in (port, echo_port)]
+        near_end.send(None)
+        took, plain = (each.recv() for each in pingers)
+        attackers.terminate()
+        count = near_end.recv() if near_end.poll(5) else 0
+        _tell(name, count, took, plain, _peak_mb(broker.pid))
+    finally:
+        broker.send_signal(signal.SIGTERM)
+        try:
+            broker.wait(10)
+        except Exception:
+            broker.kill()
+
+
+def _ready() -> bytes:
+    from benchmarks.stalls.attacks import frame
+
+    return frame("find_coordinator", 4, coordinator_keys=("g",))
+
+
+def _tell(name: str, count: int, took: list[float], plain: list[float], peak_mb: float) -> None:
+    took.sort()
+    plain.sort()
+    p99, echo_p99 = took[int(len(took) * 0.99)], plain[int(len(plain) * 0.99)]
+    print(
+        f"{name:20} {count:9} {len(took):6} {p99:8.1f} {took[-1]:8.1f} {echo_p99:9.1f} {plain[-1]:9.1f} {peak_mb:6.0f}",
+        flush=True,
+    )
+
+
+def _peak_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def _in_process(processes: Any, function: Callable[..., Any], *arguments: Any) -> Connection:
+    far_end, near_end = processes.Pipe()
+    process = processes.Process(target=_send_result, args=(far_end, function, arguments), daemon=True)
+    process.start()
+    result: Connection = near_end
+    return result
+
+
+def _send_result(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    pipe.send(function(*arguments))
+
+
+def _attack(name: str, port: int, pipe: Connection) -> None:
+    """Sends an attack's frames on all of its connections, again and again."""
+    attack = ATTACKS[name]
+    answered = 0
+    if attack.parked is not None:
+        parked = [Client(port) for _ in range(attack.parked[1])]
+        for each in parked:
+            each.socket.sendall(attack.parked[0])
+        sleep(0.5)
+
+    class Attacker(asyncio.Protocol):
+        def __init__(self) -> None:
+            self.received = bytearray()
+            self.waiting = 0
+
+        def connection_made(self, transport: Any) -> None:
+            self.transport = transport
+
+        def go(self) -> None:
+            self.waiting = len(attack.frames)
+            self.transport.writelines(attack.frames)
+
+        def data_received(self, data: bytes) -> None:
+            nonlocal answered
+            received = self.received
+            received += data
+            while len(received) >= 4 and len(received) >= 4 + (size := int.from_bytes(received[:4], "big")):
+                del received[: 4 + size]
+                answered += 1
+                self.waiting -= 1
+                if not self.waiting:
+                    self.go()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        attackers = [await loop.create_connection(Attacker, "127.0.0.1", port) for _ in range(attack.connections)]
+        stopped = asyncio.Event()
+        loop.add_signal_handler(signal.SIGTERM, stopped.set)
+        pipe.send(None)
+        await loop.run_in_executor(None, pipe.recv)
+        if attack.frames:
+            for _, each in attackers:
+                each.go()
+        await stopped.wait()
+        pipe.send(answered)
+
+    uvloop.run(run())
+
+
+def _echo(pipe: Connection) -> None:
+    """Answers whatever comes with as many bytes."""
+
+    class Echo(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            self.transport = transport
+
+        def data_received(self, data: bytes) -> None:
+            self.transport.write(data)
+
+    async def run() -> None:
+        listening = socket.create_server(("127.0.0.1", 0))
+        pipe.send(listening.getsockname()[1])
+        server = await asyncio.get_running_loop().create_server(Echo, sock=listening)
+        await server.serve_forever()
+
+    uvloop.run(run())

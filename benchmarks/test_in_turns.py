@@ -1,0 +1,68 @@
+"""What becomes of figures that were measured in turns."""
+
+import io
+import json
+
+from rich.console import Console
+
+from benchmarks.failures import Failures
+from benchmarks.in_turns import LOADS, Turns, at, measure, table
+
+
+def said(requests: float, wrong: int = 0) -> dict[str, object]:
+    """As groupload prints it."""
+    return {"results": {"requests_per_s": requests}, "failures": {"wrong error code": wrong} if wrong else {}}
+
+
+class Player:
+    """A server that answers as it is told, round by round."""
+
+    def __init__(self, name: str, *answers: dict[str, object]) -> None:
+        self.name = name
+        self._answers = iter(answers)
+
+    def load(self, groupload: str, words: str) -> dict[str, object]:
+        return next(self._answers)
+
+
+def taken_by(peers: list[Player], rounds: int, failures: Failures | None = None) -> Turns:
+    turns = Turns([each.name for each in peers])
+    measure(peers, ["heartbeat 64x1"], rounds, "groupload", turns, Failures() if failures is None else failures)  # type: ignore[arg-type]
+    return turns
+
+
+def test_ratios_are_those_of_one_round() -> None:
+    """The machine is half as fast in the second round, for both; in the third for nobody else but kohort."""
+    peers = [Player("kfake", said(100), said(50), said(100)), Player("kohort", said(120), said(60), said(50))]
+    turns = taken_by(peers, 3)
+    assert turns.ratios("heartbeat 64x1", "requests, /s", "kohort") == [1.2, 1.2, 0.5]
+    out = io.StringIO()
+    Console(file=out, width=100).print(table(turns))
+    line = next(line for line in out.getvalue().splitlines() if "requests" in line)
+    assert line.split() == ["requests,", "/s", "100", "60", "1.20", "0.50-1.20"]
+
+
+def test_a_round_without_one_of_the_figures_is_left_out() -> None:
+    peers = [Player("kfake", said(100), said(100)), Player("kohort", said(0), said(50))]
+    turns = taken_by(peers, 2)
+    assert turns.ratios("heartbeat 64x1", "requests, /s", "kohort") == [0.5]
+
+
+def test_what_kohort_did_wrong_is_counted_and_what_its_peer_did_is_not() -> None:
+    failures = Failures()
+    peers = [Player("kfake", said(1, wrong=7)), Player("kohort", said(1, wrong=2))]
+    taken_by(peers, 1, failures)
+    assert failures.counts == {"kohort: wrong error code": 2}
+
+
+def test_figures_are_found_by_their_path() -> None:
+    results = json.loads('{"leave_ms": {"median": 7.5, "none": 0, "word": "x"}}')
+    assert at(results, "leave_ms.median") == 7.5
+    assert [at(results, path) for path in ("leave_ms.none", "leave_ms.word", "leave_ms.max", "join_ms.median")] == [
+        None
+    ] * 4
+
+
+def test_every_load_is_one_that_groupload_knows() -> None:
+    assert {words.split()[0] for words, _ in LOADS.values()} == {"heartbeat", "commit", "rebalance", "mixed", "data"}
+    assert all(paths for _, paths in LOADS.values())

@@ -1,1 +1,0 @@
-"""How long others wait for a broker that somebody asks for as much as one can. `python -m tests.stalls`."""

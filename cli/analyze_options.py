@@ -15,7 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome
-    from kohort.pipeline.places import Place
+    from kohort.pipeline.remote_path import Place
     from kohort.pipeline.sources.window import Window
 
 _SCHEME = re.compile(r"^([a-z][a-z0-9]+)://")
@@ -46,7 +46,7 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
 
 def out_place(out: str, following: bool) -> Place:
     """The absolute place of --out. Raises click.UsageError for an address that nobody can write to."""
-    from kohort.pipeline.places import SCHEMES, StoredPlace, is_stored, place_of
+    from kohort.pipeline.remote_path import SCHEMES, StoredPlace, is_stored, place_of
 
     if not is_stored(out):
         if scheme := _SCHEME.match(out):

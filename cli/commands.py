@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kohort.cli.lazy import LazyGroup
-from kohort.cli.saying import say
+from kohort.cli.output import say
 from kohort.cli.standard_streams import standard_streams
 
 COMMANDS = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kohort.cli.saying import say
+from kohort.cli.output import say
 from kohort.demo.libraries import missing_libraries
 
 if TYPE_CHECKING:

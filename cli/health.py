@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from kohort.broker.address import show_address
-from kohort.cli.reaching import WANTS_TLS, addresses_of, config_option, reach, security_of, speaks_tls
-from kohort.cli.saying import say
+from kohort.cli.connecting import WANTS_TLS, addresses_of, config_option, reach, security_of, speaks_tls
+from kohort.cli.output import say
 
 _API_VERSIONS_V0 = bytes.fromhex("0012 0000 00000001 ffff")
 """Key 18, version 0, correlation id 1, no client id."""

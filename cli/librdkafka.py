@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 import click
 
-from kohort.cli.reaching import REACH_S, bootstrap_option, config_option, reach_one, security_of
-from kohort.cli.saying import say
+from kohort.cli.connecting import REACH_S, bootstrap_option, config_option, reach_one, security_of
+from kohort.cli.output import say
 
 if TYPE_CHECKING:
     from kohort.client.security import Security

@@ -12,7 +12,7 @@ from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import load_event_loop, without
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.settings.broker_settings import SettingError, Settings
-from kohort.cli.saying import say
+from kohort.cli.output import say
 from kohort.cli.serve_options import DEFAULT_LISTEN, LOOPBACK, ServeOptions
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import click
 
 from kohort.broker.settings.broker_settings import PROFILES, Settings
-from kohort.cli.saying import say
+from kohort.cli.output import say
 
 
 @click.command()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 
 from kohort.broker.line_writer import stand_in_for_closed
-from kohort.cli.saying import say
+from kohort.cli.output import say
 
 
 @contextmanager

@@ -17,9 +17,9 @@ import click
 from kohort.broker.address import AddressError
 from kohort.broker.control_url import is_url
 from kohort.broker.lean_imports import without
-from kohort.cli.admin.asking import token_option
-from kohort.cli.reaching import config_option, security_of
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import token_option
+from kohort.cli.connecting import config_option, security_of
+from kohort.cli.output import say
 from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:

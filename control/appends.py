@@ -11,7 +11,7 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
-from kohort.broker.cluster.interference import Report
+from kohort.broker.cluster.broker_hooks import Report
 from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.faults.rule_builder import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
@@ -172,7 +172,7 @@ class Appends:
             self.rules.remove(rule)
 
     def refuses(self, effect: Append) -> ErrorCode | None:
-        """See `Interference.refuses`."""
+        """See `BrokerHooks.refuses`."""
         for rule in self.rules:
             if rule.takes(effect):
                 if rule.error is None:
@@ -181,7 +181,7 @@ class Appends:
         return None
 
     def holds(self, effect: Append, report: Report) -> bool:
-        """See `Interference.holds`."""
+        """See `BrokerHooks.holds`."""
         rule = self._taken.pop((effect.partition, effect.token), None)
         if rule is not None:
             rule.keep(report)

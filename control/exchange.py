@@ -1,6 +1,6 @@
 """One request on its way through the laboratory: held or spoiled before it is handled, or before its answer leaves.
 
-The broker hands its requests to `Interference.handle`; the laboratory's makes an `Exchange` of each.
+The broker hands its requests to `BrokerHooks.handle`; the laboratory's makes an `Exchange` of each.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kohort.broker.cluster.performing import perform
+from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.control.gate_points import ANSWER, REQUEST
@@ -33,15 +33,15 @@ class Way(Protocol):
 
     brokers: Brokers
 
-    def comes(self, exchange: Exchange) -> bool:
+    def on_request(self, exchange: Exchange) -> bool:
         """A request is there, and the broker has not seen it. Whether a gate holds it."""
         ...
 
-    def leaves(self, exchange: Exchange, node: Node, response: Any) -> bool:
+    def on_response(self, exchange: Exchange, node: Node, response: Any) -> bool:
         """Its answer is ready, and the client has not heard it. Whether a gate holds it."""
         ...
 
-    def spoil(self, exchange: Exchange, response: Any) -> Any:
+    def apply(self, exchange: Exchange, response: Any) -> Any:
         """What a fault makes of the request, or of its answer; ON: nothing happens to it."""
         ...
 
@@ -57,7 +57,7 @@ class Way(Protocol):
         """A gate or a fault has the request now, or its answer."""
         ...
 
-    def goes_on(self, exchange: Exchange) -> None:
+    def on_resume(self, exchange: Exchange) -> None:
         """They have it no more."""
         ...
 
@@ -121,14 +121,14 @@ class Exchange:
     def begin(self) -> Any:
         """What a handler returns: a response, None for later, NO_REPLY; or CloseConnection is raised."""
         self.ticket.requester = self
-        if self._way.comes(self):
+        if self._way.on_request(self):
             self._way.stopped(self)
             return None
         return self._go_on()
 
     def _go_on(self, *_: Any) -> Any:
         """As `begin`, from behind the gates."""
-        outcome = self._way.spoil(self, None)
+        outcome = self._way.apply(self, None)
         if outcome is ON:
             return self._handled()
         if outcome is None:
@@ -156,7 +156,7 @@ class Exchange:
             self.connection.answer(ticket, response)
             return
         self.stage = ANSWER
-        if self._way.leaves(self, self._node, response):
+        if self._way.on_response(self, self._node, response):
             self._way.stopped(self)
             self.connection.park()
         else:
@@ -186,7 +186,7 @@ class Exchange:
     def _leave(self, response: object, *, faults: bool = True) -> None:
         """Sends the answer, or what a fault makes of it."""
         try:
-            outcome = self._way.spoil(self, response) if faults else ON
+            outcome = self._way.apply(self, response) if faults else ON
         except CloseConnection as reason:
             self.connection.close(str(reason))
             return
@@ -230,7 +230,7 @@ class Exchange:
         server = self._way.brokers.server
         if now_ms is None:
             now_ms = self._way.brokers.cluster.clock.now_ms()
-        self._way.goes_on(self)
+        self._way.on_resume(self)
         if self.connection.closed:
             return
         try:

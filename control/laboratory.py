@@ -17,11 +17,11 @@ from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
 from kohort.control.lab_acls import Acls
 from kohort.control.lab_clock import LabClock
-from kohort.control.lab_interference import LabInterference
+from kohort.control.lab_hooks import LabHooks
 from kohort.control.lab_topics import Topics
 from kohort.control.liveness import Liveness
 from kohort.control.recorder import Recorder
-from kohort.control.safety import Budget, Oracle
+from kohort.control.safety import Budget, SafetyMonitor
 from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -58,10 +58,10 @@ class Laboratory:
         self.gates = Gates(brokers)
         self.gates.changed = self.waiters.look
         self.zombies = Zombies(brokers, self.faults)
-        self.recorder.disowns = self.zombies.is_disowned
+        self.recorder.disowns = self.zombies.is_from_zombie
         self.topics = Topics(brokers)
         self._liveness = Liveness(brokers, self.zombies, self.faults.silences)
-        self._interference = LabInterference(
+        self._hooks = LabHooks(
             brokers,
             self._liveness,
             self.faults,
@@ -70,7 +70,7 @@ class Laboratory:
             self.appends,
             self.zombies,
         )
-        cluster.interference = self._interference
+        cluster.hooks = self._hooks
         self.faults.asks_for_rights = cluster.ask_for_rights
 
     def attach(self, server: Server) -> None:
@@ -84,9 +84,9 @@ class Laboratory:
         return self.brokers.server
 
     @property
-    def safety(self) -> Oracle | None:
+    def safety(self) -> SafetyMonitor | None:
         """Watches for what must never be, once `watch_safety` was called."""
-        return self._interference.oracle
+        return self._hooks.oracle
 
     def record(self) -> None:
         """Keeps every group event from now on, and wakes who waits for one."""
@@ -95,8 +95,8 @@ class Laboratory:
     def watch_safety(self, budget: Budget) -> None:
         """Watches from now on for what must never be."""
         self.record()
-        self._interference.oracle = Oracle(self.brokers, self.group, self.consumer_group, budget)
-        self._interference.oracle.start(self.recorder)
+        self._hooks.oracle = SafetyMonitor(self.brokers, self.group, self.consumer_group, budget)
+        self._hooks.oracle.start(self.recorder)
 
     def lift(self) -> list[str]:
         """Ends what a test has done to the brokers: rules end, gates open, the clock runs as it did.

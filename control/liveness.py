@@ -71,7 +71,7 @@ class Liveness:
         connection = self._connection(group, member)
         if connection is None or not self._is_open(connection):
             return False
-        if self._zombies and connection.node.coordinator is not group.coordinator and self._zombies.haunt(group):
+        if self._zombies and connection.node.coordinator is not group.coordinator and self._zombies.has_rival(group):
             return False  # it beats at another one, who thinks that the group is its own
         return not self._silences(_beat(group, member, connection.node.id))
 

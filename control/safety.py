@@ -61,7 +61,7 @@ class _Transaction:
 
 
 @dataclass
-class Oracle:
+class SafetyMonitor:
     """Watches every group of a laboratory. `violations` are sentences; a plugin fails the test with them."""
 
     brokers: Brokers

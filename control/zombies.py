@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.control.faults.actions import Linger
+from kohort.control.faults.actions import StayLeader
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.context import Shard
 from kohort.coordinator.loading import unload
@@ -48,7 +48,7 @@ class Zombies:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(sorted(self._lingering))
 
-    # What brokers ask of leaders; see `Interference`
+    # What brokers ask of leaders; see `BrokerHooks`
 
     def hides_loss(self, partition: Partition) -> bool:
         """A leader is about to lose a partition of `__consumer_offsets`: whether a rule keeps that from it."""
@@ -70,15 +70,15 @@ class Zombies:
             where == partition and self._node(node_id).coordinator is coordinator for node_id, where in self._lingering
         )
 
-    def haunt(self, group: Group) -> bool:
+    def has_rival(self, group: Group) -> bool:
         """Whether there are several who answer for a group, one of them rightly."""
         return any(partition == group.partition for _, partition in self._lingering)
 
-    def is_disowned(self, recorded: Recorded) -> bool:
+    def is_from_zombie(self, recorded: Recorded) -> bool:
         """Whether an event is a zombie's."""
         return bool(self._lingering) and (recorded.node_id, recorded.event.co_partition) in self._lingering
 
-    def mislead(self, node: Node, facts: RequestFacts, response: Any) -> None:
+    def rewrite_coordinator(self, node: Node, facts: RequestFacts, response: Any) -> None:
         """A zombie names itself to whoever asks it for a group's coordinator."""
         if facts.api != FIND_COORDINATOR or facts.request.key_type != GROUP_KEYS:
             return
@@ -96,7 +96,7 @@ class Zombies:
         groups = [each for each in coordinator.groups.values() if each.partition == partition.index]
         for rule in self._rules:
             action = rule.action
-            if isinstance(action, Linger) and any(rule.takes(_Loss(node, each)) for each in groups):
+            if isinstance(action, StayLeader) and any(rule.takes(_Loss(node, each)) for each in groups):
                 action.ends.append(partial(self._end, node.id, partition.index))
                 return True
         return False

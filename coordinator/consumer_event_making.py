@@ -11,7 +11,7 @@ from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
 from kohort.coordinator.consumer.values import (
     STEPPING_OUT_EPOCH,
@@ -47,7 +47,7 @@ class Made(NamedTuple):
 class BatchEvents:
     """Makes the events of one batch, in their order, when the changes count already."""
 
-    def __init__(self, maker: "EventMaker", watched: ConsumerEventState, changes: Changes, cause: Cause) -> None:
+    def __init__(self, maker: "EventMaker", watched: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
         """`watched`: what is remembered of the group from before the batch."""
         self._maker = maker
         self._watched = watched

@@ -8,7 +8,7 @@ from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind
 from kohort.coordinator.consumer_event_making import (
     BatchEvents,
@@ -43,7 +43,7 @@ class ConsumerEventObserver(ConsumerObserver):
 
     # What a batch changes
 
-    def changed(self, changes: Changes, cause: Cause) -> OnWritten:
+    def changed(self, changes: ChangeSet, cause: Cause) -> OnWritten:
         """Its events are made now, and reported when it is written.
 
         A group that becomes classic rebalances at once. So they are reported at once, unless earlier ones still wait.
@@ -60,7 +60,7 @@ class ConsumerEventObserver(ConsumerObserver):
         self._tell(changes, made)
         return lambda error, now_ms: self._is_back(changes.group) if error is not ErrorCode.none else None
 
-    def _before(self, changes: Changes) -> ConsumerEventState:
+    def _before(self, changes: ChangeSet) -> ConsumerEventState:
         """What is remembered of a group from before a batch that counts already."""
         group, converts = changes.group, changes.converts
         if changes.creates or (converts is not None and converts.to_protocol == CONSUMER):
@@ -78,7 +78,7 @@ class ConsumerEventObserver(ConsumerObserver):
                 self._measure(group, known)
         return self._of(group)
 
-    def _tell(self, changes: Changes, made: Iterable[Made]) -> None:
+    def _tell(self, changes: ChangeSet, made: Iterable[Made]) -> None:
         for event, record in made:
             if record is not None and changes.last_offset is not None:
                 event.log_offset = changes.offset_of(record)

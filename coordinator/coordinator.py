@@ -28,8 +28,8 @@ from kohort.purgatory import DelayedOperation, Purgatory
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
-    from kohort.coordinator.consumer.request_changes import Changes
-    from kohort.coordinator.consumer.writing import GroupWrites
+    from kohort.coordinator.consumer.request_changes import ChangeSet
+    from kohort.coordinator.consumer.writing import WriteQueue
 
 
 def _defaults(group_id: str) -> ConsumerConfig:
@@ -60,7 +60,7 @@ class GroupCoordinator(CoordinatorContext):
         """Those of the classic protocol."""
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """Those of the consumer protocol (KIP-848)."""
-        self.unwritten: dict[str, GroupWrites] = {}
+        self.unwritten: dict[str, WriteQueue] = {}
         """What consumer groups are writing, by group id."""
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
@@ -122,7 +122,7 @@ class GroupCoordinator(CoordinatorContext):
     def downgrade_if_classic(
         self,
         group: ConsumerGroup,
-        changes: "Changes",
+        changes: "ChangeSet",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,
@@ -144,7 +144,7 @@ class GroupCoordinator(CoordinatorContext):
     def downgrade_after_replacing(
         self,
         group: ConsumerGroup,
-        changes: "Changes",
+        changes: "ChangeSet",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,

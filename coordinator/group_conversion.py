@@ -16,7 +16,7 @@ from kohort.coordinator.consumer.consumer_leaving import current_hash
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
-from kohort.coordinator.consumer.request_changes import Changes, Conversion
+from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.consumer.timers import stop_all
 from kohort.coordinator.consumer.values import (
     ClassicMetadata,
@@ -60,7 +60,7 @@ class CustomAssignorError(Exception):
 
 def replace_empty_classic_group(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, Changes]:
+) -> tuple[ConsumerGroup, ChangeSet]:
     """A consumer group in place of a classic one without members, whatever the policy. Its offsets stay.
 
     Ids that were handed out are lost.
@@ -80,7 +80,7 @@ def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
 
 def upgrade(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, Changes] | Refusal:
+) -> tuple[ConsumerGroup, ChangeSet] | Refusal:
     """A consumer group in place of a classic one with members, which keep what they have.
 
     GROUP_ID_NOT_FOUND if the policy, the type, the size or an assignor of their own is against it. Bytes that Kafka
@@ -146,7 +146,7 @@ def _share(coordinator: GroupCoordinator, assignment: bytes) -> _Share | None:
 
 def _move_in(
     group: ConsumerGroup,
-    changes: Changes,
+    changes: ChangeSet,
     members: dict[str, tuple[MemberMetadata, _Share]],
     classic: ClassicGroup,
     now_ms: int,
@@ -167,7 +167,7 @@ def _move_in(
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.made))
 
 
-def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int) -> tuple[ConsumerGroup, Changes]:
+def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int) -> tuple[ConsumerGroup, ChangeSet]:
     """A consumer group without members that has the id and the offsets of a classic one.
 
     Joins and syncs that wait are sent away at once, as in Kafka. If this cannot be written, the classic group is back.
@@ -176,7 +176,7 @@ def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: in
     dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
     group = coordinator.create_consumer_group(classic.group_id)
     move_offsets(classic, group)
-    changes = Changes(group)
+    changes = ChangeSet(group)
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
     changes.delete_first(group_key(classic.group_id))
 
@@ -234,7 +234,7 @@ def replace_empty_consumer_group(
     coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, now_ms: int
 ) -> None:
     """Gives the place of a consumer group without members, and its offsets, to a classic one that was just created."""
-    changes = Changes(group)
+    changes = ChangeSet(group)
     changes.converts = Conversion(classic, CONSUMER, CLASSIC, 0, 0)
     changes.write_last([(key, None) for key in group.record_keys()])
     coordinator.forget_consumer_group(group)
@@ -250,7 +250,7 @@ def _ignored(error: ErrorCode, now_ms: int) -> None:
 def downgrade_if_classic(
     coordinator: GroupCoordinator,
     group: ConsumerGroup,
-    changes: Changes,
+    changes: ChangeSet,
     cause: Cause,
     now_ms: int,
     on_written: OnWritten,
@@ -283,7 +283,7 @@ def may_downgrade_without(coordinator: GroupCoordinator, group: ConsumerGroup, r
 def downgrade_after_replacing(
     coordinator: GroupCoordinator,
     group: ConsumerGroup,
-    changes: Changes,
+    changes: ChangeSet,
     cause: Cause,
     now_ms: int,
     on_written: OnWritten,
@@ -316,7 +316,7 @@ def _may_downgrade(coordinator: GroupCoordinator, left: list[ConsumerMember], si
 
 
 def _become(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: Changes, now_ms: int
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet, now_ms: int
 ) -> None:
     changes.write_last([(key, None) for key in group.record_keys()])
     changes.write_last([group_entry(classic)])
@@ -364,7 +364,7 @@ def _assignment(coordinator: GroupCoordinator, target: Target, subscription: Sub
 
 
 def _hand_over(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: Changes, now_ms: int
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet, now_ms: int
 ) -> None:
     """The classic group has the id from now on; the consumer group is back if that cannot be written."""
     for member in group.members.values():
@@ -379,7 +379,7 @@ def _hand_over(
 
 
 def _give_back_unless_written(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: Changes
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet
 ) -> None:
     """If changes cannot be written the consumer group is back, in place of the classic one.
 

@@ -5,20 +5,11 @@ assignor; KIP-429), what its new share lacks when it hears of that, and all of i
 from the answer of its SyncGroup on. Definitions: analysis §2.
 """
 
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Set
-from typing import NamedTuple
 
+from kohort.protocol.assignment_moves import Moves, moves
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, read_subscription
 from kohort.protocol.topic_partition import TopicPartition
-
-
-class Moves(NamedTuple):
-    """Partitions that had an owner and get another one."""
-
-    moved: int
-    fewest: int
-    """How many an even distribution has to move: whose owner is gone, and what others have above an even share."""
 
 
 class Owners:
@@ -36,15 +27,10 @@ class Owners:
 
     def moves_to(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> Moves:
         """What an assignment moves. `shares`: of all members; `topics`: what they subscribe to, None: not known."""
-        owners = _owners_in(shares)
-        before = self._assigned_of(topics)
-        common = before.keys() & owners.keys()
-        survivors = Counter(before[topic_partition] for topic_partition in common if before[topic_partition] in shares)
+        owners, before = _owners_in(shares), self._assigned_of(topics)
         # What a cooperative assignor holds back for the next round is to be distributed, too.
-        share, over = divmod(len(before.keys() | owners.keys()), max(len(shares), 1))
-        surplus = sum(max(0, count - share - (rank < over)) for rank, (_, count) in enumerate(survivors.most_common()))
-        moved = sum(before[each] != owners[each] for each in common)
-        return Moves(moved, len(common) - survivors.total() + surplus)
+        to_distribute = len(before.keys() | owners.keys())
+        return moves(before, owners, {member_id: member_id for member_id in shares}, len(shares), to_distribute)
 
     def assigned(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> None:
         """The assignment counts from now on."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kohort.pipeline.places import Place, StoredPlace
+from kohort.pipeline.remote_path import Place, StoredPlace
 
 
 @contextmanager

@@ -188,7 +188,7 @@ def test_every_command_that_asks(
     def run(name: str, refuses: bool = False) -> Result:
         answers = Answers(document, name)
         answers.refuses = refuses
-        monkeypatch.setattr("kohort.cli.admin.asking.urlopen", answers)
+        monkeypatch.setattr("kohort.cli.admin.control_client.urlopen", answers)
         monkeypatch.setattr("kohort.cli.ctl.events.urlopen", answers)
         return CliRunner().invoke(main, words)
 
@@ -280,4 +280,4 @@ def test_commands_print_in_one_way_only() -> None:
         for path in (rooms / room).rglob("*.py")
         if re.search(r"^(?!.*get_help).*\b(click\.echo|print)\(", path.read_text(), re.MULTILINE)
     }
-    assert printing == {"cli/saying.py", "cli/analyze.py", "cli/watch.py", "cli/demo.py", "cli/completion.py"}
+    assert printing == {"cli/output.py", "cli/analyze.py", "cli/watch.py", "cli/demo.py", "cli/completion.py"}

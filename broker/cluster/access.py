@@ -84,12 +84,12 @@ class Access:
         requester = ticket.requester
         return self.authorizer.allows(
             requester.principal, requester.client_host[1:], right, name
-        ) and not self._cluster.interference.denies(ticket, right, name)
+        ) and not self._cluster.hooks.denies(ticket, right, name)
 
     def allows_on_any(self, ticket: Ticket, right: Right) -> bool:
         """Whether there could be a resource to which it is allowed (acls §4)."""
         allowed = self.authorizer.allows_on_any(ticket.principal, ticket.host, right)
-        return allowed and not self._cluster.interference.denies(ticket, right, WILDCARD)
+        return allowed and not self._cluster.hooks.denies(ticket, right, WILDCARD)
 
     def operations(self, ticket: Ticket, resource_type: ResourceType, name: str) -> int:
         """What who sent the request may do to the resource, as bits (acls §6)."""

@@ -18,12 +18,12 @@ from kohort.broker.cluster.assembly import (
     start_sweeps,
     start_upkeep,
 )
+from kohort.broker.cluster.broker_hooks import NO_HOOKS
 from kohort.broker.cluster.group_events import GroupEvents
-from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
 from kohort.broker.cluster.replay import Replays
-from kohort.broker.cluster.taking_over import take_over
+from kohort.broker.cluster.startup_recovery import take_over
 from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import Worker
@@ -97,7 +97,7 @@ class BrokerCluster:
         """Why nothing may be written any more: a sync has failed."""
         self.unread_bytes = 0
         """What was written to clients that do not read it, those to whom nothing more is said before they do."""
-        self.interference = NO_INTERFERENCE
+        self.hooks = NO_HOOKS
         """What may come between the brokers and what they do: the laboratory's."""
         self.nodes = [new_node(self, settings.node_id + number) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
@@ -109,7 +109,7 @@ class BrokerCluster:
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
         self.access = new_access(self, directory)
         """What clients may do; None: everything."""
-        self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))
+        self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)
         self.group_events = GroupEvents(self)

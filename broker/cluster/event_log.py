@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.cluster.event_files import EventFile, EventFiles, finish_left_over
 from kohort.broker.cluster.group_events import EventLogError
-from kohort.broker.cluster.performing import perform
 from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import JOBS_HERE, Jobs
 from kohort.coordinator.events import COLUMNS

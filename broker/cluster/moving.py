@@ -130,7 +130,7 @@ def start_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
 def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
     """Begins a leader epoch. The coordinator of its groups moves along, and fetches that wait hear of it."""
     coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
-    if coordinated is not None and not cluster.interference.hides_loss(topic, partition):
+    if coordinated is not None and not cluster.hooks.hides_loss(topic, partition):
         coordinated.resigned(partition, now_ms)
     partition.leader = node_id
     partition.leader_epoch += 1
@@ -138,7 +138,7 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
     _note(cluster, topic, partition)
     cluster.purgatory.check(partition, now_ms)
     if coordinated is not None:
-        cluster.interference.elected(topic, partition, now_ms)
+        cluster.hooks.elected(topic, partition, now_ms)
         coordinated.elected(partition, now_ms)
 
 

@@ -6,8 +6,8 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.broker.cluster.interference import NO_INTERFERENCE
-from kohort.broker.cluster.performing import perform
+from kohort.broker.cluster.broker_hooks import NO_HOOKS
+from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.familiar_request import NOBODY, SKIPPED, Familiar
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
@@ -25,8 +25,8 @@ from kohort.protocol.wire import INT
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.broker_hooks import Handler
     from kohort.broker.cluster.disk_syncing import Syncs
-    from kohort.broker.cluster.interference import Handler
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.scheduling.cooperative import Task
 
@@ -54,7 +54,7 @@ class Dispatcher:
             familiar = connection.familiar.get(frame[start : start + KEY_AND_VERSION])
             if (
                 familiar is not None
-                and self.cluster.interference is NO_INTERFERENCE  # otherwise somebody looks at each as it was sent
+                and self.cluster.hooks is NO_HOOKS  # otherwise somebody looks at each as it was sent
                 and not log.debug_enabled
                 and familiar.comes_again(frame, start)
             ):
@@ -88,9 +88,9 @@ class Dispatcher:
             log.debug(
                 f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=ticket.client_id
             )
-        interference = self.cluster.interference
-        if interference is not NO_INTERFERENCE:
-            self.run(connection, ticket, interference.handle, request)
+        hooks = self.cluster.hooks
+        if hooks is not NO_HOOKS:
+            self.run(connection, ticket, hooks.handle, request)
         else:
             if not skips and api.numbers_at is not None:
                 _meet(connection, api, request, frame, start, header)
@@ -130,8 +130,8 @@ class Dispatcher:
                 perform(cluster, now_ms)
 
     def _decode_in_thread(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
-        interference = self.cluster.interference
-        handler = api.handle if interference is NO_INTERFERENCE else interference.handle
+        hooks = self.cluster.hooks
+        handler = api.handle if hooks is NO_HOOKS else hooks.handle
         decode_in_thread(self.cluster.worker, connection, api, header, frame, self._max_elements, handler)
 
     def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
@@ -223,7 +223,7 @@ class Dispatcher:
         ticket.reply(response if problem is None else error_response(ticket.api, ticket.request, failed))
 
     def _answer(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Hands a response to whoever asks: the connection in its turn, or what stands before it (`Interference`)."""
+        """Hands a response to whoever asks: the connection in its turn, or what stands before it (`BrokerHooks`)."""
         ticket.answered = True
         if ticket.requester is connection:
             self.respond(connection, ticket, response)

@@ -6,34 +6,60 @@ A connection whose login is complete and whose session has no end does not come 
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kohort.broker.apis.failed_login import fail_late
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
-from kohort.broker.ticket import Ticket
+from kohort.broker.ticket import Requester, Ticket
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.headers import read_header
 from kohort.security.sasl.login import FailedLogin, State, Verdict
 
 if TYPE_CHECKING:
-    from kohort.broker.runtime.connection import Connection
-    from kohort.broker.runtime.server import Server
+    from collections.abc import Callable
+    from typing import Any
+
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.runtime.registry import Registry
     from kohort.security.sasl.login import Login
 
+    HandlesFrames = Callable[[Any, bytes, int, int], None]
+    """Gets a connection, a frame, the time, and where in the frame the header begins."""
+
 _KEY = Struct(">h")
+
+
+class LoggingIn(Requester, Protocol):
+    """A connection that logs in."""
+
+    handle: HandlesFrames
+    """Gets each frame that comes."""
+    frame_max_bytes: int
+
+    def park(self) -> None:
+        """Nothing more is handled before the request at hand is answered."""
+        ...
+
+    def send(self, frame: bytes) -> None:
+        """Sends a frame."""
+        ...
 
 
 class LoginGate:
     """One for all connections of a server; how far each has come is in its `login`."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._cluster = server.cluster
-        self.frame_max_bytes: int = min(server.cluster.settings.sasl_server_max_receive_size, server.request_max_bytes)
+    def __init__(self, cluster: BrokerCluster, registry: Registry, handle: HandlesFrames) -> None:
+        """`handle` gets the frames of clients that have logged in."""
+        self._cluster = cluster
+        self._registry = registry
+        self._handle = handle
+        settings = cluster.settings
+        self._request_max_bytes: int = settings.socket_request_max_bytes
+        self.frame_max_bytes: int = min(settings.sasl_server_max_receive_size, self._request_max_bytes)
         """The largest frame of a client that has not logged in."""
 
-    def handle(self, connection: Connection, frame: bytes, now_ms: int, start: int) -> None:
+    def handle(self, connection: LoggingIn, frame: bytes, now_ms: int, start: int) -> None:
         """Takes the place of `Dispatcher.handle`."""
         login = connection.login
         assert login is not None, "its listener wants one"
@@ -45,7 +71,7 @@ class LoginGate:
         (key,) = _KEY.unpack_from(frame, start) if login.state is not State.HANDSHAKEN_BARE else (-1,)
         verdict = login.admits(key, now_ms)
         if verdict is Verdict.ADMIT:
-            self._server.dispatcher.handle(connection, frame, now_ms, start)
+            self._handle(connection, frame, now_ms, start)
         elif verdict is Verdict.BARE:
             self._bare(connection, login, frame[start:], now_ms)
         elif verdict is Verdict.CLOSE:
@@ -57,23 +83,23 @@ class LoginGate:
         if login.state is State.COMPLETE:
             self._let_through(connection, login)
 
-    def refuses_size(self, connection: Connection, size: int) -> bool:
+    def refuses_size(self, connection: LoggingIn, size: int) -> bool:
         """A frame is larger than it may be; returns whether that is because the client has not logged in."""
         login = connection.login
         if login is None or login.state is State.COMPLETE:
             return False
         limit = self.frame_max_bytes
         reason = f"a request of {size} bytes before the login (sasl.server.max.receive.size is {limit})"
-        self._close_late(connection, login, self._server.clock.now_ms(), reason)
+        self._close_late(connection, login, self._cluster.clock.now_ms(), reason)
         return True
 
-    def _let_through(self, connection: Connection, login: Login) -> None:
+    def _let_through(self, connection: LoggingIn, login: Login) -> None:
         connection.principal = login.principal
-        connection.frame_max_bytes = self._server.request_max_bytes
+        connection.frame_max_bytes = self._request_max_bytes
         if not login.has_session:
-            connection.handle = self._server.dispatcher.handle
+            connection.handle = self._handle
 
-    def _bare(self, connection: Connection, login: Login, message: bytes, now_ms: int) -> None:
+    def _bare(self, connection: LoggingIn, login: Login, message: bytes, now_ms: int) -> None:
         try:
             progress = login.authenticate(message, now_ms, now_ms + self._cluster.clock.epoch_ms)
         except FailedLogin as failure:
@@ -87,7 +113,7 @@ class LoginGate:
                 self._cluster.logins.succeeded(connection, renewed=login.renewing)
             connection.send(len(progress.challenge).to_bytes(4, "big") + progress.challenge)
 
-    def _close(self, connection: Connection, login: Login, now_ms: int) -> None:
+    def _close(self, connection: LoggingIn, login: Login, now_ms: int) -> None:
         if login.state is State.COMPLETE:
             self._cluster.logins.expired(connection, str(connection.principal), now_ms)
             reason = "its session is over (connections.max.reauth.ms, or the token's end)"
@@ -95,11 +121,11 @@ class LoginGate:
             reason = "it has to log in first" if login.state is not State.FAILED else "its login has failed"
         connection.close(reason)
 
-    def _refuse(self, connection: Connection, login: Login, frame: bytes, now_ms: int, start: int) -> None:
+    def _refuse(self, connection: LoggingIn, login: Login, frame: bytes, now_ms: int, start: int) -> None:
         """Answers ILLEGAL_SASL_STATE in the request's own response."""
         try:
             key, version, correlation_id, client_id, body_offset = read_header(frame, start)
-            api = self._server.dispatcher.registry.find(key)
+            api = self._registry.find(key)
             if api is None or not api.lowest <= version <= api.highest:
                 raise DecodeError("there is no such API or version")
             request = api.read(version, frame, body_offset, READ_AT_ONCE)
@@ -112,7 +138,7 @@ class LoginGate:
         refusal = error_response(api, request, ErrorCode.illegal_sasl_state)
         fail_late(self._cluster, ticket, refusal, f"{api.spec.name} in the middle of a login")
 
-    def _close_late(self, connection: Connection, login: Login, now_ms: int, reason: str) -> None:
+    def _close_late(self, connection: LoggingIn, login: Login, now_ms: int, reason: str) -> None:
         login.fail()
         connection.park()
         fail_late(self._cluster, Ticket(connection, None, None, 0, 0, "", now_ms), None, reason)

@@ -52,7 +52,7 @@ class Control(Protocol):
         ...
 
     def attach(self, cluster: BrokerCluster) -> None:
-        """Comes between the brokers and what they do (`Interference`), before the first connection."""
+        """Comes between the brokers and what they do (`BrokerHooks`), before the first connection."""
         ...
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:

@@ -12,7 +12,7 @@ from resource import RLIMIT_NOFILE, getrlimit
 from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster.performing import perform
+from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
@@ -105,7 +105,7 @@ class Server:
         if self._gate is None:
             from kohort.broker.runtime.login_gate import LoginGate
 
-            self._gate = LoginGate(self)
+            self._gate = LoginGate(self.cluster, self.dispatcher.registry, self.dispatcher.handle)
         return self._gate
 
     async def listen(self, host: str, port: int) -> None:

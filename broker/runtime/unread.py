@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
-    from kohort.broker.runtime.connection import Connection
 
 
 class Unread:
@@ -14,9 +13,9 @@ class Unread:
 
     def __init__(self, cluster: BrokerCluster) -> None:
         self._cluster = cluster
-        self._sizes: dict[Connection, int] = {}
+        self._sizes: dict[object, int] = {}
 
-    def note(self, connection: Connection, size_bytes: int = 0) -> None:
+    def note(self, connection: object, size_bytes: int = 0) -> None:
         """A client has so much to read before it is spoken to again; 0: nothing, or it is gone."""
         self._cluster.unread_bytes += size_bytes - self._sizes.pop(connection, 0)
         if size_bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kohort.broker.lean_imports import without
-from kohort.cli.saying import say
+from kohort.cli.output import say
 from kohort.protocol.visible import visible
 
 

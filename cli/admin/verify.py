@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import click
 
-from kohort.cli.saying import say
+from kohort.cli.output import say
 from kohort.storage.disk.checking import PartitionState, check_partition, partition_folders
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from kohort.cli.consume.record_text import Printer
 from kohort.cli.consume.starting import BEGINNING, END, Span
 from kohort.cli.librdkafka import ANSWER_S, Troubles, fail, in_words, partitions_of
-from kohort.cli.saying import say
+from kohort.cli.output import say
 from kohort.protocol.topic_partition import TopicPartition
 
 WAIT_S = 0.2

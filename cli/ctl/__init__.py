@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kohort.cli.admin.asking import AS_JSON
+from kohort.cli.admin.control_client import AS_JSON
 from kohort.cli.lazy import LazyGroup
 
 COMMANDS = {

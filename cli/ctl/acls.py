@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import click
 
-from kohort.cli.admin.asking import ask, control_options
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import ask, control_options
+from kohort.cli.output import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 WORDS = ("allow", "deny")

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from kohort.cli.admin.asking import Command, ask, control_options
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import Command, ask, control_options
+from kohort.cli.output import say
 
 
 def _which(command: Command) -> Command:

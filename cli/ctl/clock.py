@@ -2,8 +2,8 @@
 
 import click
 
-from kohort.cli.admin.asking import ask, control_options
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import ask, control_options
+from kohort.cli.output import say
 
 LONGEST_JUMP_S = 600
 """How long an answer is waited for, in real seconds: a jump may halt many times."""

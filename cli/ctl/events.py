@@ -10,8 +10,8 @@ import click
 from kohort.broker.control_token import headers
 from kohort.broker.control_url import control_url
 from kohort.broker.json_answer import LARGEST_ANSWER
-from kohort.cli.admin.asking import control_options, detail, fail, nobody_answers
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import control_options, detail, fail, nobody_answers
+from kohort.cli.output import say
 
 
 @click.command()

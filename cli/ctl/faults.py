@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 import click
 
-from kohort.cli.admin.asking import ask, control_options, fail
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import ask, control_options, fail
+from kohort.cli.output import say
 
 
 @click.group(invoke_without_command=True)

@@ -5,8 +5,8 @@ from urllib.parse import quote, urlencode
 
 import click
 
-from kohort.cli.admin.asking import ask, control_options
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import ask, control_options
+from kohort.cli.output import say
 
 
 @click.group(invoke_without_command=True)

@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from kohort.cli.admin.asking import ask, control_options
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import ask, control_options
+from kohort.cli.output import say
 
 
 @click.command()

@@ -17,9 +17,9 @@ from kohort.cli.librdkafka import (
     partitions_of,
     settings_of,
 )
+from kohort.cli.output import say
 from kohort.cli.produce.record_lines import LineError, LineReader
 from kohort.cli.produce.sending import Sending
-from kohort.cli.saying import say
 
 STDIN = 0
 INTERRUPTED = 130

@@ -9,8 +9,8 @@ from select import select
 from typing import Any
 
 from kohort.cli.librdkafka import Troubles, fail, in_words
+from kohort.cli.output import say
 from kohort.cli.produce.record_lines import LineError, LineReader, NewRecord, lines
-from kohort.cli.saying import say
 
 PAUSE_S = 0.2
 """How long nothing comes on stdin before librdkafka is asked for news."""

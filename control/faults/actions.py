@@ -227,7 +227,7 @@ class DelayUntil(Action):
 
 
 @dataclass
-class Linger(Action):
+class StayLeader(Action):
     """A node that loses the coordination of a group goes on answering for it: a zombie (`kohort.control.zombies`)."""
 
     ends: list[Callable[[], None]] = field(default_factory=list, repr=False)
@@ -269,7 +269,7 @@ class Deny(Action):
 
 
 @dataclass(frozen=True)
-class Hide(Action):
+class HideNode(Action):
     """Metadata leaves a node out: what it leads has no leader for those who ask."""
 
     node: int
@@ -290,7 +290,7 @@ class Hide(Action):
 
 
 @dataclass(frozen=True)
-class Age(Action):
+class OldApiVersions(Action):
     """ApiVersions is answered as an older release of Kafka does: what the client says then it says as to that one."""
 
     release: str
@@ -310,7 +310,7 @@ class Age(Action):
 
 
 @dataclass(frozen=True)
-class Outdate(Action):
+class StaleMetadata(Action):
     """Metadata names the leaders of an earlier moment."""
 
     leaders: Mapping[TopicPartition, tuple[int, int]]

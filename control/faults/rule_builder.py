@@ -11,7 +11,6 @@ from kohort.control.conditions import Condition
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.actions import (
     Action,
-    Age,
     Assign,
     Close,
     Count,
@@ -19,11 +18,12 @@ from kohort.control.faults.actions import (
     DelayUntil,
     Deny,
     Drop,
-    Hide,
+    HideNode,
     Hold,
-    Linger,
-    Outdate,
+    OldApiVersions,
     Refuse,
+    StaleMetadata,
+    StayLeader,
     Truncate,
 )
 from kohort.control.faults.matching import ANY, Match
@@ -104,7 +104,7 @@ class RuleBuilder:
 
     def hide_node(self, node: int, **when: Unpack[When]) -> Rule:
         """Metadata only: the answer leaves a node out; what it leads seems to have no leader."""
-        return self._rule(Hide(node), when)
+        return self._rule(HideNode(node), when)
 
     def as_kafka(self, release: str, **when: Unpack[When]) -> Rule:
         """ApiVersions only: the answer is that of an older release of Kafka, as in "2.8".
@@ -114,7 +114,7 @@ class RuleBuilder:
         """
         if release not in RELEASES:
             raise unknown("release of Kafka", release, RELEASES)
-        return self._rule(Age(release), when)
+        return self._rule(OldApiVersions(release), when)
 
     def stale_metadata(self, **when: Unpack[When]) -> Rule:
         """Metadata only: the answer names who leads at this moment, whatever moves later."""
@@ -123,7 +123,7 @@ class RuleBuilder:
             for topic in self._topics
             for partition in topic.partitions
         }
-        return self._rule(Outdate(leaders), when)
+        return self._rule(StaleMetadata(leaders), when)
 
     def zombie(self, **when: Unpack[When]) -> Rule:
         """A node that loses the group's coordination goes on answering for it till the rule ends.
@@ -137,7 +137,7 @@ class RuleBuilder:
         ]
         if unfit:
             raise ControlError(f"a zombie is chosen by group and node; {unfit[0]} says nothing of it, leave it out")
-        return self._rule(Linger(), when)
+        return self._rule(StayLeader(), when)
 
     def deny(
         self,

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from kohort.control.control_errors import NotFoundError
 from kohort.control.exchange import ON, Exchange
-from kohort.control.faults.actions import ACCESS, Action, Deny, Hide, Hold
+from kohort.control.faults.actions import ACCESS, Action, Deny, HideNode, Hold
 from kohort.control.faults.matching import ANY, Match, MatchOptions
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rule_index import RuleIndex
@@ -82,7 +82,7 @@ class Faults:
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
         """A rule in its parts. Raises NotFoundError for a node that is not there."""
-        for node in (match.node, action.node if isinstance(action, Hide) else None):
+        for node in (match.node, action.node if isinstance(action, HideNode) else None):
             if node is not None and node not in self._nodes:
                 raise NotFoundError(f"there is no node {node!r}; there are {', '.join(map(str, self._nodes))}")
         if isinstance(action, Deny):
@@ -122,7 +122,7 @@ class Faults:
     def __repr__(self) -> str:
         return visible(f"<faults: {'; '.join(map(str, self)) or 'none'}>")
 
-    def spoil(self, exchange: Exchange, response: Any) -> Any:
+    def apply(self, exchange: Exchange, response: Any) -> Any:
         """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
         outcome = ON
         for rule in self._rules.of(exchange.stage, exchange.facts):

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import Field, create_model
 
+from kohort.broker.cluster.effect_execution import CAUSES
 from kohort.broker.cluster.event_log import line_of
 from kohort.broker.cluster.group_events import Recorded
-from kohort.broker.cluster.performing import CAUSES
 from kohort.control.control_errors import unknown
 from kohort.control.documenting import one_of
 from kohort.control.endpoint_context import TheLaboratory

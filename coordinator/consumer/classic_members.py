@@ -15,7 +15,7 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import Refusal
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.static_members import Found, find_or_replace, new_member_id
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
@@ -52,7 +52,7 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
     if not member_id and instance_id is None and joiner.needs_member_id:
         return join_refused(ErrorCode.member_id_required, new_member_id(group.coordinator))
-    changes = Changes(group)
+    changes = ChangeSet(group)
     changes.ticket = joiner.ticket
     downgrade = _would_be_classic(group, instance_id)
     epoch_before = group.epoch
@@ -109,7 +109,7 @@ def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription | No
         return None
 
 
-def _find(group: ConsumerGroup, changes: Changes, member_id: str, instance_id: str | None) -> Found | Refusal:
+def _find(group: ConsumerGroup, changes: ChangeSet, member_id: str, instance_id: str | None) -> Found | Refusal:
     """A static member that names its member id must be the one that has the name, and stays the member it is."""
     if instance_id is None or not member_id:
         return find_or_replace(group, changes, member_id, 0, instance_id, classic=True)
@@ -153,7 +153,7 @@ def _owned(group: ConsumerGroup, subscription: Subscription) -> Mapping[UUID, fr
 def _answer_when_written(
     group: ConsumerGroup,
     member: ConsumerMember,
-    changes: Changes,
+    changes: ChangeSet,
     request: JoinGroupRequest,
     joiner: Joiner,
     now_ms: int,
@@ -181,7 +181,7 @@ def _answer_when_written(
 def _answer_as_classic(
     group: ConsumerGroup,
     member: ConsumerMember,
-    changes: Changes,
+    changes: ChangeSet,
     request: JoinGroupRequest,
     joiner: Joiner,
     now_ms: int,

@@ -20,7 +20,7 @@ from kohort.coordinator.consumer.refusing import (
     invalid_regex,
     not_a_consumer_group,
 )
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import find_or_replace
 from kohort.coordinator.consumer.subscribing import subscribe
@@ -124,7 +124,7 @@ def _answer_unchanged(
         response = _nothing_new_for(member, interval_ms)
     if group.group_id not in group.coordinator.unwritten:
         return response
-    Changes(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
+    ChangeSet(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
     return None
 
 
@@ -152,7 +152,7 @@ def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 def _take_next_epoch(group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int) -> None:
     current, config = member.current, group.coordinator.consumer_config(group.group_id)
-    changes = Changes(group)
+    changes = ChangeSet(group)
     following = CurrentAssignment(group.target_epoch, current.epoch, MemberState.STABLE, current.assigned)
     changes.make(Kind.CURRENT, member.member_id, following)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
@@ -194,7 +194,7 @@ def _tell_refusal(
 
 
 def _join_or_go_on(
-    group: ConsumerGroup, changes: Changes, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
+    group: ConsumerGroup, changes: ChangeSet, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> Refusal | None:
     """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
     limit = group.coordinator.settings.group_consumer_max_size

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
-    from kohort.coordinator.consumer.request_changes import Changes
-    from kohort.coordinator.consumer.writing import GroupWrites
+    from kohort.coordinator.consumer.request_changes import ChangeSet
+    from kohort.coordinator.consumer.writing import WriteQueue
 
 
 class ConsumerConfig(NamedTuple):
@@ -33,7 +33,7 @@ class ConsumerHost(GroupHost, Protocol):
     topics: TopicView
     consumer_groups: "dict[str, ConsumerGroup]"
     groups: "dict[str, ClassicGroup]"
-    unwritten: "dict[str, GroupWrites]"
+    unwritten: "dict[str, WriteQueue]"
     """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
@@ -49,7 +49,7 @@ class ConsumerHost(GroupHost, Protocol):
     def downgrade_if_classic(
         self,
         group: "ConsumerGroup",
-        changes: "Changes",
+        changes: "ChangeSet",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,
@@ -65,7 +65,7 @@ class ConsumerHost(GroupHost, Protocol):
     def downgrade_after_replacing(
         self,
         group: "ConsumerGroup",
-        changes: "Changes",
+        changes: "ChangeSet",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,

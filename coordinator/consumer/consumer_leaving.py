@@ -6,7 +6,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.hashing import group_hash
 from kohort.coordinator.consumer.refusing import Refusal, fenced_instance, unknown_instance, unknown_member
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.timers import start, stop, stop_all
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, GroupEpoch, Kind
 from kohort.coordinator.context import OnWritten
@@ -32,7 +32,7 @@ def step_out(group: ConsumerGroup, member: ConsumerMember, now_ms: int, on_writt
     current = member.current
     kept = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in current.assigned.items()}
     away = current._replace(epoch=STEPPING_OUT_EPOCH, assigned=kept, revoking={})
-    changes = Changes(group)
+    changes = ChangeSet(group)
     changes.make(Kind.CURRENT, member.member_id, away)
     changes.write(now_ms, cause_of(member, "leave_explicit"), on_written)
 
@@ -44,14 +44,14 @@ def fence(
 
     A group that is left with classic members only is classic from then on, if the policy allows.
     """
-    members, changes = list(members), Changes(group)
+    members, changes = list(members), ChangeSet(group)
     if group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, on_written, members):
         return
     take_out(group, members, changes)
     changes.write(now_ms, cause, on_written)
 
 
-def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: Changes) -> None:
+def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: ChangeSet) -> None:
     """Notes that members are gone, and that the group has another epoch for it."""
     _keep_in_mind_what_changed(group)
     for member in members:
@@ -70,14 +70,14 @@ def _keep_in_mind_what_changed(group: ConsumerGroup) -> None:
         group.checked_version = version if current_hash(group) == group.metadata_hash else None
 
 
-def forget(member_id: str, changes: Changes) -> None:
+def forget(member_id: str, changes: ChangeSet) -> None:
     """Notes that a member is gone."""
     changes.make(Kind.CURRENT, member_id, None)
     changes.make(Kind.TARGET, member_id, None)
     changes.make(Kind.MEMBER, member_id, None)
 
 
-def bump(group: ConsumerGroup, changes: Changes) -> None:
+def bump(group: ConsumerGroup, changes: ChangeSet) -> None:
     """The next group epoch, with the hash of what is subscribed to now."""
     changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(group.epoch + 1, current_hash(group)))
 

@@ -11,7 +11,7 @@ from kohort.coordinator.consumer.refusing import (
     invalid_regex,
     not_a_consumer_group,
 )
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -19,12 +19,12 @@ from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeart
 
 def found_or_created(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, now_ms: int
-) -> tuple[ConsumerGroup, Changes] | Refusal:
+) -> tuple[ConsumerGroup, ChangeSet] | Refusal:
     """The group, and where to note what the heartbeat changes. GROUP_ID_NOT_FOUND, or who else to ask."""
     group_id = request.group_id
     group = coordinator.consumer_groups.get(group_id)
     if group is not None:
-        return group, Changes(group)
+        return group, ChangeSet(group)
     classic = coordinator.groups.get(group_id)
     if classic is None:
         error = coordinator.availability(group_id) if request.member_epoch else coordinator.creatable(group_id)
@@ -56,9 +56,9 @@ def _would_be_refused(
     return None if reason is None else invalid_regex(request.subscribed_topic_regex or "", reason)
 
 
-def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGroup, Changes]:
+def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGroup, ChangeSet]:
     group = coordinator.create_consumer_group(group_id)
-    changes = Changes(group)
+    changes = ChangeSet(group)
     changes.creates = True
     changes.on_undo(lambda now_ms: coordinator.forget_consumer_group(group))
     return group, changes

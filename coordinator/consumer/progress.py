@@ -8,7 +8,7 @@ from kohort.coordinator.consumer.consumer_leaving import expire, session_expired
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.reconciling import reconcile
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.timers import extend_session, start, stop
 from kohort.coordinator.consumer.values import Kind
@@ -17,7 +17,7 @@ from kohort.coordinator.consumer.values import Kind
 def advance_member(
     group: ConsumerGroup,
     member: ConsumerMember,
-    changes: Changes,
+    changes: ChangeSet,
     reported: Mapping[UUID, Collection[int]] | None,
     subscription_changed: bool,
     now_ms: int,

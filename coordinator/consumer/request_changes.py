@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.coordinator.consumer.consumer_group_records import key_of, value_of
 from kohort.coordinator.consumer.values import Change, Kind
-from kohort.coordinator.consumer.writing import GroupWrites
+from kohort.coordinator.consumer.writing import WriteQueue
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause, Transition
 from kohort.protocol.errors import ErrorCode
@@ -35,7 +35,7 @@ class Conversion(NamedTuple):
     """How many changes only say what was so before."""
 
 
-class Changes:
+class ChangeSet:
     """The records of one request, in order."""
 
     __slots__ = (
@@ -132,7 +132,7 @@ class Changes:
             self.then(report)
         self.then(on_written)
         if writes is None:
-            unwritten[group.group_id] = GroupWrites(group.coordinator, self, now_ms)
+            unwritten[group.group_id] = WriteQueue(group.coordinator, self, now_ms)
         else:
             writes.add(self)
         self._report(cause)
@@ -160,7 +160,7 @@ class Changes:
         """Makes the group what it was before, its timers too. What came behind has been taken back already."""
         if not self._changes and not self._undos:
             return
-        from kohort.coordinator.consumer.taking_back import resume_timers  # it needs this module, and is seldom needed
+        from kohort.coordinator.consumer.rollback import resume_timers  # it needs this module, and is seldom needed
 
         group = self.group
         members = dict(group.members)

@@ -7,7 +7,7 @@ from kohort.coordinator.consumer.beside import WorkBeside
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.patterns import matcher
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode
@@ -100,7 +100,7 @@ def _resolving(group: ConsumerGroup, sees_topic: SeesTopic) -> Generator[None, N
 def _note(group: ConsumerGroup, matched: _Matched, now_ms: int) -> None:
     """Notes what each pattern matches. The group has another epoch if that, or a topic, has changed."""
     wall_ms = group.coordinator.wall_ms(now_ms)
-    changes = Changes(group)
+    changes = ChangeSet(group)
     changed = False
     for regex, topics in matched.topics.items():
         if regex not in group.regex_counts:

@@ -15,7 +15,7 @@ from kohort.coordinator.consumer.refusing import (
     unknown_member,
     unreleased_instance,
 )
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
 
 
@@ -28,7 +28,7 @@ class Found(NamedTuple):
 
 def find_or_replace(
     group: ConsumerGroup,
-    changes: Changes,
+    changes: ChangeSet,
     member_id: str,
     epoch: int,
     instance_id: str | None,
@@ -66,7 +66,7 @@ def _dynamic(group: ConsumerGroup, member_id: str, epoch: int) -> Found | Refusa
     return Found(member_id or new_member_id(group.coordinator), MemberMetadata())
 
 
-def replace_member(group: ConsumerGroup, changes: Changes, old: ConsumerMember, member_id: str) -> Found:
+def replace_member(group: ConsumerGroup, changes: ChangeSet, old: ConsumerMember, member_id: str) -> Found:
     """Gives the place of a static member to another member id, with all that belongs to it."""
     metadata, target, current = old.metadata, group.target_of(old.member_id), old.current
     forget(old.member_id, changes)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import Found
 from kohort.coordinator.consumer.targets import is_homogeneous
@@ -22,7 +22,7 @@ class Subscribed(NamedTuple):
 
 def subscribe(
     group: ConsumerGroup,
-    changes: Changes,
+    changes: ChangeSet,
     found: Found,
     wanted: MemberMetadata,
     now_ms: int,
@@ -59,7 +59,7 @@ def subscribe(
     return Subscribed(names_changed or regex_changed, homogeneous)
 
 
-def notice_topics(group: ConsumerGroup, changes: Changes) -> bool:
+def notice_topics(group: ConsumerGroup, changes: ChangeSet) -> bool:
     """Gives the group another epoch if topics that it subscribes to have changed.
 
     Returns whether they have been looked at. Kafka looks if a topic that somebody subscribes to has changed, and once
@@ -77,6 +77,6 @@ def notice_topics(group: ConsumerGroup, changes: Changes) -> bool:
     return not is_known
 
 
-def _forget_unused(group: ConsumerGroup, changes: Changes, regex: str) -> None:
+def _forget_unused(group: ConsumerGroup, changes: ChangeSet, regex: str) -> None:
     if regex and regex not in group.regex_counts and regex in group.regexes:
         changes.make(Kind.REGEX, regex, None)

@@ -7,7 +7,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.java_order import hash_of_id, in_map_order, in_table_order
 from kohort.coordinator.consumer.preparing import Inputs, targets_of
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, MemberMetadata, Target, TargetEpoch
 from kohort.coordinator.group_placement import java_hash
 
@@ -20,7 +20,7 @@ def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
     return not (group.target_timestamp_ms and interval_ms) or wall_ms >= group.target_timestamp_ms + interval_ms
 
 
-def compute(group: ConsumerGroup, changes: Changes, now_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
+def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
     """Computes the target for the group's epoch, and notes it for the members whose share changes.
 
     It stays due where that takes long; see preparing.py. `homogeneous`: whether all members count as subscribed to the

@@ -13,26 +13,26 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
-    from kohort.coordinator.consumer.request_changes import Changes
+    from kohort.coordinator.consumer.request_changes import ChangeSet
 
 MOST_BYTES = 64 * 1024
 """How much of several requests is written as one batch. What a single request changes is never divided."""
 
 
-class GroupWrites:
+class WriteQueue:
     """The batch under way, and what waits behind it, in order. There is none of a group of which all is written."""
 
     __slots__ = ("_behind", "_coordinator", "_under_way", "last")
 
-    def __init__(self, coordinator: "ConsumerHost", changes: "Changes", now_ms: int) -> None:
+    def __init__(self, coordinator: "ConsumerHost", changes: "ChangeSet", now_ms: int) -> None:
         self.last = changes
         """The latest changes of the group."""
         self._coordinator = coordinator
-        self._under_way: list[Changes] = []
-        self._behind: list[Changes | Append] = [changes]
+        self._under_way: list[ChangeSet] = []
+        self._behind: list[ChangeSet | Append] = [changes]
         self._go_on(now_ms)
 
-    def add(self, changes: "Changes") -> None:
+    def add(self, changes: "ChangeSet") -> None:
         """Writes changes when what came before is written."""
         self.last = changes
         self._behind.append(changes)

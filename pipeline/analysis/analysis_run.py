@@ -16,7 +16,7 @@ from kohort.pipeline.analysis.stored_runs import StoredRun
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
-from kohort.pipeline.places import Place, StoredPlace, remove_folder
+from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
 from kohort.pipeline.silver.parquet_files import forget

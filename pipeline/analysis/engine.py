@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import DUMP, END_OFFSETS, EVENTS, EXPORT, SEGMENT, TEXT_LOG, WIRE, Source

@@ -19,7 +19,7 @@ from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, TABLE, c
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.history.silver_input import GroupRows
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, shown
 from kohort.pipeline.silver.read_sources import ingest, sample
 from kohort.pipeline.silver.silver_rows import CoordinatorMove, LogRange

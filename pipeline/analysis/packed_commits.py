@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import row_groups_in
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 

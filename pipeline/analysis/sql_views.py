@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kohort.pipeline.gold import gold_schemas
-from kohort.pipeline.places import Place, StoredPlace
+from kohort.pipeline.remote_path import Place, StoredPlace
 from kohort.pipeline.silver import silver_schemas
 from kohort.pipeline.silver.silver_schemas import COUNTS_ONCE, RECORD
 from kohort.pipeline.whole_files import replace_text

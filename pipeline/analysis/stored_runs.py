@@ -14,7 +14,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kohort.pipeline.places import StoredPlace, remove_folder
+from kohort.pipeline.remote_path import StoredPlace, remove_folder
 
 CURRENT = "current.json"
 BEGUN = "begun.json"

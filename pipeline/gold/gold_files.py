@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from kohort.pipeline.gold.gold_schemas import MOMENTS, SCHEMAS
-from kohort.pipeline.places import Place, for_arrow
+from kohort.pipeline.remote_path import Place, for_arrow
 
 TIMESTAMP = pa.timestamp("ms", "UTC")
 FILE = "part-0.parquet"

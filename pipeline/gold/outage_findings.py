@@ -10,7 +10,7 @@ import pyarrow as pa
 from kohort.pipeline.gold.gold_files import read_table, write_tables
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.gold.group_tables import diagnosis
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.rules import r35_broker_stopped, r36_expired_together
 from kohort.pipeline.rules.finding import INFO, Finding
 from kohort.pipeline.rules.r35_broker_stopped import Outage, Stretch, outages

@@ -111,7 +111,7 @@ class _Walk:
         self.rows, self.parts = by_offset(group.members), by_offset(group.parts)
         self.older = _older_members(group)
 
-    def place_set(self, offset: int, role: str) -> set[TopicPartition]:
+    def topic_partitions(self, offset: int, role: str) -> set[TopicPartition]:
         result: set[TopicPartition] = set()
         for row in self.parts.get(offset, []):
             if row.role == role:
@@ -187,10 +187,10 @@ class _Walk:
         if wait is None and state in (UNREVOKED, UNRELEASED):
             self.waits[member_id] = Wait(
                 member_id, member.name if member else member_id, state, now,
-                topic_partitions=self.place_set(record.offset, "pending_revocation"),
+                topic_partitions=self.topic_partitions(record.offset, "pending_revocation"),
                 rebalance_timeout_ms=member.rebalance_timeout_ms if member else None,
             )  # fmt: skip
-        self.assign(member_id, self.place_set(record.offset, "assigned"), now)
+        self.assign(member_id, self.topic_partitions(record.offset, "assigned"), now)
         if state == STABLE:
             self.reconciled(member_id, epoch, now)
 

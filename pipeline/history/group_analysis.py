@@ -10,13 +10,13 @@ from kohort.pipeline.history.consumer_events import consumer_timeline_from_event
 from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, consumer_timeline
 from kohort.pipeline.history.epochs import epoch_generations, epoch_rebalances
 from kohort.pipeline.history.events_by_kind import GroupEvents
-from kohort.pipeline.history.explaining import explained
 from kohort.pipeline.history.inputs import Generation, GroupInput
 from kohort.pipeline.history.member_sessions import Session, member_sessions
 from kohort.pipeline.history.naming import names_of
 from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.history.rebalances import classic_rebalances
+from kohort.pipeline.history.root_cause import explained
 from kohort.pipeline.history.since import (
     cut_consumer_timeline,
     cut_timeline,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kohort.pipeline.history.inputs import Generation, Member
+from kohort.protocol.assignment_moves import moves
 
 
 @dataclass(slots=True)
@@ -43,40 +44,16 @@ def same_client(before: Generation, after: Generation) -> dict[str, str]:
 
 
 def movement(before: Generation, after: Generation) -> Movement:
-    pairs = same_client(before, after)
-    common = before.owners.keys() & after.owners.keys()
-    moved = sum(
-        pairs.get(before.owners[topic_partition]) != after.owners[topic_partition] for topic_partition in common
+    members = len(after.members)
+    found = moves(before.owners, after.owners, same_client(before, after), members, len(after.owners))
+    comparable = members and _same_topics(after.members)
+    return Movement(
+        found.common, found.moved, found.orphans, max(0, found.moved - found.fewest) if comparable else None
     )
-    orphans = sum(before.owners[topic_partition] not in pairs for topic_partition in common)
-    excess = None
-    if _same_topics(after.members) and after.members:
-        excess = max(0, moved - fewest_moves(before, after, pairs))
-    return Movement(len(common), moved, orphans, excess)
 
 
 def _same_topics(members: dict[str, Member]) -> bool:
     return len({member.topics for member in members.values()}) <= 1
-
-
-def fewest_moves(before: Generation, after: Generation, pairs: dict[str, str]) -> int:
-    """Orphans have to move; of the survivors' partitions only what exceeds an even share."""
-    partitions, members = len(after.owners), len(after.members)
-    if not members:
-        return 0
-    share, over = divmod(partitions, members)
-    common = before.owners.keys() & after.owners.keys()
-    held: dict[str, int] = {}
-    orphans = 0
-    for topic_partition in common:
-        if successor := pairs.get(before.owners[topic_partition]):
-            held[successor] = held.get(successor, 0) + 1
-        else:
-            orphans += 1
-    surplus = 0
-    for rank, count in enumerate(sorted(held.values(), reverse=True)):
-        surplus += max(0, count - (share + (rank < over)))
-    return orphans + surplus
 
 
 def is_eager(before: Generation, after: Generation) -> bool | None:

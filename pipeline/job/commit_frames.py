@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, PLACES, TABLE, TEXTS, pack, places, row_groups
 from kohort.pipeline.job.file_frames import over_files
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import shown
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.session import ROWS_PER_ARROW_BATCH, parallelism
 from kohort.pipeline.silver.parquet_files import row_groups_in, shown
 from kohort.pipeline.silver.silver_schemas import SCHEMAS

@@ -24,11 +24,11 @@ from kohort.pipeline.job.following_files import FollowedFiles, following_files
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.live_reports import OutputFolders, Reports, passing_reason
 from kohort.pipeline.job.news import NewFindings
-from kohort.pipeline.job.repeated_looks import looking
+from kohort.pipeline.job.periodic import looking
+from kohort.pipeline.job.rebalance_poller import watching_groups
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.telling import now_ms, telling
 from kohort.pipeline.job.tracking import alerts
-from kohort.pipeline.job.watching_groups import watching_groups
 from kohort.pipeline.live.group_figures import figures_of
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import Writer, publish

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kohort.pipeline.job.repeated_looks import looking
+from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.silver.parquet_files import Writer, batch_folder, publish
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.chunk import Issue

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from kohort.pipeline.analysis.group_gold import gold_of_group
 from kohort.pipeline.gold.gold_files import by_day
 from kohort.pipeline.job.group_rows import group_rows, silver_by_group
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.session import parallelism
 from kohort.pipeline.sources.window import EVERYTHING, Window
 

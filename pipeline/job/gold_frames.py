@@ -12,7 +12,7 @@ import pyarrow as pa
 from kohort.pipeline.analysis.engine import RowCounts
 from kohort.pipeline.gold.gold_files import FILE, DayFile, day_folder
 from kohort.pipeline.job.gold import unpack_gold
-from kohort.pipeline.places import Place, rename
+from kohort.pipeline.remote_path import Place, rename
 from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.parquet_files import UnseenTablesError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.read_sources import ingest, sample, split

@@ -17,7 +17,7 @@ from kohort.pipeline.job.following_files import PREFIX, FollowedFiles
 from kohort.pipeline.job.gold import analyse_groups, gold_tables
 from kohort.pipeline.job.kept_groups import KeptGroups, groups_in
 from kohort.pipeline.job.spark_engine import SparkEngine
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.read_sources import sample
 from kohort.pipeline.silver.rolling import SAMPLE, roll

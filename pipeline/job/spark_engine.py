@@ -12,7 +12,7 @@ from kohort.pipeline.job.file_frames import silver_frame
 from kohort.pipeline.job.gold import analyse_groups
 from kohort.pipeline.job.gold_frames import write_gold
 from kohort.pipeline.job.ingest import ingest_sources
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import written
 from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS

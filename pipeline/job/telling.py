@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from kohort.client.security import OPEN, Security
-from kohort.pipeline.job.repeated_looks import looking
+from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.live.in_order import InOrder
 from kohort.pipeline.live.silences import Silences
 from kohort.pipeline.live.webhook import Message

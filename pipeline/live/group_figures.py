@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kohort.pipeline.gold.gold_files import read_table
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 
 TREND_MS = 5 * 60_000
 """Whether lag shrinks is measured over this time."""

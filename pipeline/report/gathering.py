@@ -26,7 +26,7 @@ from kohort.pipeline.gold.gold_rows import (
     RecommendationRow,
     ThroughputRow,
 )
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 
 _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "rebalances": None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
-from kohort.pipeline.places import Place
+from kohort.pipeline.remote_path import Place
 from kohort.pipeline.report.all_clear import missing
 from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from kohort.pipeline.gold.gold_files import read_table
 from kohort.pipeline.gold.gold_rows import DiagnosisRow
 from kohort.pipeline.gold.gold_schemas import ROW_TYPES, SCHEMAS
-from kohort.pipeline.places import Place, for_arrow
+from kohort.pipeline.remote_path import Place, for_arrow
 from kohort.pipeline.rules.evidence import Evidence
 from kohort.pipeline.rules.finding import SEVERITIES
 

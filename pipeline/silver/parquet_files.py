@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.places import Place, PlaceT, for_arrow, rename
+from kohort.pipeline.remote_path import Place, PlaceT, for_arrow, rename
 from kohort.pipeline.silver.silver_schemas import CODED_COMMITS, SCHEMAS, TEXTS_OF_COMMITS
 
 _ROWS_PER_GROUP = 500_000

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.client.security import OPEN, Security
-from kohort.pipeline.places import is_stored
+from kohort.pipeline.remote_path import is_stored
 from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Issue

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
-from kohort.pipeline.places import is_stored, opened
+from kohort.pipeline.remote_path import is_stored, opened
 
 _AT_ONCE = 1 << 20
 

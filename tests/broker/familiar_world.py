@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from kohort.broker.cluster.interference import NO_INTERFERENCE, Interference
+from kohort.broker.cluster.broker_hooks import NO_HOOKS, BrokerHooks
 from kohort.broker.cluster.moving import MoveError, move_leader
 from kohort.broker.familiar_request import Familiar
 from kohort.coordinator.context import CoordinatorContext
@@ -38,7 +38,7 @@ GENERATIONS = (0, 1, 2, -1, (1 << 31) - 1)
 FILL_UP = (0, 1, -1, 1 << 40, -(1 << 63), (1 << 63) - 1)
 
 
-class Storms(Interference):
+class Storms(BrokerHooks):
     """A laboratory, as small as it can be: some writes fail, and some requests are refused."""
 
     def __init__(self, seed: int) -> None:
@@ -325,7 +325,7 @@ class World:
         seed = self.chance.randrange(1 << 30)
         calm = self.chance.random() < 0.8
         for broker in self.brokers:
-            broker.cluster.interference = NO_INTERFERENCE if calm else Storms(seed)
+            broker.cluster.hooks = NO_HOOKS if calm else Storms(seed)
 
     def rights(self, pair: Pair) -> None:
         """Somebody loses a right in the middle of what they repeat; others may be without it for longer."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.broker.cluster.performing import REPLIES_AT_ONCE
+from kohort.broker.cluster.effect_execution import REPLIES_AT_ONCE
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode

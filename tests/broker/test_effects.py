@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.cluster.performing import describe, perform
+from kohort.broker.cluster.effect_execution import describe, perform
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, GroupWarning, Reply, Transition

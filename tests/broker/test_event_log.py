@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from kohort.broker.cluster import event_files
 from kohort.broker.cluster import event_log as module
+from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.cluster.event_files import EventFile, finish_left_over
 from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.cluster.group_events import EventLogError
-from kohort.broker.cluster.performing import perform
 from kohort.broker.scheduling import worker_thread
 from kohort.broker.scheduling.worker_thread import JOBS_HERE, Jobs, WorkerThread
 from kohort.cli.commands import main

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from kohort.broker.apis.fetch.fetch_handler import DelayedFetch
+from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.cluster.group_events import Recorded
-from kohort.broker.cluster.performing import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Reply

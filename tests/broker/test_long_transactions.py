@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.cluster.performing import MARKERS_AT_ONCE
+from kohort.broker.cluster.effect_execution import MARKERS_AT_ONCE
 from kohort.coordinator.transactions.transaction import State
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kohort.broker.cluster.performing import CAUSES
+from kohort.broker.cluster.effect_execution import CAUSES
 from kohort.control.app import make_app
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rule_parsing import DO

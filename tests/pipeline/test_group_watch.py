@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kohort.pipeline.job.watching_groups import GroupWatch
+from kohort.pipeline.job.rebalance_poller import GroupWatch
 from kohort.pipeline.live.last_generations import LastGenerations
 from kohort.pipeline.live.open_rebalances import OpenRebalances
 from kohort.pipeline.live.webhook import Message

@@ -19,7 +19,7 @@ from kohort.pipeline.analysis.analysis_run import analyse
 from kohort.pipeline.analysis.engine import RowCounts
 from kohort.pipeline.analysis.local_engine import LocalEngine
 from kohort.pipeline.analysis.stored_runs import LEFT_ALONE_S, StoredRun, current
-from kohort.pipeline.places import Place, StoredPlace, remove_folder
+from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.window import EVERYTHING, Window
 from kohort.pipeline.store_errors import store_error

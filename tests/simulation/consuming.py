@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from kohort.broker.cluster.interference import Interference, Report
+from kohort.broker.cluster.broker_hooks import BrokerHooks, Report
 from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -45,7 +45,7 @@ SETTINGS = {
 FAILURES = (E.not_enough_replicas, E.request_timed_out, E.kafka_storage_error)
 
 
-class Writes(Interference):
+class Writes(BrokerHooks):
     """Some writes fail, and the outcome of others is reported late, in order."""
 
     def __init__(self, consumers: Consumers) -> None:
@@ -87,7 +87,7 @@ class Consumers(RestlessCluster):
         """Of all topics that there have been."""
         for name, count in STABLE_TOPICS.items():
             self._create(name, count)
-        self.writes = self.cluster.interference = Writes(self)
+        self.writes = self.cluster.hooks = Writes(self)
         if seed % 4 >= 2:
             self.writes.fails = 0.02
         if seed % 2:

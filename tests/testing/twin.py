@@ -24,7 +24,7 @@ CLASSES = CLUSTER | RULES
 """Those with something to await, and those that hand them out; all others are the same on both sides."""
 NOT_THEIRS = {
     *("start", "stop", "laboratory"),
-    *("takes", "would_take", "add", "take_idle", "spoil", "denies", "take_away", "silences"),
+    *("takes", "would_take", "add", "take_idle", "apply", "denies", "take_away", "silences"),
 }
 """What belongs to whoever holds the cluster's own thread, and to the brokers."""
 THEIRS = {"__enter__", "__exit__", "__iter__", "__len__"}

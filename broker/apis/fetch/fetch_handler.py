@@ -61,7 +61,7 @@ def _answer_or_wait(node: Node, request: FetchRequest, fetch: DelayedFetch) -> F
         return reading.response(ticket.received_at_ms)
     reading.forget()
     ticket.when_gone(partial(node.cluster.purgatory.cancel, fetch))
-    node.cluster.interference.fetch_waits(fetch)
+    node.cluster.hooks.fetch_waits(fetch)
     node.cluster.purgatory.wait(fetch, keys)
     return None
 

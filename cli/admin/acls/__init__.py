@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from kohort.broker.lean_imports import without
-from kohort.cli.admin.asking import fail
-from kohort.cli.reaching import REACH_S, ask_each, bootstrap_option, config_option, reach_one, security_of
-from kohort.cli.saying import say
+from kohort.cli.admin.control_client import fail
+from kohort.cli.connecting import REACH_S, ask_each, bootstrap_option, config_option, reach_one, security_of
+from kohort.cli.output import say
 from kohort.protocol.errors import ErrorCode
 
 with without("hypothesis"):

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.broker.cluster.interference import NO_INTERFERENCE
+from kohort.broker.cluster.broker_hooks import NO_HOOKS
 from kohort.broker.logs import log
 from kohort.broker.short_text import short_text
 from kohort.coordinator.effects import (
@@ -86,18 +86,18 @@ def _answer_some(cluster: BrokerCluster, answers: Iterator[tuple[Any, Any]], now
 
 def _do_append(cluster: BrokerCluster, node: Node, effect: Append, now_ms: int) -> None:
     coordinator = node.coordinator if effect.topic is OFFSETS_TOPIC else node.transactions
-    if cluster.interference is NO_INTERFERENCE:
+    if cluster.hooks is NO_HOOKS:
         written, last_offset = _append(cluster, effect, now_ms)
         if cluster.syncs is None:  # nearly always: reported by as few calls as possible
             coordinator.appended(effect.token, written, now_ms, last_offset)
         else:
             _report(cluster, coordinator, effect.token, written, last_offset, now_ms)
         return
-    error, last_offset = cluster.interference.refuses(coordinator, effect), None
+    error, last_offset = cluster.hooks.refuses(coordinator, effect), None
     if error is None:
         error, last_offset = _append(cluster, effect, now_ms)
     report = partial(_report, cluster, coordinator, effect.token, error, last_offset)
-    if not cluster.interference.holds(effect, report):
+    if not cluster.hooks.holds(effect, report):
         report(now_ms)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kohort.client.security import OPEN, Security
-from kohort.pipeline.job.repeated_looks import looking
+from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.live.last_generations import LastGenerations
 from kohort.pipeline.live.open_rebalances import OpenRebalances
 from kohort.pipeline.live.webhook import Message

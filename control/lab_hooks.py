@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.cluster.interference import Interference, Report
+from kohort.broker.cluster.broker_hooks import BrokerHooks, Report
 from kohort.control.conditions import Condition, Conditions, Delayed
 from kohort.control.consumer_safety import OWNERSHIP_APIS
 from kohort.control.exchange import Exchange
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
     from kohort.control.liveness import Liveness
-    from kohort.control.safety import Oracle
+    from kohort.control.safety import SafetyMonitor
     from kohort.control.zombies import Zombies
     from kohort.purgatory import DelayedOperation
     from kohort.security.rights import Right
@@ -35,7 +35,7 @@ OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
 TXN_OFFSET_COMMIT, END_TXN = "TxnOffsetCommit", "EndTxn"
 
 
-class LabInterference(Interference):
+class LabHooks(BrokerHooks):
     """Asks the laboratory's parts, each for what it is there for."""
 
     def __init__(
@@ -55,7 +55,7 @@ class LabInterference(Interference):
         self._conditions = conditions
         self._appends = appends
         self._zombies = zombies
-        self.oracle: Oracle | None = None
+        self.oracle: SafetyMonitor | None = None
         """Watches for what must never be, if somebody wants that."""
 
     # Requests and their answers; see `exchange.Way`
@@ -64,14 +64,14 @@ class LabInterference(Interference):
         """Sends the request on its way through the laboratory."""
         return Exchange(self, node, request, ticket).begin()
 
-    def comes(self, exchange: Exchange) -> bool:
+    def on_request(self, exchange: Exchange) -> bool:
         """See `Way`. Whoever waits for what a client does looks when it is done."""
         self.brokers.waiters.look()
         self._liveness.heard(exchange.facts, exchange.connection)
         self._conditions.passed(exchange, None)
         return self._gates.holds(exchange)
 
-    def leaves(self, exchange: Exchange, node: Node, response: Any) -> bool:
+    def on_response(self, exchange: Exchange, node: Node, response: Any) -> bool:
         """See `Way`."""
         if self.oracle is not None:
             if exchange.facts.api in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
@@ -83,14 +83,14 @@ class LabInterference(Interference):
             elif exchange.facts.api == OFFSET_DELETE:
                 self.oracle.forgotten(exchange, response)
         if self._zombies:
-            self._zombies.mislead(node, exchange.facts, response)
+            self._zombies.rewrite_coordinator(node, exchange.facts, response)
         self._liveness.told(exchange.facts, response, exchange.connection)
         self._conditions.passed(exchange, response)
         return self._gates.holds(exchange, response)
 
-    def spoil(self, exchange: Exchange, response: Any) -> Any:
+    def apply(self, exchange: Exchange, response: Any) -> Any:
         """See `Way`."""
-        return self._faults.spoil(exchange, response)
+        return self._faults.apply(exchange, response)
 
     def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
         """See `Way`."""
@@ -104,7 +104,7 @@ class LabInterference(Interference):
         """See `Way`."""
         self._liveness.stopped(exchange.connection)
 
-    def goes_on(self, exchange: Exchange) -> None:
+    def on_resume(self, exchange: Exchange) -> None:
         """See `Way`."""
         self._liveness.goes_on(exchange.connection)
 

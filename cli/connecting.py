@@ -12,7 +12,7 @@ import click
 
 from kohort.broker.address import AddressError, parse_address
 from kohort.broker.lean_imports import without
-from kohort.cli.saying import say
+from kohort.cli.output import say
 
 if TYPE_CHECKING:
     from kohort.client.security import Security

@@ -18,7 +18,7 @@ from kohort.broker.control_token import TokenError, checked
 from kohort.broker.control_token import headers as token_headers
 from kohort.broker.control_url import control_url, shown
 from kohort.broker.json_answer import read_json
-from kohort.cli.saying import answers_as_json, note_answer, say
+from kohort.cli.output import answers_as_json, note_answer, say
 
 TIMEOUT_S = 30
 AS_JSON = "kohort.ctl.json"

@@ -29,8 +29,8 @@ Report = Callable[[int], None]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Interference:
-    """Lets everything happen as it would. To change that, override a method and set `BrokerCluster.interference`."""
+class BrokerHooks:
+    """Lets everything happen as it would. To change that, override a method and set `BrokerCluster.hooks`."""
 
     # Requests
 
@@ -72,4 +72,4 @@ class Interference:
         """A fetch is about to wait for records, until `operation.deadline_ms`."""
 
 
-NO_INTERFERENCE: Final = Interference()
+NO_HOOKS: Final = BrokerHooks()

@@ -212,14 +212,14 @@ class CommitHistory:
         n = low + int(np.argmax(np.diff(times[low : high + 1])))
         return int(times[n]), int(times[n + 1])
 
-    def usual_step_ms(self) -> float:
-        """The usual time between two steps of its busiest partition.
+    def usual_step_ms(self) -> float | None:
+        """The usual time between two steps of its busiest partition; None where no partition has made enough of them.
 
         Not between two steps of the group: members that commit once a minute, one after the other, would seem to commit
         every few seconds.
         """
         steps = [float(np.median(np.diff(p.moved_ms))) for p in self.partitions.values() if len(p.moved_ms) > 2]
-        return min(steps, default=0.0)
+        return min(steps, default=None)
 
 
 def distinct(parts: list[Ints]) -> Ints:

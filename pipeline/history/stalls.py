@@ -19,6 +19,8 @@ SILENCE_MS = 30_000
 SILENCE_IN_REBALANCE_MS = 3000
 """Around a rebalance a silence this long is worth a row: it is what the rebalance cost."""
 TIMES_USUAL = 3
+HABIT_UNKNOWN_MS = 60_000
+"""How seldom a group may commit that was not seen long enough to know."""
 SHARE_WAITED = 0.3
 """A record waited for so much of a member's silence. For less it was seen by chance, and done soon after."""
 ASKED_WITHIN_MS = 5 * 60_000
@@ -90,7 +92,8 @@ class Overlaps:
 def _group_silences(
     group: GroupInput, commits: CommitHistory, rebalances: Overlaps, ownership: Ownership
 ) -> list[Stall]:
-    usual = commits.usual_step_ms()
+    known_step = commits.usual_step_ms()
+    usual = HABIT_UNKNOWN_MS if known_step is None else known_step
     shortest = max(SILENCE_IN_REBALANCE_MS, TIMES_USUAL * usual)
     last = min(group.until_ms, ownership.lived()[1])
     result = []

@@ -50,6 +50,8 @@ REBUILD_S = 60.0
 PAUSE_S = 3.0
 """Before a stream that failed is tried again."""
 LOOK_S = 0.5
+FINISH_S, WAIT_S = 30.0, 0.1
+"""How long the end waits for the batch at hand, and how often it looks. A second Ctrl-C does not wait."""
 MOST_PER_TRIGGER = 2_000_000
 """Records of one batch: a first start on a large cluster comes in portions."""
 
@@ -290,8 +292,10 @@ class _Streams:
             metrics.stream(name, up, self._last_batch[name])
 
     def stop(self) -> None:
-        """Ends them; the batch at hand is finished by the next start."""
+        """Ends them, after the batch at hand. One that takes longer than FINISH_S is finished by the next start."""
+        until = time.monotonic() + FINISH_S
         for name, query in self._running.items():
+            _finish_batch(query, until)
             self._note_progress(name, query)
             query.stop()
 
@@ -303,6 +307,21 @@ class _Streams:
             # An idle trigger reports the number of the batch that would be next.
             done = progress.batchId if progress.numInputRows else progress.batchId - 1
             self._last_batch[name] = max(self._last_batch[name], done)
+
+
+def _finish_batch(query: StreamingQuery, until: float) -> None:
+    """Waits until what is being read is written: the last report tells of it. until: on the monotonic clock."""
+
+    def number() -> int:
+        progress = query.lastProgress
+        return -1 if progress is None else int(progress.batchId)
+
+    before = number()
+    while query.isActive and number() == before and time.monotonic() < until:
+        status = query.status
+        if not (status["isTriggerActive"] and status["isDataAvailable"]):
+            return
+        time.sleep(WAIT_S)
 
 
 def _reason(query: StreamingQuery) -> str:

@@ -243,6 +243,8 @@ def _take_members(state: GroupState, members: dict[str, str], ts_ms: int) -> Non
         state.last_commit_ms = max(state.last_commit_ms, ts_ms)
     if not members and state.away_since_ms < 0:
         state.away_since_ms = ts_ms
+    if not members:  # whoever comes and goes interrupts nobody: a console consumer, a job of the night
+        state.rebalances_ms, state.stormy = [], False
     state.members = members
 
 

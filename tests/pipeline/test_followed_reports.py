@@ -12,7 +12,9 @@ from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.incidents.loss_stories import HEALTHY
 from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.stories import Story
 
 EVERY_MS = 10_000
 
@@ -60,7 +62,9 @@ def rows(group: GroupInput) -> list[FindingRow]:
 
 @pytest.fixture(scope="module")
 def groups(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
-    return recorded(unpacked("classic-kafka-4.3", tmp_path_factory.mktemp("followed")))
+    names = ("classic-kafka-4.3", "loss-kafka-4.3")
+    found = [recorded(unpacked(name, tmp_path_factory.mktemp("followed"))) for name in names]
+    return {name: group for each in found for name, group in each.items()}
 
 
 def followed(group: GroupInput) -> list[tuple[int, Message]]:
@@ -81,6 +85,13 @@ def test_a_group_that_dies_while_records_wait_is_told_once_and_soon(groups: dict
     assert told_ms - died_ms <= 2 * EVERY_MS
 
 
-@pytest.mark.parametrize("group", ["calm", "calm-default-ids", "calm-static", "orderly-restart"])
+@pytest.mark.parametrize("group", ["calm", "calm-default-ids", "calm-static", "orderly-restart", *HEALTHY])
 def test_healthy_groups_are_told_of_at_no_moment(groups: dict[str, GroupInput], group: str) -> None:
     assert followed(groups[group]) == []
+
+
+@pytest.mark.parametrize("until_s", range(20, 300, 10))
+def test_a_group_that_commits_once_a_minute_is_known_after_some_minutes_and_left_alone_before(until_s: int) -> None:
+    """For somebody who followed it from its first commit the third minute had a critical alarm, called certain."""
+    group = Story(until=until_s, commit_every=60.0).generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}}).group_input()
+    assert [row["rule"] for row in rows(group) if row["severity"] != "info" or row["rule"] == "R37"] == []

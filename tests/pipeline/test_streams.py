@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kohort.pipeline.job import follow
@@ -38,3 +41,37 @@ def test_what_else_fails_at_the_start_is_raised() -> None:
 
     with pytest.raises(ValueError, match="no such source"):
         follow._Streams({"silver": start}, lambda _: None).tend()  # type: ignore[dict-item]
+
+
+class Busy(Query):
+    """A stream that has read batch 6, and is about to write batch 7."""
+
+    def __init__(self, looks: int) -> None:
+        """looks: how often somebody looks before it is done."""
+        self.looks, self.stopped = looks, False
+        self.lastProgress: Any = SimpleNamespace(batchId=6, numInputRows=1)
+
+    @property
+    def status(self) -> dict[str, bool]:
+        self.looks -= 1
+        if not self.looks:
+            self.lastProgress = SimpleNamespace(batchId=7, numInputRows=1)
+        return {"isTriggerActive": self.looks > 0, "isDataAvailable": True}
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize(("looks", "finish_s", "last"), [(3, 30.0, 7), (1_000_000, 0.0, 6)])
+def test_the_end_waits_for_the_batch_at_hand_but_not_for_long(
+    monkeypatch: pytest.MonkeyPatch, looks: int, finish_s: float, last: int
+) -> None:
+    """The last report told of less than the tables held, on a machine where a batch took half a minute."""
+    monkeypatch.setattr(follow, "FINISH_S", finish_s)
+    monkeypatch.setattr(follow, "WAIT_S", 0.0)
+    query = Busy(looks)
+    streams = follow._Streams({"silver": lambda: query}, lambda _: None)  # type: ignore[dict-item, return-value]
+    streams.tend()
+    streams.stop()
+    assert query.stopped
+    assert streams.last_batch("silver") == last

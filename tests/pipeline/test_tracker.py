@@ -226,6 +226,21 @@ def test_rebalances_far_apart_are_no_storm() -> None:
     assert told == []
 
 
+def test_a_group_that_comes_and_goes_as_a_whole_is_no_storm() -> None:
+    """A console consumer that somebody starts now and then, and a job of two members: nobody was interrupted."""
+    for members in (("ada",), ("ada", "bob")):
+        story = Story()
+        told: list[str] = []
+        for _ in range(8):
+            for number in range(len(members)):
+                told += story.generation(*members[: number + 1])
+            story.later(15)
+            for number in range(len(members)):
+                told += story.generation(*members[number + 1 :])
+            story.later(35)
+        assert [each for each in told if each.startswith("storm")] == []
+
+
 def test_what_is_long_past_is_no_news() -> None:
     story = Story()
     story.generation("ada", "bob")

@@ -104,6 +104,9 @@ check-compiled: compiled fast-compiled  ## the fast tests on such a wheel
 fast-compiled:  ## the same on the wheel that is there; TESTS="tests/storage" for some of them
 	KOHORT_COMPILED=1 $(COMPILED) -m pytest -n $(WORKERS) $(GROUPED) -m "$(FAST)" $(TESTS)
 
+without-fast: $(VENV)/.test-$(DECLARED)  ## the fast tests without broker/fast: all is the same, only slower
+	KOHORT_ABSENT=kohort.broker.fast $(PYTEST) -n $(WORKERS) $(GROUPED) -m "$(FAST)" $(TESTS)
+
 crash: $(VENV)/.test-$(DECLARED)  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
@@ -151,4 +154,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep release clients smoke spark flakes lint fast check compiled check-compiled crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep release clients smoke spark flakes lint fast check compiled check-compiled without-fast crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean

@@ -1,10 +1,9 @@
 """OffsetCommit, the group's part of it (classic-groups §7.2). The API's file has asked whether the topics exist.
 
-The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept. A
-consumer commits the same partitions again and again: its commits after the first are repetitions of that.
+The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -19,7 +18,7 @@ from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.group import Group
-from kohort.coordinator.offsets import NO_EXPIRY, Accepted, CommittedOffset, GroupOffsets, RepeatedRecords
+from kohort.coordinator.offsets import NO_EXPIRY, Accepted, CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets_topic_records import EXPIRING_OFFSET_VALUE, expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
@@ -45,13 +44,12 @@ class Commit:
     """One OffsetCommit whose topics have been looked up."""
 
     __slots__ = (
-        "_accepted",
-        "_coordinator",
         "_expire_ms",
         "_group",
         "_too_large",
-        "_wall_ms",
+        "accepted",
         "answer_ready",
+        "coordinator",
         "generation_id",
         "group_id",
         "knows_epochs",
@@ -61,6 +59,7 @@ class Commit:
         "request",
         "ticket",
         "topics",
+        "wall_ms",
     )
 
     def __init__(
@@ -91,25 +90,20 @@ class Commit:
         """The entries that were refused, by their number in the request."""
         self.answer_ready: object = None
         """What the client hears when all is written, ready to be sent; None: it is made each time."""
-        self._accepted: list[Accepted] | None = None
+        self.accepted: list[Accepted] | None = None
         """What is written; None: nothing has been yet."""
 
     @property
-    def is_repeatable(self) -> bool:
-        """Whether the same with other offsets comes to the same: nothing of it was refused."""
-        return self._accepted is not None and not self.refused and not self._too_large and self._expire_ms == NO_EXPIRY
-
-    def repeated_records(self) -> RepeatedRecords:
-        """What its repetitions write, ready but for their offsets. Only for what is repeatable."""
-        assert self._accepted is not None, "it has been written"
-        return RepeatedRecords(self.group_id, self._accepted, self._coordinator.settings.offset_value_version)
+    def is_accepted_whole(self) -> bool:
+        """Whether all of it was written, without a time of its own to be kept: nothing of it was refused."""
+        return self.accepted is not None and not self.refused and not self._too_large and self._expire_ms == NO_EXPIRY
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""
-        self._coordinator = coordinator
+        self.coordinator = coordinator
         self._group = group
-        self._wall_ms = coordinator.wall_ms(now_ms)
-        records = self._records()
+        self.wall_ms = coordinator.wall_ms(now_ms)
+        records = self.records()
         if not records.count:
             _offsets_of(
                 coordinator, self.group_id, now_ms
@@ -121,18 +115,19 @@ class Commit:
         coordinator.append(home, records, now_ms, self._written)
         return True
 
-    def _records(self) -> EncodedRecords:
-        group_id, settings = self.group_id, self._coordinator.settings
+    def records(self) -> EncodedRecords:
+        """What is written of it: all that is not too large."""
+        group_id, settings = self.group_id, self.coordinator.settings
         limit, version = settings.offset_metadata_max_bytes, settings.offset_value_version
         retention_ms = self.request.retention_time_ms
         if retention_ms == BROKERS_RETENTION and version == EXPIRING_OFFSET_VALUE:
             retention_ms = settings.offsets_retention_ms
-        self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
+        self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self.wall_ms + retention_ms
         kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
         records: list[bytes] = []
-        wall_ms = self._wall_ms
+        wall_ms = self.wall_ms
         accepted: list[Accepted] = []
-        self._accepted = accepted
+        self.accepted = accepted
         refused = 0
         for name, topic_id, topic in self.topics:
             before = kept.get(name)
@@ -164,7 +159,7 @@ class Commit:
 
     def _written(self, error: ErrorCode, now_ms: int) -> None:
         """Takes over what the log holds now, and answers."""
-        group, coordinator = self._group, self._coordinator
+        group, coordinator = self._group, self.coordinator
         if group is not None:
             group.commits_in_flight -= 1
         answer = None
@@ -174,30 +169,30 @@ class Commit:
             offsets = None if known is None else known.offsets
             topics = (_offsets_of(coordinator, self.group_id, now_ms) if offsets is None else offsets).topics
             if coordinator.observer is not UNOBSERVED:
-                _tell_commit(coordinator, group, self.member_id, self._count())
-            self._take_over(topics)
+                _tell_commit(coordinator, group, self.member_id, self.count_written())
+            self.take_over(topics)
             if group is not None and group.pending_offsets is not None:
-                for place in self._places():
+                for place in self.written_partitions():
                     group.pending_offsets.overtake(place)
         coordinator.effects.append(Reply(self.ticket, self.answer(error) if answer is None else answer))
 
-    def _take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
+    def take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
         """Puts what was written among the group's offsets."""
-        wall_ms, expire_ms = self._wall_ms, self._expire_ms
-        for name, partition, committed, offset, epoch in self._accepted or ():
+        wall_ms, expire_ms = self.wall_ms, self._expire_ms
+        for name, partition, committed, offset, epoch in self.accepted or ():
             committed.take(offset, epoch, wall_ms, expire_ms)
             partitions = topics.get(name)
             if partitions is None:
                 partitions = topics[name] = {}
             partitions[partition] = committed
 
-    def _count(self) -> int:
+    def count_written(self) -> int:
         """How many partitions were written."""
-        return len(self._accepted or ())
+        return len(self.accepted or ())
 
-    def _places(self) -> Iterable[TopicPartition]:
+    def written_partitions(self) -> Iterable[TopicPartition]:
         """The partitions that were written."""
-        return [(name, partition) for name, partition, *_ in self._accepted or ()]
+        return [(name, partition) for name, partition, *_ in self.accepted or ()]
 
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
         """What the client hears: `error` for every partition, but for those that were refused by themselves."""
@@ -231,35 +226,6 @@ class Commit:
             )
             for _, _, asked in self.topics
         ]
-
-
-class RepeatedCommit(Commit):
-    """A commit that differs from earlier ones in nothing but its offsets.
-
-    Made once: a connection has one request at a time, so the next one only needs a ticket and offsets of its own.
-    """
-
-    __slots__ = ("_repeated", "offsets")
-
-    def __init__(self, first: Commit) -> None:
-        """`first`: a repeatable one."""
-        super().__init__(first.request, first.topics, first.refused, first.ticket, knows_epochs=first.knows_epochs)
-        self.answer_ready = first.answer_ready
-        self.offsets: Sequence[int] = ()
-        """One for each partition."""
-        self._repeated = first.repeated_records()
-
-    def _records(self) -> EncodedRecords:
-        return self._repeated.at(self.offsets, self._wall_ms)
-
-    def _take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
-        self._repeated.take_over(topics, self.offsets, self._wall_ms)
-
-    def _count(self) -> int:
-        return len(self.offsets)
-
-    def _places(self) -> Iterable[TopicPartition]:
-        return self._repeated
 
 
 def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> OffsetCommitResponse | None:

@@ -10,17 +10,13 @@ from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
-    encoded,
 )
 
 NO_OFFSET: Final = -1
-
-_NOTHING: Final[dict[int, CommittedOffset]] = {}
 
 
 def offset_fetch(
@@ -58,43 +54,6 @@ def offset_fetch(
     return OffsetFetchResponseGroup(group_id=group_id, topics=answers, error_code=ErrorCode.none)
 
 
-class RepeatedFetch:
-    """An OffsetFetch that is made again and again: its answer, ready but for what has been committed.
-
-    Tools that watch how far groups lag behind ask so, and consumers that ask for `committed()` offsets.
-    """
-
-    __slots__ = ("_group_id", "_parts", "_topics")
-
-    def __init__(self, asked: OffsetFetchRequestGroup, around: list[bytes]) -> None:
-        """`asked`: named topics. `around`: what the answer says around their partitions."""
-        self._group_id = asked.group_id
-        self._topics = [(topic.name, topic.partition_indexes) for topic in asked.topics or ()]
-        parts = [b""] * (2 * len(around) - 1)
-        parts[::2] = around
-        self._parts = parts
-        """At [1::2] the partitions."""
-
-    def answer(self, coordinator: GroupCoordinator) -> bytes | None:
-        """A response's bytes behind its header; None: that group needs a closer look."""
-        group = coordinator.groups.get(self._group_id)
-        if group is None or group.offsets is None or group.pending_offsets is not None:
-            return None
-        topics = group.offsets.topics
-        found: list[bytes] = []
-        for name, partitions in self._topics:
-            known = topics.get(name, _NOTHING)
-            for partition in partitions:
-                committed = known.get(partition)
-                if committed is None:
-                    answer = _never_committed(partition)
-                else:
-                    answer = committed.answer or _answer(partition, committed)
-                found.append(answer.encoded or encoded(answer))
-        self._parts[1::2] = found
-        return b"".join(self._parts)
-
-
 def _stable(answer: OffsetFetchResponseTopic, pending: PendingOffsets) -> OffsetFetchResponseTopic:
     partitions = tuple(
         _unstable(each.partition_index) if (answer.name, each.partition_index) in pending else each
@@ -118,7 +77,8 @@ def _all(offsets: GroupOffsets | None) -> tuple[OffsetFetchResponseTopic, ...]:
         return ()
     return tuple(
         OffsetFetchResponseTopic(
-            name=name, partitions=tuple([_answer(partition, committed) for partition, committed in partitions.items()])
+            name=name,
+            partitions=tuple([partition_answer(partition, committed) for partition, committed in partitions.items()]),
         )
         for name, partitions in offsets.topics.items()
     )
@@ -131,14 +91,14 @@ def _named(offsets: GroupOffsets | None, topic: OffsetFetchRequestTopic) -> Offs
     for partition in topic.partition_indexes:
         committed = known.get(partition)
         if committed is None or (topic_id is not None and committed.topic_id not in (None, topic_id)):
-            partitions.append(_never_committed(partition))  # or for an earlier topic of that name
+            partitions.append(never_committed(partition))  # or for an earlier topic of that name
         else:
-            partitions.append(committed.answer or _answer(partition, committed))
+            partitions.append(committed.answer or partition_answer(partition, committed))
     return OffsetFetchResponseTopic(name=topic.name, topic_id=topic_id, partitions=tuple(partitions))
 
 
-def _answer(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePartition:
-    """Kept until the next commit: consumers that start together all ask the same."""
+def partition_answer(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePartition:
+    """What OffsetFetch says of an offset. Kept until the next commit: members that start together ask alike."""
     if committed.answer is None:
         committed.answer = OffsetFetchResponsePartition(
             partition_index=partition,
@@ -151,7 +111,8 @@ def _answer(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePa
 
 
 @lru_cache(maxsize=1024)
-def _never_committed(partition: int) -> OffsetFetchResponsePartition:
+def never_committed(partition: int) -> OffsetFetchResponsePartition:
+    """What OffsetFetch says of a partition without an offset."""
     return OffsetFetchResponsePartition(
         partition_index=partition,
         committed_offset=NO_OFFSET,

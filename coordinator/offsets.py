@@ -1,13 +1,13 @@
 """What a group has committed, and its records in the log."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kohort.coordinator.offsets_topic_records import OffsetValue, offset_key, offset_value_parts
-from kohort.protocol.batches import EncodedRecords, encode_record
+from kohort.protocol.batches import encode_record
 from kohort.protocol.releases import USUAL_OFFSET_VALUE
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.varints import varint
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kohort.protocol.messages.offset_fetch import OffsetFetchResponsePartition
 
 NO_EXPIRY: Final = -1
-
-_EPOCH: Final = Struct(">i")
 
 
 class CommittedOffset:
@@ -99,12 +97,12 @@ class CommittedOffset:
         return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
 
     def forget_record(self) -> None:
-        """Keeps no record ready: others do (`RepeatedRecords`)."""
+        """Keeps no record ready: somebody else does."""
         self._position = -1
         self._before = self._note = self._after = b""
 
     def _make_ready(self, key: bytes, position: int, version: int) -> None:
-        self._before, self._note, self._after = _around(key, position, self.metadata, self.topic_id, version)
+        self._before, self._note, self._after = record_around(key, position, self.metadata, self.topic_id, version)
         self._pack = _packer(len(self._before), len(self._note), len(self._after))
         self._position = position
 
@@ -114,13 +112,7 @@ def _packer(before: int, note: int, after: int) -> Callable[..., bytes]:
     return Struct(f">{before}sqi{note}sq{after}s").pack
 
 
-@lru_cache(maxsize=256)
-def _joiner(sizes: tuple[int, ...]) -> Callable[..., bytes]:
-    """Puts numbers between stretches of these sizes. Members of one application share it."""
-    return Struct(">" + "q".join([f"{size}s" for size in sizes])).pack
-
-
-def _around(
+def record_around(
     key: bytes, position: int, metadata: str, topic_id: UUID | None, version: int
 ) -> tuple[bytes, bytes, bytes]:
     """A record of a commit, all but offset and leader epoch, which come behind the first part, and time."""
@@ -132,63 +124,6 @@ def _around(
 
 Accepted = tuple[str, int, CommittedOffset, int, int]
 """What is written of a commit for one partition: topic, partition, where it is kept, offset, leader epoch."""
-
-
-class RepeatedRecords:
-    """The records of a commit that is made again and again, ready but for offsets and time: one `pack` makes them."""
-
-    __slots__ = ("_committed", "_epochs", "_pack", "_parts", "_topics")
-
-    def __init__(self, group_id: str, first: Sequence[Accepted], version: int = USUAL_OFFSET_VALUE) -> None:
-        """`first`: what was written the first time, as values of that version."""
-        parts: list[bytes | int] = []
-        between = b""
-        notes: dict[bytes, bytes] = {}
-        for position, (topic, partition, committed, _, epoch) in enumerate(first):
-            key = offset_key(group_id, topic, partition)
-            before, note, after = _around(key, position, committed.metadata, committed.topic_id, version)
-            note = _EPOCH.pack(epoch) + note
-            parts += between + before, 0, notes.setdefault(note, note), 0
-            between = after
-            committed.forget_record()
-        parts.append(between)
-        self._parts = parts
-        """At [1::4] an offset each, at [3::4] the time."""
-        self._pack = _joiner(tuple([len(part) for part in parts[::2] if isinstance(part, bytes)]))
-        self._committed = [each[2] for each in first]
-        self._epochs = [each[4] for each in first]
-        self._topics: dict[str, dict[int, CommittedOffset]] = {}
-        for topic, partition, committed, _, _ in first:
-            self._topics.setdefault(topic, {})[partition] = committed
-
-    def __iter__(self) -> Iterator[TopicPartition]:
-        """The partitions, each once."""
-        for topic, partitions in self._topics.items():
-            for partition in partitions:
-                yield topic, partition
-
-    def take_over(self, topics: dict[str, dict[int, CommittedOffset]], offsets: Sequence[int], wall_ms: int) -> None:
-        """Puts them among a group's offsets, as written at that time."""
-        for name, partitions in self._topics.items():
-            known = topics.get(name)
-            if known is None:
-                topics[name] = partitions.copy()
-            else:
-                known.update(partitions)
-        epochs = self._epochs
-        for number, committed in enumerate(self._committed):
-            committed.offset = offsets[number]  # as `take`, without a call for each
-            committed.leader_epoch = epochs[number]
-            committed.commit_timestamp_ms = wall_ms
-            committed.expire_timestamp_ms = NO_EXPIRY
-            committed.answer = None
-
-    def at(self, offsets: Sequence[int], wall_ms: int) -> EncodedRecords:
-        """The records with these offsets, written now."""
-        parts = self._parts
-        parts[1::4] = offsets
-        parts[3::4] = [wall_ms] * len(offsets)
-        return EncodedRecords(self._pack(*parts), len(offsets))
 
 
 class GroupOffsets:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kohort.broker.logs import log
+from tests.support.absent import take_away
 from tests.support.compiled import is_compiled, listed
 from tests.support.kafka_recording import unpacked_recording
 from tests.support.lacking import lacks, look_for_needs
@@ -23,6 +24,7 @@ from tests.support.seeds import choose_new_seeds, new_seeds_line
 
 def pytest_configure() -> None:
     choose_new_seeds()
+    take_away()
     # kafka-python's threads log tracebacks, for which Python 3.11 parses lines of code: beside a test that parses code,
     # too, one of them fails with a SystemError (python/cpython#106905).
     logging.getLogger("kafka").setLevel(logging.CRITICAL)

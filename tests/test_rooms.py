@@ -62,6 +62,8 @@ def test_every_room_says_that_it_is_typed() -> None:
 
 BY_NAME = {
     "broker.runtime.registry": ["f'kohort.broker.apis.{spec.name}'"],
+    "broker.shortcuts": ["'kohort.broker.fast'"],
+    "broker.fast.remembered_requests": ["f'kohort.broker.fast.{file}'"],
     "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in
     "demo.workers.consuming": ["f'kohort.demo.workers.{module}'"],
     "protocol.codec": ["f'kio.schema.{self.api.name}.v{version}.{kind.name}'"],  # kio's, not ours

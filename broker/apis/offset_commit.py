@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
-from kohort.broker.familiar_request import Familiar
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.committing import Commit, KnownTopic, RepeatedCommit, merged, offset_commit
+from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -41,80 +39,13 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
         partitions += len(topic.partitions)
     if partitions > SHORT:
         return in_chunks(node, ticket, _parts(request), handle, _merged)
-    commit = _looked_up(node, request, ticket)
+    commit = looked_up(node, request, ticket)
     if not isinstance(commit, Commit):
         return commit
     return offset_commit(node.coordinator, commit, ticket.received_at_ms)
 
 
-class _Kept:
-    """What is kept of a commit for the next of its kind."""
-
-    __slots__ = ("commit", "topics_version")
-
-    def __init__(self, first: Commit, topics_version: int) -> None:
-        """`topics_version`: when its topics were looked up; see `Topics.version`."""
-        self.commit = first
-        self.topics_version = topics_version
-
-    def repetition(self) -> RepeatedCommit | None:
-        """The commit, to be made again; None: something of it was refused."""
-        commit = self.commit
-        if isinstance(commit, RepeatedCommit):
-            return commit
-        if not commit.is_repeatable:
-            return None
-        self.commit = repeated = RepeatedCommit(commit)
-        return repeated
-
-
-def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitResponse | None:
-    """As `handle`, for a commit that differs from an earlier one of its connection in nothing but its offsets."""
-    kept: _Kept | None = familiar.kept
-    offsets, familiar.numbers = familiar.numbers, ()  # not kept until the next one comes
-    cluster = node.cluster
-    repeated: RepeatedCommit | None = None
-    try:
-        if kept is not None and kept.topics_version == cluster.topics.version:
-            repeated = kept.repetition()
-        if repeated is not None and (cluster.access is None or _may(cluster.access, ticket, repeated)):
-            repeated.ticket, repeated.offsets = ticket, offsets
-            return offset_commit(node.coordinator, repeated, ticket.received_at_ms)
-        familiar.kept = None
-        ticket.request = _with_offsets(familiar.request, offsets)
-        commit = _looked_up(node, ticket.request, ticket)
-        if not isinstance(commit, Commit):
-            return commit
-        if not commit.refused:
-            commit.answer_ready = ticket.api.write(ticket.version, 0, commit.answer(ErrorCode.none))
-            familiar.kept = _Kept(commit, cluster.topics.version)
-            familiar.request = ticket.request  # one of them is enough
-        return offset_commit(node.coordinator, commit, ticket.received_at_ms)
-    except Exception:
-        ticket.request = _with_offsets(familiar.request, offsets)  # for the log
-        raise
-
-
-def _may(access: Access, ticket: Ticket, commit: Commit) -> bool:
-    """Whether who repeats a commit has all rights to it, now too."""
-    return access.shows(ticket, READ_GROUP, commit.group_id) and all(
-        access.shows(ticket, READ_TOPIC, name) for name, _, _ in commit.topics
-    )
-
-
-def _with_offsets(request: OffsetCommitRequest, offsets: tuple[int, ...]) -> OffsetCommitRequest:
-    """The request with these offsets, one for each partition, in the place of its own."""
-    left = iter(offsets)
-    topics = []
-    for topic in request.topics:
-        partitions = tuple(
-            changed(OffsetCommitRequestPartition, each, committed_offset=next(left)) for each in topic.partitions
-        )
-        topics.append(changed(OffsetCommitRequestTopic, topic, partitions=partitions))
-    return changed(OffsetCommitRequest, request, topics=tuple(topics))
-
-
-def _looked_up(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> Commit | OffsetCommitResponse:
+def looked_up(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> Commit | OffsetCommitResponse:
     """The commit that the group is asked for; or the response, if it need not be asked."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):

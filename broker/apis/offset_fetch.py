@@ -9,14 +9,12 @@ from typing import Final
 
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
-from kohort.broker.familiar_request import Familiar
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.fetching_offsets import RepeatedFetch, offset_fetch
+from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
-    MESSAGE,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
@@ -24,10 +22,8 @@ from kohort.protocol.messages.offset_fetch import (
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
-    around_partitions,
 )
 from kohort.protocol.shape import changed
-from kohort.protocol.wire import frame
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 IDS_FROM: Final = 10
@@ -36,29 +32,13 @@ IDS_FROM: Final = 10
 def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse | Task[OffsetFetchResponse]:
     """One answer for each group."""
     groups = request.groups
-    if len(groups) > 1 or (groups and _is_long(node, groups[0])):
+    if len(groups) > 1 or (groups and is_long(node, groups[0])):
         return _in_steps(node, request, ticket)
-    return _answered(node, request, ticket.version, ticket)
+    return answered(node, request, ticket.version, ticket)
 
 
-def answer(node: Node, familiar: Familiar, now_ms: int) -> bytes | None:
-    """As `handle` where nobody asks for rights, in bytes; see `Api.answer`."""
-    repeated: RepeatedFetch | None = familiar.kept
-    if repeated is not None:
-        body = repeated.answer(node.coordinator)
-        if body is not None:
-            return frame(0, True, body)
-    request: OffsetFetchRequest = familiar.request
-    if len(request.groups) != 1 or _is_long(node, request.groups[0]):
-        return None
-    if repeated is None and request.groups[0].topics and MESSAGE.api.first_flexible <= familiar.version < IDS_FROM:
-        around = around_partitions(familiar.version, request.groups[0])
-        familiar.kept = RepeatedFetch(request.groups[0], around)
-    written = MESSAGE.write(familiar.version, 0, _answered(node, request, familiar.version, None))
-    return written if isinstance(written, bytes) else None
-
-
-def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
+def is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
+    """Whether too many partitions are asked for, or committed, to be answered at once."""
     if asked.topics is not None:
         partitions = 0
         for topic in asked.topics:  # nearly always one: `sum` would take longer than all of this
@@ -80,16 +60,16 @@ def _in_steps(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Task[O
         who = asked.group_id, asked.member_id, asked.member_epoch
         if asked.topics is not None or who not in whole:
             one = changed(OffsetFetchRequest, request, groups=(asked,))
-            (answered,) = _answered(node, one, ticket.version, ticket).groups
+            (group,) = answered(node, one, ticket.version, ticket).groups
             if asked.topics is None:
-                whole[who] = answered
-        groups.append(answered if asked.topics is not None else whole[who])
+                whole[who] = group
+        groups.append(group if asked.topics is not None else whole[who])
         yield
     return OffsetFetchResponse(groups=tuple(groups))
 
 
-def _answered(node: Node, request: OffsetFetchRequest, version: int, ticket: Ticket | None) -> OffsetFetchResponse:
-    """`ticket`: None where nobody asks for rights."""
+def answered(node: Node, request: OffsetFetchRequest, version: int, ticket: Ticket | None) -> OffsetFetchResponse:
+    """The answer at once. `ticket`: None where nobody asks for rights."""
     if version >= IDS_FROM:
         return OffsetFetchResponse(groups=tuple(_by_id(node, asked, request, ticket) for asked in request.groups))
     groups = tuple(

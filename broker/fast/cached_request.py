@@ -8,24 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.protocol.familiar import AFTER_CORRELATION_ID, GENERATION_BYTES, LONGEST_BYTES, OFFSET_BYTES, Pattern
+from kohort.broker.fast.request_patterns import (
+    AFTER_CORRELATION_ID,
+    GENERATION_BYTES,
+    LONGEST_BYTES,
+    OFFSET_BYTES,
+    NumbersAt,
+    Pattern,
+)
+from kohort.broker.shortcuts import Repeated
 from kohort.protocol.shape import changed
 from kohort.protocol.wire import INT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kohort.broker.ticket import Ticket
     from kohort.protocol.headers import RequestHeader
 
 PATIENCE: Final = 8
-"""So many requests of one length may follow one another that are all different."""
-
-SKIPPED: Final = 256
-"""So many requests of its connection are just read then: many members share it, perhaps, and none comes again soon."""
+"""At most so many requests of one length may follow one another that are all different."""
 
 JOIN_GROUP: Final = 11
 """Its API key."""
 
 
-class Familiar:
+class CachedRequest(Repeated):
     """The last request of one API, on one connection."""
 
     __slots__ = (
@@ -34,32 +42,39 @@ class Familiar:
         "_generation_at",
         "_misses",
         "_pattern",
-        "api",
-        "client_id",
+        "encode_repeated",
+        "handle_repeated",
         "kept",
         "numbers",
-        "request",
-        "version",
     )
 
     def __init__(self) -> None:
-        self.api: Any
-        """A `registry.Api`."""
-        self.version: int
-        self.client_id: str
-        self.request: Any = None
-        """As it was read the first time, but for its generation."""
+        super().__init__()
         self.numbers: tuple[int, ...] = ()
-        """The offsets of the request at hand, which may differ from it (see protocol/familiar.py)."""
+        """The offsets of the request at hand, which may differ from `request` (see request_patterns.py)."""
         self.kept: Any = None
-        """What the API has made of it, to use that again."""
+        """What the API's shortcut has made of it, to use that again."""
+        self.handle_repeated: Callable[[Any, CachedRequest, Ticket], Any] | None = None
+        """Handles it; None: the API's handler does, as no offsets differ."""
+        self.encode_repeated: Callable[[Any, CachedRequest, int], bytes | None] | None = None
+        """See `answer`; None: it is handled."""
         self._before = 0
         self._misses = 0
         self._content: bytes | None = None
         self._generation_at = 0
         self._pattern: Pattern | None = None
 
-    def comes_again(self, frame: bytes, start: int) -> bool:
+    def answer(self, node: Any, now_ms: int) -> bytes | None:
+        """See `Repeated`."""
+        encode = self.encode_repeated
+        return None if encode is None else encode(node, self, now_ms)
+
+    def handle(self, node: Any, request: Any, ticket: Ticket) -> Any:
+        """See `Repeated`."""
+        handle = self.handle_repeated
+        return ticket.api.handle(node, request, ticket) if handle is None else handle(node, self, ticket)
+
+    def matches(self, frame: bytes, start: int) -> bool:
         """Whether a frame is the same request, but for `numbers`. Key and version have been compared."""
         content = frame[start + AFTER_CORRELATION_ID :]
         pattern = self._pattern
@@ -83,7 +98,9 @@ class Familiar:
         (self.request.generation_id,) = INT.unpack_from(content, at)
         return True
 
-    def is_tired_of(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> bool:
+    def gives_up(
+        self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader, numbers_at: NumbersAt
+    ) -> bool:
         """Takes note of a request that had to be read. Returns whether too many in a row had to be.
 
         It is remembered if the one before had the same length: what comes once, as a consumer's first OffsetFetch,
@@ -101,7 +118,7 @@ class Familiar:
         if self._misses > PATIENCE or size > LONGEST_BYTES:
             self._misses = PATIENCE - 1
             return header.api_key != JOIN_GROUP  # a long one says nothing of its member's other requests
-        numbers = api.numbers_at(header.api_version, frame, header.body_offset)
+        numbers = numbers_at(header.api_version, frame, header.body_offset)
         if numbers is None:
             self._misses = 0  # a leader's SyncGroup does not say that others never repeat
             return False
@@ -114,7 +131,3 @@ class Familiar:
         self.api, self.version, self.client_id = api, header.api_version, header.client_id or ""
         self.request = changed(api.request, request)  # kio's may not be changed, and converts its fields each time
         return False
-
-
-NOBODY: Final[dict[bytes, Familiar]] = {}
-"""What a connection knows that has sent nothing yet; always empty."""

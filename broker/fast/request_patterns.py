@@ -157,4 +157,4 @@ NUMBERS_AT: Final[dict[str, NumbersAt]] = {
     "join_group": _nothing,
     "sync_group": _generation_of_sync,
 }
-"""The APIs whose requests may be familiar. In the others something differs each time, or they come once."""
+"""The APIs whose requests may come again. In the others something differs each time, or they come once."""

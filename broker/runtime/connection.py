@@ -11,7 +11,6 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kohort.broker.address import java_address, plain_host
-from kohort.broker.familiar_request import NOBODY
 from kohort.broker.logs import log
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.scheduling.connection_limits import LARGE_REPLY, REPLIES_TOGETHER, UNREAD_BYTES, WAITING_BYTES
@@ -57,7 +56,6 @@ class Connection(Served):
         "_work_ends_with_me",
         "client_host",
         "client_software",
-        "familiar",
         "frame_max_bytes",
         "handle",
         "heard_at_ms",
@@ -68,7 +66,7 @@ class Connection(Served):
         "node",
         "principal",
         "server",
-        "skips",
+        "shortcuts",
     )
 
     def __init__(self, server: Server, node: Node, listener: Listener = PLAINTEXT_LISTENER) -> None:
@@ -84,9 +82,8 @@ class Connection(Served):
         self.load_ns = LITTLE_NS + 1  # it has yet to show how much it asks for
         self.client_host = ""
         self.client_software: str | None = None
-        self.familiar = NOBODY
-        """What may come again, one request of each API at most, by API key and version."""
-        self.skips = 0  # so many requests are read next without a look at that
+        self.shortcuts = server.shortcuts
+        """What is known of requests that may come again."""
         self.listener = ("", 0)
         self.listener_name = listener.name
         self.principal = ANONYMOUS
@@ -165,7 +162,7 @@ class Connection(Served):
         self._received = b""
         self._out.clear()
         self._owed = None
-        self.familiar = NOBODY
+        self.shortcuts = self.server.shortcuts
         self._let_go()
         if self._work_ends_with_me:
             self._work = None

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
 from kohort.broker.cluster.effect_execution import perform
-from kohort.broker.familiar_request import NOBODY, SKIPPED, Familiar
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.scheduling.cooperative import is_task
-from kohort.broker.scheduling.fair_scheduler import JOINS
 from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE, decode_in_thread
 from kohort.broker.short_text import short_text
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.codec import API_VERSIONS, ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
-from kohort.protocol.familiar import KEY_AND_VERSION
 from kohort.protocol.headers import RequestHeader, read_header
 from kohort.protocol.wire import INT
 
@@ -29,8 +26,11 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.scheduling.cooperative import Task
+    from kohort.broker.shortcuts import Repeated
 
 _CORRELATION_ID: Final = Struct(">i").unpack_from
+CORRELATION_ID_AT: Final = 4
+"""Behind an API key and a version."""
 
 
 class Dispatcher:
@@ -47,18 +47,11 @@ class Dispatcher:
 
         `start`: where its header begins, behind its length if that is there; it ends where `frame` does.
         """
-        skips = connection.skips
-        if skips:
-            connection.skips = skips - 1
-        else:
-            familiar = connection.familiar.get(frame[start : start + KEY_AND_VERSION])
-            if (
-                familiar is not None
-                and self.cluster.hooks is NO_HOOKS  # otherwise somebody looks at each as it was sent
-                and not log.debug_enabled
-                and familiar.comes_again(frame, start)
-            ):
-                self._handle_familiar(connection, familiar, frame, now_ms, start)
+        hooks = self.cluster.hooks
+        if hooks is NO_HOOKS and not log.debug_enabled:  # otherwise somebody looks at each as it was sent
+            repeated = connection.shortcuts.find(frame, start)
+            if repeated is not None:
+                self._handle_repeated(connection, repeated, frame, now_ms, start)
                 return
         try:
             header = read_header(frame, start)
@@ -88,43 +81,38 @@ class Dispatcher:
             log.debug(
                 f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=ticket.client_id
             )
-        hooks = self.cluster.hooks
         if hooks is not NO_HOOKS:
             self.run(connection, ticket, hooks.handle, request)
         else:
-            if not skips and api.numbers_at is not None:
-                _meet(connection, api, request, frame, start, header)
+            connection.shortcuts = connection.shortcuts.learn(api, request, frame, start, header)
             self.run(connection, ticket, api.handle, request)
         for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 
-    def _handle_familiar(
-        self, connection: Connection, familiar: Familiar, frame: bytes, now_ms: int, start: int
+    def _handle_repeated(
+        self, connection: Connection, repeated: Repeated, frame: bytes, now_ms: int, start: int
     ) -> None:
         """Handles a request that this connection has sent before."""
         cluster = self.cluster
-        api: Api = familiar.api
-        at = start + KEY_AND_VERSION
+        at = start + CORRELATION_ID_AT
         answer: bytes | None = None
         failure: Exception | None = None
-        if api.answer is not None and cluster.access is None:
+        if cluster.access is None:
             try:
-                answer = api.answer(connection.node, familiar, now_ms)
+                answer = repeated.answer(connection.node, now_ms)
             except Exception as problem:
                 failure = problem
         if answer is not None:
             connection.send(answer[:4] + frame[at : at + 4] + answer[8:])
         else:
-            request = familiar.request
+            api, request = repeated.api, repeated.request
             (correlation_id,) = _CORRELATION_ID(frame, at)
-            ticket = Ticket(connection, api, request, familiar.version, correlation_id, familiar.client_id, now_ms)
+            ticket = Ticket(connection, api, request, repeated.version, correlation_id, repeated.client_id, now_ms)
             if failure is not None:
                 self._failed(connection, ticket, failure)
-            elif api.again is None:
-                self.run(connection, ticket, api.handle, request)
             else:
-                self.run(connection, ticket, api.again, familiar)
+                self.run(connection, ticket, repeated.handle, request)
         for coordinator in cluster.coordinators:
             if coordinator.effects:
                 perform(cluster, now_ms)
@@ -301,26 +289,6 @@ class Dispatcher:
             connection.close(
                 f"{api.spec.name} is served in versions {api.lowest} to {api.highest}, not {header.api_version}"
             )
-
-
-def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: int, header: RequestHeader) -> None:
-    """Remembers a request that may come again. There is one of each API: other versions are forgotten.
-
-    Those of a rebalance are not remembered before the connection has sent others: a member joins once, as a rule.
-    """
-    known = connection.familiar
-    if known is NOBODY:
-        if header.api_key in JOINS:
-            return
-        known = connection.familiar = {}
-    name = frame[start : start + KEY_AND_VERSION]
-    familiar = known.get(name)
-    if familiar is None:
-        for other in [each for each in known if each[:2] == name[:2]]:
-            del known[other]
-        familiar = known[name] = Familiar()
-    if familiar.is_tired_of(api, request, frame, start, header):
-        connection.skips = SKIPPED
 
 
 def _noting(steps: Task[Any], syncs: Syncs) -> Task[tuple[Any, bool]]:

@@ -7,13 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.api_keys import ApiSpec
-from kohort.protocol.familiar import NUMBERS_AT, NumbersAt
 from kohort.protocol.messages import message_of
 from kohort.protocol.releases import CURRENT, apis_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.familiar_request import Familiar
     from kohort.broker.ticket import Ticket
     from kohort.protocol.codec import Frame
 
@@ -22,15 +20,12 @@ class Api:
     """One API: how to read its requests, what to do with them, how to write its responses."""
 
     __slots__ = (
-        "again",
-        "answer",
         "error_response",
         "handle",
         "highest",
         "is_short",
         "lowest",
         "may_be_abandoned",
-        "numbers_at",
         "read",
         "readers",
         "request",
@@ -58,16 +53,6 @@ class Api:
         self.request: type = message.request
         self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
-        self.numbers_at: NumbersAt | None = NUMBERS_AT.get(spec.name)
-        """None: its requests are never familiar."""
-        self.again: Callable[[Node, Familiar, Ticket], Any] | None = getattr(module, "again", None)
-        """As `handle`, for a familiar request; None: `handle` does it, as no offsets differ."""
-        self.answer: Callable[[Node, Familiar, int], bytes | None] | None = getattr(module, "answer", None)
-        """Answers a familiar request that neither waits nor writes, without a ticket. Gets the time.
-
-        Returns the frame, all but its correlation id; or None, and `handle` is asked instead. Is not called where
-        somebody asks for rights. None: an API that has no such way.
-        """
         self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)
 
 

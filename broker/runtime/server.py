@@ -21,6 +21,7 @@ from kohort.broker.scheduling.fair_scheduler import FairScheduler
 from kohort.broker.scheduling.paused_reading import PausedReading
 from kohort.broker.scheduling.served import Served
 from kohort.broker.scheduling.write_batching import WriteBatch
+from kohort.broker.shortcuts import shortcuts
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Server:
         self.clock = cluster.clock
         self.loop = loop
         self.dispatcher = Dispatcher(cluster, registry)
+        self.shortcuts = shortcuts()
         self.request_max_bytes = cluster.settings.socket_request_max_bytes
         self.connections: set[Connection] = set()
         self.paused = PausedReading(cluster.purgatory, cluster.clock)

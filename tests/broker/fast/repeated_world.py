@@ -1,4 +1,4 @@
-"""Two brokers that are told the same, one of which knows no familiar requests. Their clients hear the same bytes."""
+"""Two brokers that are told the same, one of which knows no shortcuts. Their clients hear the same bytes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from uuid import UUID
 
 from kohort.broker.cluster.broker_hooks import NO_HOOKS, BrokerHooks
 from kohort.broker.cluster.moving import MoveError, move_leader
-from kohort.broker.familiar_request import Familiar
+from kohort.broker.fast.cached_request import CachedRequest
+from kohort.broker.fast.request_patterns import NUMBERS_AT
+from kohort.broker.shortcuts import NONE, Repeated, Shortcuts
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.familiar import NUMBERS_AT
+from kohort.protocol.headers import RequestHeader
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
@@ -97,6 +99,23 @@ class Pair:
         return frame(name, version, self.world.correlation_id, **fields)
 
 
+class Counted(Shortcuts):
+    """Shortcuts, and how often they were of use."""
+
+    def __init__(self, known: Shortcuts, repeated: Counter[str]) -> None:
+        self._known, self._repeated = known, repeated
+
+    def find(self, frame: bytes, start: int) -> Repeated | None:
+        found = self._known.find(frame, start)
+        if isinstance(found, CachedRequest):
+            name = found.api.spec.name
+            self._repeated[name] += found.kept is not None or name in ("join_group", "sync_group")
+        return found
+
+    def learn(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> Shortcuts:
+        return Counted(self._known.learn(api, request, frame, start, header), self._repeated)
+
+
 class World:
     """Two brokers, one of which reads every request."""
 
@@ -107,14 +126,10 @@ class World:
             "nodes": 2,
         }  # fmt: skip
         self.brokers = [guarded_broker(**settings) if guarded else Broker(**settings) for _ in range(2)]
-        for name in NUMBERS_AT:
-            self.brokers[1].api(name).numbers_at = None
         self.repeated = Counter[str]()
         """How many requests were not read, or what had been made of them before was of use."""
-        self._count_kept("offset_commit", "again")
-        self._count_kept("offset_fetch", "answer")
-        for name in ("join_group", "sync_group"):
-            self._count_repeated(name)
+        self.brokers[0].server.shortcuts = Counted(self.brokers[0].server.shortcuts, self.repeated)
+        self.brokers[1].server.shortcuts = NONE
         self.ids: dict[str, UUID] = {}
         self.allowed = dict.fromkeys(RIGHTS, True)
         for broker in self.brokers:
@@ -124,27 +139,6 @@ class World:
         for name in TOPICS[:2]:
             self.create(name)
         self.pairs = [Pair(self, number % 2) for number in range(5)]
-
-    def _count_kept(self, name: str, way: str) -> None:
-        api = self.brokers[0].api(name)
-        handler = getattr(api, way)
-
-        def counted(node: Any, familiar: Familiar, *rest: Any) -> Any:
-            self.repeated[name] += familiar.kept is not None
-            return handler(node, familiar, *rest)
-
-        setattr(api, way, counted)
-
-    def _count_repeated(self, name: str) -> None:
-        api, last = self.brokers[0].api(name), dict[Any, Any]()
-        handle = api.handle
-
-        def counted(node: Any, request: Any, ticket: Any) -> Any:
-            self.repeated[name] += last.get(ticket.requester) is request
-            last[ticket.requester] = request
-            return handle(node, request, ticket)
-
-        api.handle = counted
 
     message = staticmethod(message_of)
 
@@ -211,7 +205,7 @@ class World:
         return None
 
     def strikes(self, pair: Pair) -> None:
-        """A familiar request in which one bit is another."""
+        """A repeated request in which one bit is another."""
         if not pair.favourites:
             return
         self.again(pair)

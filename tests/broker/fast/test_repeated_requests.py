@@ -1,4 +1,4 @@
-"""The short way of familiar requests is equal to the long one, and what is remembered is little."""
+"""The short way of repeated requests is equal to the long one, and what is remembered is little."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.familiar_request import PATIENCE, SKIPPED, Familiar
+from kohort.broker.fast.cached_request import PATIENCE, CachedRequest
+from kohort.broker.fast.remembered_requests import SKIPPED, RememberedRequests
+from kohort.broker.fast.request_patterns import LONGEST_BYTES, NUMBERS_AT, OFFSET_BYTES, Pattern
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.familiar import LONGEST_BYTES, NUMBERS_AT, OFFSET_BYTES, Pattern
 from kohort.protocol.headers import read_header
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
-from tests.broker.familiar_world import RIGHTS, World
+from tests.broker.fast.repeated_world import RIGHTS, World
 from tests.broker.transactional_producer import GROUP, TOPIC, Producer
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
@@ -29,7 +30,7 @@ STEPS = 1_200
 
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
-def test_a_familiar_request_is_answered_as_one_that_is_read(seed: int, guarded: bool) -> None:
+def test_a_repeated_request_is_answered_as_one_that_is_read(seed: int, guarded: bool) -> None:
     world = World(seed, guarded=guarded)
     world.plays(STEPS)
     quick, slow = map(world.logs, world.brokers)
@@ -56,8 +57,14 @@ def errors(client: Client) -> list[ErrorCode]:
     return [p.error_code for _, answer in client.hears("offset_commit", 9) for t in answer.topics for p in t.partitions]
 
 
-def remembered(client: Client) -> list[Familiar]:
-    return [each for each in client.connection.familiar.values() if each.request is not None]
+def known(client: Client) -> RememberedRequests:
+    """What the client's connection remembers; of a stranger nothing."""
+    shortcuts = client.connection.shortcuts
+    return shortcuts if isinstance(shortcuts, RememberedRequests) else RememberedRequests()
+
+
+def remembered(client: Client) -> list[CachedRequest]:
+    return [each for each in known(client).requests.values() if each.request is not None]
 
 
 def test_a_right_that_is_lost_between_two_commits_is_missed_at_once() -> None:
@@ -77,24 +84,24 @@ def test_a_right_that_is_lost_between_two_commits_is_missed_at_once() -> None:
         allow(broker, right)
 
 
-def test_a_familiar_request_whose_answer_fails_is_answered_with_an_error() -> None:
+def test_a_repeated_request_whose_answer_fails_is_answered_with_an_error() -> None:
     broker = Broker()
     ada = broker.client()
     beat = frame("heartbeat", 4, 7, group_id="g", generation_id=1, member_id="m")
     ada.says(beat, beat)
     assert len(remembered(ada)) == 1
 
-    def fails(node: Node, familiar: Familiar, now_ms: int) -> bytes:
+    def fails(node: Node, cached: CachedRequest, now_ms: int) -> bytes:
         raise ValueError("our bug")
 
-    broker.api("heartbeat").answer = fails
+    remembered(ada)[0].encode_repeated = fails
     ada.says(beat)
     *_, (correlation_id, response) = ada.hears("heartbeat", 4)
     assert (correlation_id, response.error_code) == (7, ErrorCode.unknown_server_error)
     assert not ada.closed
 
 
-def test_a_familiar_fetch_sees_offsets_of_an_open_transaction() -> None:
+def test_a_repeated_fetch_sees_offsets_of_an_open_transaction() -> None:
     ada = Producer()
     ada.init()
     asked = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(0,))
@@ -123,7 +130,7 @@ def test_what_is_remembered_is_given_back_when_the_client_hangs_up() -> None:
         ada.says(commit(1))
     assert len(remembered(ada)) == 1
     ada.connection.connection_lost(None)
-    assert not ada.connection.familiar
+    assert not known(ada).requests
 
 
 def test_what_comes_once_and_what_is_long_is_not_remembered() -> None:
@@ -141,7 +148,7 @@ def test_one_version_of_an_api_is_remembered() -> None:
         for number in range(3):
             ada.says(frame("heartbeat", version, number, group_id="g", generation_id=1, member_id="m"))
     assert [each.version for each in remembered(ada)] == [4]
-    assert len(ada.connection.familiar) == 1
+    assert len(known(ada).requests) == 1
 
 
 def test_a_connection_that_many_members_share_is_left_alone_for_a_while() -> None:
@@ -150,7 +157,7 @@ def test_a_connection_that_many_members_share_is_left_alone_for_a_while() -> Non
     for number in range(PATIENCE + 2):
         ada.says(commit(1, member_id=f"member-{number:03}"))
     assert not remembered(ada)
-    assert ada.connection.skips == SKIPPED
+    assert known(ada).skips == SKIPPED
     for number in range(SKIPPED + 3):
         ada.says(commit(number, member_id="member-001"))
     assert len(remembered(ada)) == 1, "it is asked again later"
@@ -190,7 +197,7 @@ def names_remembered(client: Client) -> list[str]:
     return [each.api.spec.name for each in remembered(client)]
 
 
-def test_a_heartbeat_of_another_generation_is_familiar_and_heard_as_such() -> None:
+def test_a_heartbeat_of_another_generation_is_repeated_and_heard_as_such() -> None:
     broker = Broker(group_initial_rebalance_delay_ms=0)
     broker.cluster.offsets_topic.create(0)
     broker.loop.wait(1)
@@ -216,7 +223,7 @@ def test_a_join_is_remembered_when_its_bytes_come_a_second_time() -> None:
     assert names_remembered(ada) == ["join_group"]
     says(broker, ada, *[join(metadata=bytes(LONGEST_BYTES))] * 3)
     assert not remembered(ada)
-    assert ada.connection.skips == 0
+    assert known(ada).skips == 0
 
 
 def test_a_sync_with_assignments_is_read_each_time() -> None:
@@ -225,7 +232,7 @@ def test_a_sync_with_assignments_is_read_each_time() -> None:
     share = SyncGroupRequestAssignment(member_id="m", assignment=b"share")
     says(broker, ada, beat(1), *[sync(generation, 5, share) for generation in range(2 * PATIENCE)])
     assert not remembered(ada)
-    assert ada.connection.skips == 0
+    assert known(ada).skips == 0
     says(broker, ada, sync(1), sync(2))
     assert names_remembered(ada) == ["sync_group"]
 
@@ -235,16 +242,16 @@ def test_syncs_of_many_members_on_one_connection_are_left_alone_for_a_while() ->
     ada = broker.client()
     says(broker, ada, beat(1), *[sync(1, member_id=f"member-{number:03}") for number in range(PATIENCE + 2)])
     assert not remembered(ada)
-    assert ada.connection.skips == SKIPPED
+    assert known(ada).skips == SKIPPED
 
 
 def test_who_joins_once_costs_no_memory() -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, *[join(), sync(1)] * 3)
-    assert not ada.connection.familiar
+    assert not known(ada).requests
     says(broker, ada, beat(1))
-    assert len(ada.connection.familiar) == 1
+    assert len(known(ada).requests) == 1
 
 
 def versions(name: str) -> range:
@@ -263,20 +270,20 @@ def test_a_bit_that_differs_is_one_of_the_generation(said: bytes, with_generatio
     broker = Broker()
     ada = broker.client()
     says(broker, ada, beat(1, said[7] if said[5] == 12 else 0), said, said, said)
-    (familiar,) = [each for each in remembered(ada) if each.api.spec.key == said[5]]
+    (cached,) = [each for each in remembered(ada) if each.api.spec.key == said[5]]
     at = said.find((7).to_bytes(4, "big"), 12)
     for byte in range(12, len(said)):
         for bit in range(8):
             other = bytearray(said)
             other[byte] ^= 1 << bit
             is_generation = with_generation and at <= byte < at + 4
-            assert familiar.comes_again(bytes(other), 4) == is_generation, (byte, bit)
+            assert cached.matches(bytes(other), 4) == is_generation, (byte, bit)
             if is_generation:
-                assert familiar.request.generation_id == int.from_bytes(other[at : at + 4], "big", signed=True)
-            assert familiar.comes_again(said, 4)
-            assert not with_generation or familiar.request.generation_id == 7
-    assert not familiar.comes_again(said + b"\x00", 4)
-    assert not familiar.comes_again(said[:-1], 4)
+                assert cached.request.generation_id == int.from_bytes(other[at : at + 4], "big", signed=True)
+            assert cached.matches(said, 4)
+            assert not with_generation or cached.request.generation_id == 7
+    assert not cached.matches(said + b"\x00", 4)
+    assert not cached.matches(said[:-1], 4)
 
 
 # What may differ

@@ -1,0 +1,78 @@
+"""Fetches of offsets that come again: answered in bytes, most of which are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kohort.broker.apis.offset_fetch import IDS_FROM, answered, is_long
+from kohort.coordinator.fetching_offsets import never_committed, partition_answer
+from kohort.protocol.messages.offset_fetch import (
+    MESSAGE,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    around_partitions,
+    encoded,
+)
+from kohort.protocol.wire import frame
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.fast.cached_request import CachedRequest
+    from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.offsets import CommittedOffset
+
+_NOTHING: Final[dict[int, CommittedOffset]] = {}
+
+
+class RepeatedFetch:
+    """An OffsetFetch that is made again and again: its answer, ready but for what has been committed.
+
+    Tools that watch how far groups lag behind ask so, and consumers that ask for `committed()` offsets.
+    """
+
+    __slots__ = ("_group_id", "_parts", "_topics")
+
+    def __init__(self, asked: OffsetFetchRequestGroup, around: list[bytes]) -> None:
+        """`asked`: named topics. `around`: what the answer says around their partitions."""
+        self._group_id = asked.group_id
+        self._topics = [(topic.name, topic.partition_indexes) for topic in asked.topics or ()]
+        parts = [b""] * (2 * len(around) - 1)
+        parts[::2] = around
+        self._parts = parts
+        """At [1::2] the partitions."""
+
+    def answer(self, coordinator: GroupCoordinator) -> bytes | None:
+        """A response's bytes behind its header; None: that group needs a closer look."""
+        group = coordinator.groups.get(self._group_id)
+        if group is None or group.offsets is None or group.pending_offsets is not None:
+            return None
+        topics = group.offsets.topics
+        found: list[bytes] = []
+        for name, partitions in self._topics:
+            known = topics.get(name, _NOTHING)
+            for partition in partitions:
+                committed = known.get(partition)
+                if committed is None:
+                    answer = never_committed(partition)
+                else:
+                    answer = committed.answer or partition_answer(partition, committed)
+                found.append(answer.encoded or encoded(answer))
+        self._parts[1::2] = found
+        return b"".join(self._parts)
+
+
+def encode_repeated(node: Node, cached: CachedRequest, now_ms: int) -> bytes | None:
+    """See `Repeated.answer`."""
+    repeated: RepeatedFetch | None = cached.kept
+    if repeated is not None:
+        body = repeated.answer(node.coordinator)
+        if body is not None:
+            return frame(0, True, body)
+    request: OffsetFetchRequest = cached.request
+    if len(request.groups) != 1 or is_long(node, request.groups[0]):
+        return None
+    if repeated is None and request.groups[0].topics and MESSAGE.api.first_flexible <= cached.version < IDS_FROM:
+        around = around_partitions(cached.version, request.groups[0])
+        cached.kept = RepeatedFetch(request.groups[0], around)
+    written = MESSAGE.write(cached.version, 0, answered(node, request, cached.version, None))
+    return written if isinstance(written, bytes) else None

@@ -73,8 +73,8 @@ clients: $(VENV)/.test-$(DECLARED)  ## clients in Java, Go, Node.js and Rust, an
 smoke: $(VENV)/.test-$(DECLARED)  ## one of those clients in each language
 	$(PYTEST) -m libraries tests/clients/test_groups.py -k "whole_group and (4.3.0 or franz-go or kafkajs or Rust)"
 
-spark: $(VENV)/.test-$(DECLARED)  ## all tests that start Spark
-	$(PYTEST) -n 2 $(GROUPED) -m spark
+spark: $(VENV)/.test-$(DECLARED)  ## all tests that start Spark; WITHOUT=cluster leaves out those of minutes
+	$(PYTEST) -n 2 $(GROUPED) -m "spark$(if $(WITHOUT), and not $(WITHOUT))"
 
 flakes: $(VENV)/.test-$(DECLARED)  ## the pytest plugin's fixtures, used TIMES=1000 times in four workers at a time
 	KOHORT_TIMES=$(TIMES) $(BIN)/python -m pytest -n 4 tests/testing/in_use.py

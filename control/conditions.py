@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kohort.control.control_errors import unknown
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.gate_points import GATE_POINTS
-from kohort.coordinator.events import KINDS
+from kohort.coordinator.events.group_event import KINDS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded

@@ -8,7 +8,7 @@ from kohort.control.settings_advice import Names, new_ids_at_restarts, rare_hear
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.targets import preferred_assignor
-from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.events.group_event import GroupEvent
 
 
 def consumers_badly_set(group: ConsumerGroup, names: Names, events: Iterable[GroupEvent] = ()) -> tuple[str, ...]:

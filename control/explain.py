@@ -13,7 +13,7 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.rebalancing import InitialDelay
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.events.group_event import GroupEvent
 from kohort.purgatory import DelayedOperation
 
 Alive = Callable[[ClassicGroup, Member], bool]

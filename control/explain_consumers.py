@@ -15,7 +15,7 @@ from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
-from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.events.group_event import GroupEvent
 from kohort.protocol.topic_partition import TopicPartition
 
 Alive = Callable[[ConsumerGroup, ConsumerMember], bool]

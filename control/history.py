@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.events.group_event import GroupEvent
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded

@@ -24,7 +24,7 @@ from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.group_placement import partition_for
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition

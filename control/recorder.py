@@ -12,7 +12,7 @@ from kohort.control.history import Rebalance, describe, rebalances
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.group_events import Recorded
-    from kohort.coordinator.events import GroupEvent
+    from kohort.coordinator.events.group_event import GroupEvent
 
 EVENTS_KEPT = 100_000
 """How many events of all groups together are kept; the oldest go first."""

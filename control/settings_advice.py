@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.events import GroupEvent
-from kohort.coordinator.member_stats import MemberStats, percentile
+from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.events.member_stats import MemberStats, percentile
 
 Names = dict[str, str]
 

@@ -4,7 +4,7 @@ The functions that serve the APIs are in files of their own (`classic/`, `commit
 imported by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -118,6 +118,12 @@ class GroupCoordinator(CoordinatorContext):
         """A consumer group that was never written, deleted, or has another coordinator now."""
         if self.consumer_groups.get(group.group_id) is group:
             del self.consumer_groups[group.group_id]
+
+    def resume_timers(self, group: ConsumerGroup, before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
+        """Members have the timers that they would have without what was taken back; see rollback.py."""
+        from kohort.coordinator.consumer.rollback import resume_timers  # seldom needed
+
+        resume_timers(group, before, now_ms)
 
     def downgrade_if_classic(
         self,

@@ -10,7 +10,7 @@ from kohort.protocol.batches import EncodedRecords, Marker
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.events import GroupEvent  # not loaded before somebody listens
+    from kohort.coordinator.events.group_event import GroupEvent  # not loaded before somebody listens
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_TOPIC: Final = "__transaction_state"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kohort.control.lab_acls import Acls
     from kohort.control.lab_group import Migration
     from kohort.control.lab_topics import Topics
-    from kohort.coordinator.events import GroupEvent
+    from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.testing.sync_faults import SyncFaults
 

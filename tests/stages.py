@@ -164,7 +164,12 @@ def ci(shared: Path) -> list[list[Stage]]:
             Stage(
                 "tests", "make test, with more examples; Spark has a stage", "test WITHOUT=spark", environment=effort
             ),
-            Stage("spark", "all tests that start Spark, if what they depend on has changed", "spark", spark_is_known),
+            Stage(
+                "spark",
+                "tests that start Spark, if what they depend on has changed",
+                "spark WITHOUT=cluster",
+                spark_is_known,
+            ),
         ],
         [
             COMPILE,

@@ -20,7 +20,7 @@ from kohort.broker.cluster.event_files import EventFile, EventFiles, finish_left
 from kohort.broker.cluster.group_events import EventLogError
 from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import JOBS_HERE, Jobs
-from kohort.coordinator.events import COLUMNS
+from kohort.coordinator.events.group_event import COLUMNS
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from kohort.coordinator.requesting_client import Client
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.coordinator.coordinator import GroupCoordinator
-    from kohort.coordinator.events import GroupEvent
+    from kohort.coordinator.events.group_event import GroupEvent
 
 US_PER_MS = 1_000
 
@@ -66,7 +66,7 @@ class GroupEvents:
             # Not from the cluster's seed: two starts with the same seed are two boots.
             from secrets import token_hex
 
-            from kohort.coordinator.event_observer import EventObserver
+            from kohort.coordinator.events.classic_event_source import EventObserver
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._cluster.coordinators:
@@ -97,7 +97,7 @@ class GroupEvents:
         self._told += 1
         if self._told > MOST_TOLD:
             return
-        from kohort.coordinator.events import GroupEvent  # not before somebody listens
+        from kohort.coordinator.events.group_event import GroupEvent  # not before somebody listens
 
         event = GroupEvent(
             ts=now_us // US_PER_MS + self._cluster.clock.epoch_ms,

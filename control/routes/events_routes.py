@@ -17,7 +17,7 @@ from kohort.broker.cluster.group_events import Recorded
 from kohort.control.control_errors import unknown
 from kohort.control.documenting import one_of
 from kohort.control.endpoint_context import TheLaboratory
-from kohort.coordinator.events import KINDS, GroupEvent
+from kohort.coordinator.events.group_event import KINDS, GroupEvent
 
 router = APIRouter(prefix="/events", tags=["events"])
 

@@ -17,7 +17,7 @@ from kohort.control.faults.rules import Rule
 from kohort.control.gate_points import GATE_POINTS
 from kohort.control.views import view
 from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S
-from kohort.coordinator.events import KINDS
+from kohort.coordinator.events.group_event import KINDS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import RELEASES
 

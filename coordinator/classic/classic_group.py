@@ -8,7 +8,7 @@ from kohort.coordinator.classic.classic_member import NOBODY, Member
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
-from kohort.coordinator.event_state import GroupEventState
+from kohort.coordinator.events.event_state import GroupEventState
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.offsets_topic_records import group_key

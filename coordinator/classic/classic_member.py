@@ -4,7 +4,7 @@ from sys import intern
 from typing import Final
 
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.member_stats import MemberStats
+from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout
 from kohort.purgatory import DelayedOperation
 

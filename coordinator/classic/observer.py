@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
-    """Does nothing: so it is while nobody listens to a coordinator. `event_observer.py` makes events of it."""
+    """Does nothing: so it is while nobody listens to a coordinator. `classic_event_source.py` makes events of it."""
 
     # Members
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
 from kohort.coordinator.consumer.consumer_group_records import key_of
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
@@ -23,13 +22,14 @@ from kohort.coordinator.consumer.values import (
     Target,
     TargetEpoch,
 )
+from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
-    from kohort.coordinator.consumer.preparing import Preparation
+    from kohort.coordinator.consumer.preparation import Preparation
 
 FIRST_EPOCH = 1
 """The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""

@@ -1,6 +1,6 @@
 """What a consumer group asks of its coordinator."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kohort.coordinator.context import OnWritten
@@ -44,6 +44,10 @@ class ConsumerHost(GroupHost, Protocol):
 
     def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
         """Reports the write of that token, with an error as clients hear it."""
+        ...
+
+    def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
+        """Members have the timers that they would have without what was taken back; see rollback.py."""
         ...
 
     def downgrade_if_classic(

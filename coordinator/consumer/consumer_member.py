@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
+from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.group_placement import java_hash
-from kohort.coordinator.member_stats import MemberStats
+from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.timers import Timer
     from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 FIRST = CurrentAssignment()
@@ -36,13 +36,13 @@ class ConsumerMember:
         """Decides who comes first where Kafka walks its hash maps."""
         self.metadata = metadata
         self.current = current
-        self.session: Timer | None = None
+        self.session: DelayedOperation | None = None
         """Ends the membership of one that stays silent."""
-        self.revocation: Timer | None = None
+        self.revocation: DelayedOperation | None = None
         """Ends the membership of one that does not give up partitions in time."""
-        self.join_timer: Timer | None = None
+        self.join_timer: DelayedOperation | None = None
         """Ends the membership of a classic member that should rejoin and does not."""
-        self.sync_timer: Timer | None = None
+        self.sync_timer: DelayedOperation | None = None
         """Ends the membership of a classic member that joined and does not sync."""
         self.stats: MemberStats | None = None
         """Its heartbeats and commits in sums, while somebody listens."""

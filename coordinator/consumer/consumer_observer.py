@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ConsumerObserver:
-    """Does nothing: so it is while nobody listens to a coordinator. `consumer_event_observer.py` makes events of it.
+    """Does nothing: so it is while nobody listens to a coordinator. `consumer_event_source.py` makes events of it.
 
     A heartbeat that changes nothing asks it nothing.
     """

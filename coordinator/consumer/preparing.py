@@ -5,44 +5,19 @@ long is there for a later heartbeat, as in a group that is not due for one yet (
 """
 
 from collections.abc import Generator
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 from kohort.coordinator.consumer.assignors import ASSIGNORS
-from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber
+from kohort.coordinator.consumer.assignors.subscriber import Assigning
 from kohort.coordinator.consumer.beside import WorkBeside
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.preparation import Inputs, Preparation
 from kohort.coordinator.consumer.values import Target
 
 EFFORT_AT_ONCE = 200_000
 """What an assignor may do within one heartbeat, counted in partitions that are looked at: some ten milliseconds."""
 
 EFFORT_OF_A_SLICE = 20_000
-
-
-class Inputs(NamedTuple):
-    """What a target follows from."""
-
-    assignor: str
-    members: dict[str, Subscriber]
-    """By id, in Kafka's order."""
-    counts: dict[UUID, int]
-    """The number of partitions of each topic, likewise."""
-    homogeneous: bool
-    """Whether all members subscribe to the same topics."""
-
-
-class Preparation:
-    """A target that is computed beside the heartbeats of its group."""
-
-    __slots__ = ("inputs", "spent_us", "targets")
-
-    def __init__(self, inputs: Inputs) -> None:
-        self.inputs = inputs
-        self.targets: dict[str, Target] | None = None
-        """None: it is not there yet."""
-        self.spent_us = 0
-        """The assignor's time, if somebody measures it."""
 
 
 def targets_of(group: ConsumerGroup, inputs: Inputs, now_ms: int) -> dict[str, Target] | None:

@@ -160,8 +160,6 @@ class ChangeSet:
         """Makes the group what it was before, its timers too. What came behind has been taken back already."""
         if not self._changes and not self._undos:
             return
-        from kohort.coordinator.consumer.rollback import resume_timers  # it needs this module, and is seldom needed
-
         group = self.group
         members = dict(group.members)
         for change, before in zip(reversed(self._changes), reversed(self._before), strict=True):
@@ -169,7 +167,7 @@ class ChangeSet:
         group.checked_version = None
         for undo in reversed(self._undos):
             undo(now_ms)
-        resume_timers(group, members, now_ms)
+        group.coordinator.resume_timers(group, members, now_ms)
         group.coordinator.consumer_observer.taken_back(group)
 
     def _report(self, cause: Cause) -> None:

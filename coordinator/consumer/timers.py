@@ -46,7 +46,7 @@ def start(group: ConsumerGroup, member: ConsumerMember, timeout_ms: int, now_ms:
     return timer
 
 
-def stop(group: ConsumerGroup, timer: Timer | None) -> None:
+def stop(group: ConsumerGroup, timer: DelayedOperation | None) -> None:
     """Takes a timer away, if there is one."""
     if timer is not None and not timer.completed:
         group.coordinator.purgatory.cancel(timer)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.events import CLIENT_KINDS, CONSUMER_KINDS, KINDS, GroupEvent
+from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, GroupEvent
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import EPOCH_MS, World, subscription

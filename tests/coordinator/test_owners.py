@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.owners import Owners
+from kohort.coordinator.events.owners import Owners
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 from kohort.protocol.topic_partition import TopicPartition
 from tests.support.coordinator_world import Speaker, World, subscription

@@ -15,7 +15,7 @@ from kohort.control.lab_group import UNKNOWN
 from kohort.control.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.events import CLIENT_KINDS, CONSUMER_KINDS, KINDS
+from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS
 from kohort.protocol.errors import ErrorCode
 from kohort.testing import plugin
 from tests.control.talking import Lab

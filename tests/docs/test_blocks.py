@@ -9,7 +9,7 @@ import pytest
 
 from kohort.cli.commands import main
 from kohort.control.faults.fault_files import load
-from kohort.coordinator.events import COLUMNS, KINDS
+from kohort.coordinator.events.group_event import COLUMNS, KINDS
 from tests.control.talking import Lab
 from tests.docs.blocks import ROOT, Block, blocks
 

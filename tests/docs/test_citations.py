@@ -40,7 +40,7 @@ def test_the_pages_that_are_made_are_as_the_code_would_make_them() -> None:
 
 def test_the_documented_event_kinds_and_causes_are_those_that_there_are() -> None:
     from kohort.broker.cluster.effect_execution import CAUSES
-    from kohort.coordinator.events import KINDS
+    from kohort.coordinator.events.group_event import KINDS
 
     there = sections()
     kinds = {name for row in _first_cells(there["offsets-topic", "9.2"]) for name in row}

@@ -19,7 +19,7 @@ from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.testing import Cluster
 from tests.pipeline.written_cluster import World
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(1500)]
 COMMAND = [sys.executable, "-m", "kohort.cli", "analyze"]
 
 

@@ -15,6 +15,7 @@ SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32
 
 @pytest.mark.deep
 @pytest.mark.spark
+@pytest.mark.cluster
 @pytest.mark.timeout(2400)
 def test_no_row_is_lost_or_doubled_and_no_reader_sees_half_a_table(tmp_path: Path) -> None:
     print(f"KOHORT_SEED={SEED}")

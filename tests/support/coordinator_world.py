@@ -23,8 +23,8 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, GroupWarning, Replies, Reply, Transition
-from kohort.coordinator.event_observer import EventObserver
-from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.events.classic_event_source import EventObserver
+from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kohort.coordinator.consumer.consumer_observer import UNOBSERVED
-from kohort.coordinator.events import CONSUMER_KINDS, GroupEvent
+from kohort.coordinator.events.group_event import CONSUMER_KINDS, GroupEvent
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
 

@@ -6,7 +6,7 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
-    from kohort.coordinator.event_observer import EventObserver
+    from kohort.coordinator.events.classic_event_source import EventObserver
 
 STATS_INTERVAL_MS = 60_000
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
@@ -20,14 +19,15 @@ from kohort.coordinator.consumer.values import (
     MemberMetadata,
 )
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events import GroupEvent
-from kohort.coordinator.member_stats import MemberStats
+from kohort.coordinator.events.event_state import ConsumerEventState
+from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.event_making import EventMaker
+    from kohort.coordinator.events.event_emitter import EventEmitter
 
 TOO_SLOW = ("epoch_timeout", "barrier_timeout", "sync_timeout")
 """Causes of removal by which a member held the others up."""
@@ -47,14 +47,14 @@ class Made(NamedTuple):
 class BatchEvents:
     """Makes the events of one batch, in their order, when the changes count already."""
 
-    def __init__(self, maker: "EventMaker", watched: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
-        """`watched`: what is remembered of the group from before the batch."""
-        self._maker = maker
-        self._watched = watched
+    def __init__(self, emitter: "EventEmitter", state: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
+        """`state`: what is remembered of the group from before the batch."""
+        self._emitter = emitter
+        self._state = state
         self._changes = changes
         self._cause = cause
         self._group = changes.group
-        self._now_us = maker.now_us()
+        self._now_us = emitter.now_us()
         self._begin = 0 if changes.converts is None else changes.converts.carried_over
         self._found = {name: each.metadata for name, each in self._group.members.items()}
         """Members after the batch."""
@@ -86,7 +86,7 @@ class BatchEvents:
         made += [*self._members(), *self._epoch(), *self._target(), *self._steps(), *self._end()]
         for name in self._before:  # records may have made a member anew; what was counted of it goes on
             if name in self._group.members:
-                self._group.members[name].stats = self._watched.stats.get(name)
+                self._group.members[name].stats = self._state.stats.get(name)
         return made
 
     # Members
@@ -147,19 +147,19 @@ class BatchEvents:
 
     def _added(self, name: str, metadata: MemberMetadata) -> Made:
         cause = "join_new" if metadata.instance_id is None else "join_static"
-        self._meet(name)
+        self._initialize(name)
         return self._of_member("member_added", name, Kind.MEMBER, cause=cause, detail={"speaks": _speaks(metadata)})
 
     def _replaced(self, name: str, old: str) -> Made:
-        watched = self._watched
+        state = self._state
         if old != name:
-            watched.stats.pop(old, None)
-            watched.owners.renamed(old, name)
+            state.stats.pop(old, None)
+            state.owners.renamed(old, name)
             self._had[name] = self._had.pop(old, FIRST)
-            if old in watched.known:
-                watched.known.discard(old)
-                watched.known.add(name)
-        self._meet(name)
+            if old in state.known:
+                state.known.discard(old)
+                state.known.add(name)
+        self._initialize(name)
         bumps = (Kind.GROUP_EPOCH, None) in self._records
         detail = {"old_member_id": old, "rebalance": "true" if bumps else "false", "speaks": _speaks(self._found[name])}
         return self._of_member("member_replaced", name, Kind.MEMBER, detail=detail)
@@ -170,12 +170,12 @@ class BatchEvents:
             yield self._of_member("member_metadata_changed", name, Kind.MEMBER, detail={"what": what})
 
     def _removed(self, name: str, before: MemberMetadata) -> Made:
-        watched = self._watched
-        watched.owners.gone(name, self._now_us)
-        watched.revoking_since_us.pop(name, None)
+        state = self._state
+        state.owners.gone(name, self._now_us)
+        state.revoking_since_us.pop(name, None)
         if self._cause.name in TOO_SLOW:
-            watched.evicted.append(name)
-        stats = watched.stats.pop(name, None)
+            state.evicted.append(name)
+        stats = state.stats.pop(name, None)
         software = None if stats is None else stats.client_software
         return self._made(
             "member_removed",
@@ -191,11 +191,11 @@ class BatchEvents:
             detail={"speaks": _speaks(before)},
         )
 
-    def _meet(self, name: str) -> None:
+    def _initialize(self, name: str) -> None:
         """A member that is new: what is measured of it begins now."""
         ticket = self._changes.ticket
-        software = None if ticket is None else self._maker.client_of(ticket).client_software
-        self._watched.stats[name] = MemberStats(software, self._now_us // 1_000)
+        software = None if ticket is None else self._emitter.client_of(ticket).client_software
+        self._state.stats[name] = MemberStats(software, self._now_us // 1_000)
 
     # Epochs
 
@@ -203,13 +203,12 @@ class BatchEvents:
         record = self._records.get((Kind.GROUP_EPOCH, None))
         if record is None or record < self._begin:
             return
-        watched, group = self._watched, self._group
+        state, group = self._state, self._group
         now = set(self._found)
-        evicted = tuple(name for name in watched.evicted if name not in now)
-        stable_us = None if watched.is_open else self._now_us - watched.stable_us
-        watched.rebalances += 1
-        watched.rebalance_id = f"{group.group_id}/{self._maker.epoch(group.partition)}/{watched.rebalances}"
-        watched.started_us, watched.is_open, watched.slowest = self._now_us, True, None
+        stable_us = None if state.is_open else self._now_us - state.stable_us
+        state.rebalances += 1
+        state.rebalance_id = f"{group.group_id}/{self._emitter.epoch(group.partition)}/{state.rebalances}"
+        state.started_us, state.is_open, state.slowest = self._now_us, True, None
         yield self._made(
             "epoch_bumped",
             record,
@@ -222,11 +221,8 @@ class BatchEvents:
             state_to=(GroupState.ASSIGNING if now else GroupState.EMPTY).value,
             duration_us=stable_us,
             members=len(now),
-            joined=tuple(sorted(now - watched.known)),
-            left=tuple(sorted(watched.known - now - set(evicted))),
-            evicted=evicted,
+            **state.who_changed(now),
         )
-        watched.known, watched.evicted = now, []
 
     def _epoch_cause(self) -> str:
         name = self._changes.epoch_cause or self._cause.name
@@ -240,15 +236,15 @@ class BatchEvents:
         record = self._records.get((Kind.TARGET_EPOCH, None))
         if record is None or record < self._begin:
             return
-        group, topics, watched = self._group, self._group.coordinator.topics, self._watched
+        group, topics, state = self._group, self._group.coordinator.topics, self._state
         shares = {name: _share(topics, group.target_of(name)) for name in group.members}
         names = group.subscribed_names()
-        moves = watched.owners.moves_to(shares, names)
-        watched.owners.assigned(shares, names)
+        moves = state.owners.moves_to(shares, names)
+        state.owners.assigned(shares, names)
         changed = sum(kind is Kind.TARGET and number >= self._begin for (kind, _), number in self._records.items())
         detail = {
             "changed_members": str(changed),
-            "since_bump_us": str(self._now_us - watched.started_us),
+            "since_bump_us": str(self._now_us - state.started_us),
             "moved": str(moves.moved),
         }
         if is_homogeneous(group):
@@ -274,49 +270,49 @@ class BatchEvents:
 
     def _step(self, name: str, had: CurrentAssignment, has: CurrentAssignment) -> Iterator[Made]:
         """What a member has come to; how long partitions were nobody's is reported of those that it is given."""
-        watched, topics = self._watched, self._group.coordinator.topics
+        state, topics = self._state, self._group.coordinator.topics
         before = _share(topics, had.assigned) | _share(topics, had.revoking)
         assigned, revoking = _share(topics, has.assigned), _share(topics, has.revoking)
-        unowned_us = watched.owners.synced(name, assigned | revoking, self._now_us)
+        unowned_us = state.owners.synced(name, assigned | revoking, self._now_us)
         if has.epoch == STEPPING_OUT_EPOCH:
-            watched.revoking_since_us.pop(name, None)
+            state.revoking_since_us.pop(name, None)
             return
         lost, gained = before - assigned - revoking, assigned - before
         if lost:
             yield self._revoked(name, len(lost))
         if has.state is not MemberState.UNREVOKED_PARTITIONS:
-            watched.revoking_since_us.pop(name, None)
-        elif len(revoking) > sum(map(len, had.revoking.values())) or name not in watched.revoking_since_us:
-            watched.revoking_since_us.setdefault(name, self._now_us)
+            state.revoking_since_us.pop(name, None)
+        elif len(revoking) > sum(map(len, had.revoking.values())) or name not in state.revoking_since_us:
+            state.revoking_since_us.setdefault(name, self._now_us)
             yield self._since_bump("member_revoking", name, partitions=len(revoking))
         if gained:
             detail = {"unowned_us": str(unowned_us)} if unowned_us else None
             yield self._since_bump("member_assigned", name, partitions=len(gained), detail=detail)
         target_epoch = self._group.target_epoch
         arrived = has.state is MemberState.STABLE and has.epoch == target_epoch
-        if arrived and watched.is_open and not (had.state is MemberState.STABLE and had.epoch == target_epoch):
+        if arrived and state.is_open and not (had.state is MemberState.STABLE and had.epoch == target_epoch):
             yield self._since_bump("member_reconciled", name, partitions=len(assigned))
 
     def _revoked(self, name: str, partitions: int) -> Made:
-        watched = self._watched
-        since_us = watched.revoking_since_us.get(name)
+        state = self._state
+        since_us = state.revoking_since_us.get(name)
         took_us = None if since_us is None else self._now_us - since_us
-        if took_us is not None and (watched.slowest is None or took_us > watched.slowest[1]):
-            watched.slowest = (name, took_us)
+        if took_us is not None and (state.slowest is None or took_us > state.slowest[1]):
+            state.slowest = (name, took_us)
         return self._of_member("member_revoked", name, Kind.CURRENT, partitions=partitions, duration_us=took_us)
 
     def _since_bump(self, kind: str, name: str, **values: Any) -> Made:
-        since_us = self._now_us - self._watched.started_us
+        since_us = self._now_us - self._state.started_us
         return self._of_member(kind, name, Kind.CURRENT, duration_us=since_us, **values)
 
     def _end(self) -> Iterator[Made]:
-        watched, group = self._watched, self._group
-        if not watched.is_open or group.state not in (GroupState.STABLE, GroupState.EMPTY):
+        state, group = self._state, self._group
+        if not state.is_open or group.state not in (GroupState.STABLE, GroupState.EMPTY):
             return
-        took_us = self._now_us - watched.started_us
+        took_us = self._now_us - state.started_us
         detail = {"total_us": str(took_us)}
-        if watched.slowest is not None:
-            detail |= {"slowest": watched.slowest[0], "slowest_us": str(watched.slowest[1])}
+        if state.slowest is not None:
+            detail |= {"slowest": state.slowest[0], "slowest_us": str(state.slowest[1])}
         last = next((name for name in reversed(self._had) if name in group.members), None)
         came_from = GroupState.RECONCILING if group.members else GroupState.EMPTY
         values: dict[str, Any] = {
@@ -330,15 +326,15 @@ class BatchEvents:
             yield self._made("group_reconciled", None, **values)
         else:
             yield self._of_member("group_reconciled", last, Kind.CURRENT, **values)
-        watched.is_open, watched.stable_us, watched.slowest = False, self._now_us, None
+        state.is_open, state.stable_us, state.slowest = False, self._now_us, None
         if not group.members:
-            watched.owners.nobody_is_left()
+            state.owners.nobody_is_left()
 
     # Within
 
     def _of_member(self, kind: str, name: str, record: Kind, **values: Any) -> Made:
         metadata, member = self._found[name], self._group.members[name]
-        stats = self._watched.stats.get(name)
+        stats = self._state.stats.get(name)
         software = None if stats is None else stats.client_software
         values.setdefault("members", len(self._found))
         return self._made(
@@ -354,18 +350,18 @@ class BatchEvents:
         )
 
     def _made(self, kind: str, record: int | None, *, client: Client = NOBODY_KNOWN, **values: Any) -> Made:
-        event = consumer_event(self._maker, kind, self._group, client, self._now_us, **values)
+        event = consumer_event(self._emitter, kind, self._group, client, self._now_us, **values)
         if kind in OF_A_REBALANCE:
-            event.rebalance_id = self._watched.rebalance_id
+            event.rebalance_id = self._state.rebalance_id
         return Made(event, record)
 
 
 def consumer_event(
-    maker: "EventMaker", kind: str, group: ConsumerGroup, client: Client, now_us: int, **values: Any
+    emitter: "EventEmitter", kind: str, group: ConsumerGroup, client: Client, now_us: int, **values: Any
 ) -> GroupEvent:
     """An event of a consumer group as it is now."""
     values.setdefault("group_type", CONSUMER)
-    return maker.event(
+    return emitter.event(
         kind,
         group.partition,
         client,

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.event_state import GroupEventState
-from kohort.coordinator.events import GroupEvent
-from kohort.coordinator.member_stats import MemberStats
-from kohort.coordinator.owners import Owners, share_in
+from kohort.coordinator.events.event_state import GroupEventState
+from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.events.member_stats import MemberStats
+from kohort.coordinator.events.owners import Owners, share_in
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.topic_partition import TopicPartition
 
@@ -27,7 +27,7 @@ OF_A_REBALANCE = frozenset({
 
 
 @dataclass(eq=False)
-class EventMaker:
+class EventEmitter:
     """Makes the events of one coordinator and puts them among its effects."""
 
     coordinator: "GroupCoordinator"
@@ -48,7 +48,7 @@ class EventMaker:
             group.event_state = GroupEventState((member.member_id for member in known), owners, self.now_us())
         return group.event_state
 
-    def _meet(self, group: "ClassicGroup") -> None:
+    def _initialize(self, group: "ClassicGroup") -> None:
         """A group found at work: what is measured of it begins now."""
         self.of(group)
         for member in group.members.values():
@@ -69,12 +69,6 @@ class EventMaker:
         if partition not in self._epochs:
             self._epochs[partition] = self.epoch_of(partition)
         return self._epochs[partition]
-
-    def _first(self, group: "ClassicGroup", member_id: str, what: str, client: Client, generation_id: int) -> bool:
-        named = self.of(group).named
-        before = named.get((member_id, what))
-        named[member_id, what] = client, generation_id, 0 if before is None else before[2] + 1
-        return before is None
 
     def _client(self, cause: Cause | None, member: "Member | None") -> Client:
         if member is not None:

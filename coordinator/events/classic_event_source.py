@@ -12,15 +12,15 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer_event_observer import ConsumerEventObserver
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.event_making import US_PER_MS, EventMaker, share_of
-from kohort.coordinator.event_state import GroupEventState
-from kohort.coordinator.event_timers import HalfTime, StatsTimer
+from kohort.coordinator.events.consumer_event_source import ConsumerEventObserver
+from kohort.coordinator.events.event_emitter import US_PER_MS, EventEmitter, share_of
+from kohort.coordinator.events.event_state import FENCED, GroupEventState
+from kohort.coordinator.events.event_timers import HalfTime, StatsTimer
+from kohort.coordinator.events.member_stats import MemberStats, flushed
+from kohort.coordinator.events.owners import still_owned
 from kohort.coordinator.group import Group
-from kohort.coordinator.member_stats import MemberStats, flushed
-from kohort.coordinator.owners import still_owned
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class EventObserver(EventMaker, Observer):
+class EventObserver(EventEmitter, Observer):
     """Turns what happens to the groups of one coordinator into events."""
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class EventObserver(EventMaker, Observer):
             group.event_state = None  # an earlier observer has missed what happened since it ended
             for member in group.members.values():
                 member.stats = None
-            self._meet(group)
+            self._initialize(group)
         self.consumers = ConsumerEventObserver(self)
         """For the consumer groups of the same coordinator."""
         StatsTimer(self)
@@ -60,11 +60,11 @@ class EventObserver(EventMaker, Observer):
 
     def member_rejoined(self, group: "ClassicGroup", member: "Member", reason: str) -> None:
         """A member has come back while a rebalance goes on: the rejoin delay."""
-        watched = self.of(group)
-        watched.last_joined = member.member_id
+        state = self.of(group)
+        state.last_joined = member.member_id
         now_us = self.now_us()
-        watched.owners.rejoined(member.member_id, _owned(member), now_us)
-        delay_us = now_us - watched.started_us
+        state.owners.rejoined(member.member_id, _owned(member), now_us)
+        delay_us = now_us - state.started_us
         self._of_member("member_rejoined", group, member, reason=reason, duration_us=delay_us)
 
     def member_replaced(
@@ -73,11 +73,11 @@ class EventObserver(EventMaker, Observer):
         """A static member came back under a new id (KIP-345)."""
         software = self.client_of(ticket).client_software
         self.stats_of(member).client_software = software
-        watched = self.of(group)
-        if old_id in watched.known:
-            watched.known.discard(old_id)
-            watched.known.add(member.member_id)
-        watched.owners.renamed(old_id, member.member_id)
+        state = self.of(group)
+        if old_id in state.known:
+            state.known.discard(old_id)
+            state.known.add(member.member_id)
+        state.owners.renamed(old_id, member.member_id)
         detail = {"old_member_id": old_id, "rebalance": "true" if rebalance else "false"}
         offset = None if rebalance else self.coordinator.appended_offset
         self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)
@@ -100,27 +100,27 @@ class EventObserver(EventMaker, Observer):
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
         """A request names an instance id that another member has by now; at most one event a minute."""
         error = ErrorCode.fenced_instance_id
-        if self._first(group, member_id, "fenced", NOBODY_KNOWN, group.generation_id):
+        if self.of(group).refusals.is_first(member_id, FENCED, NOBODY_KNOWN, group.generation_id):
             self._emit("member_fenced", group, member_id=member_id, instance_id=instance_id, error=name_of(error))
 
     # Rebalances
 
     def rebalance_started(self, group: "ClassicGroup", cause: Cause) -> None:
         """The group has just gone to PreparingRebalance; whoever waits already has rejoined at once."""
-        watched, now_us = self.of(group), self.now_us()
-        watched.rebalances += 1
-        rebalance_id = f"{group.group_id}/{self.epoch(group.partition)}/{watched.rebalances}"
+        state, now_us = self.of(group), self.now_us()
+        state.rebalances += 1
+        rebalance_id = f"{group.group_id}/{self.epoch(group.partition)}/{state.rebalances}"
         if group.previous_state is State.COMPLETING_REBALANCE:
             self._emit(
                 "rebalance_superseded",
                 group,
-                duration_us=now_us - watched.started_us,
+                duration_us=now_us - state.started_us,
                 generation=group.generation_id,
                 detail={"next": rebalance_id},
             )
-            watched.joined_us = now_us
-        stable_us = now_us - watched.stable_us
-        watched.rebalance_id, watched.started_us = rebalance_id, now_us
+            state.joined_us = now_us
+        stable_us = now_us - state.stable_us
+        state.rebalance_id, state.started_us = rebalance_id, now_us
         member = group.members.get(cause.member_id)
         self._emit(
             "rebalance_started",
@@ -142,15 +142,15 @@ class EventObserver(EventMaker, Observer):
     def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
         """Members are waited for; half way through an event says for whom."""
         if timeout_ms >= 2:
-            watched = self.of(group)
-            self._no_half_time(watched)
-            watched.half_time = HalfTime(self, group, now_ms + timeout_ms // 2)
-            self.coordinator.purgatory.wait(watched.half_time)
+            state = self.of(group)
+            self._no_half_time(state)
+            state.half_time = HalfTime(self, group, now_ms + timeout_ms // 2)
+            self.coordinator.purgatory.wait(state.half_time)
 
-    def _no_half_time(self, watched: GroupEventState) -> None:
-        if watched.half_time is not None:
-            self.coordinator.purgatory.cancel(watched.half_time)
-            watched.half_time = None
+    def _no_half_time(self, state: GroupEventState) -> None:
+        if state.half_time is not None:
+            self.coordinator.purgatory.cancel(state.half_time)
+            state.half_time = None
 
     def join_progress(self, group: "ClassicGroup") -> None:
         """Half of the rebalance timeout is over."""
@@ -166,19 +166,13 @@ class EventObserver(EventMaker, Observer):
 
     def join_completed(self, group: "ClassicGroup", missing: Iterable["Member"], timeout_ms: int) -> None:
         """The join phase is over: the group has its next generation, with members or without."""
-        watched, now_us = self.of(group), self.now_us()
-        waited_for, now = _ids(missing), set(group.members)
-        evicted = tuple(watched.evicted)
-        watched.summary = {
-            "joined": tuple(sorted(now - watched.known)),
-            "left": tuple(sorted(watched.known - now - set(evicted))),
-            "evicted": evicted,
-        }
-        watched.evicted, watched.known, watched.joined_us = [], now, now_us
-        self._no_half_time(watched)
+        state, now_us = self.of(group), self.now_us()
+        waited_for = _ids(missing)
+        state.summary, state.joined_us = state.who_changed(set(group.members)), now_us
+        self._no_half_time(state)
         if not group.members:
             return
-        last = group.members.get(watched.last_joined or "")
+        last = group.members.get(state.last_joined or "")
         heard_ms = self.coordinator_ms()
         for member in group.members.values():
             self.stats_of(member).heard_ms = heard_ms
@@ -191,25 +185,25 @@ class EventObserver(EventMaker, Observer):
             member_id=None if last is None else last.member_id,
             instance_id=None if last is None else last.group_instance_id,
             cause="barrier_timeout" if waited_for else None,
-            duration_us=now_us - watched.started_us,
+            duration_us=now_us - state.started_us,
             waited_for=waited_for,
             members=len(group.members),
             rebalance_timeout_ms=timeout_ms,
             detail={"leader": group.leader_id or ""},
-            **watched.summary,
+            **state.summary,
         )
 
     def assignment_received(
         self, group: "ClassicGroup", leader: "Member", assignments: dict[str, bytes]
     ) -> Callable[[ErrorCode], None]:
         """The leader has synced. What is returned reports that its assignment was written."""
-        watched, now_us = self.of(group), self.now_us()
-        generation_id, rebalance_id = group.generation_id, watched.rebalance_id
+        state, now_us = self.of(group), self.now_us()
+        generation_id, rebalance_id = group.generation_id, state.rebalance_id
         shares = {member_id: share_of(group, assignments.get(member_id, b"")) for member_id in group.members}
         known = {member_id: share for member_id, share in shares.items() if share is not None}
-        watched.next_shares = known if len(known) == len(shares) else None
-        partitions = None if watched.next_shares is None else sum(map(len, known.values()))
-        since_us, detail = now_us - watched.joined_us, self._moves(group)
+        state.next_shares = known if len(known) == len(shares) else None
+        partitions = None if state.next_shares is None else sum(map(len, known.values()))
+        since_us, detail = now_us - state.joined_us, self._moves(group)
         self._of_member(
             "assignment_received", group, leader, duration_us=since_us, partitions=partitions, detail=detail
         )
@@ -230,10 +224,10 @@ class EventObserver(EventMaker, Observer):
 
     def _moves(self, group: "ClassicGroup") -> dict[str, str] | None:
         """Partitions that an assignment moves; how few it could have, if all members subscribe to the same topics."""
-        watched = self.of(group)
-        if watched.next_shares is None:
+        state = self.of(group)
+        if state.next_shares is None:
             return None
-        moves = watched.owners.moves_to(watched.next_shares, group.subscribed_topics)
+        moves = state.owners.moves_to(state.next_shares, group.subscribed_topics)
         detail = {"moved": str(moves.moved)}
         if len({_topics(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1:
             detail["fewest_moves"] = str(moves.fewest)
@@ -242,14 +236,14 @@ class EventObserver(EventMaker, Observer):
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
         """A member has got its share."""
         self.stats_of(member).heard_ms = self.coordinator_ms()
-        watched, now_us = self.of(group), self.now_us()
+        state, now_us = self.of(group), self.now_us()
         share = share_of(group, member.assignment)
-        unowned_us = 0 if share is None else watched.owners.synced(member.member_id, share, now_us)
+        unowned_us = 0 if share is None else state.owners.synced(member.member_id, share, now_us)
         self._of_member(
             "member_synced",
             group,
             member,
-            duration_us=now_us - watched.joined_us,
+            duration_us=now_us - state.joined_us,
             partitions=None if share is None else len(share),
             detail={"unowned_us": str(unowned_us)} if unowned_us else None,
         )
@@ -261,34 +255,34 @@ class EventObserver(EventMaker, Observer):
 
     def rebalance_completed(self, group: "ClassicGroup") -> None:
         """Everybody who waited has its share: the group is Stable."""
-        watched, now_us = self.of(group), self.now_us()
+        state, now_us = self.of(group), self.now_us()
         self._emit(
             "rebalance_completed",
             group,
             state=True,
             generation=group.generation_id,
-            duration_us=now_us - watched.joined_us,
+            duration_us=now_us - state.joined_us,
             members=len(group.members),
-            detail={"total_us": str(now_us - watched.started_us)},
-            **watched.summary,
+            detail={"total_us": str(now_us - state.started_us)},
+            **state.summary,
         )
-        watched.stable_us = now_us
-        if watched.next_shares is not None:
-            watched.owners.assigned(watched.next_shares, group.subscribed_topics)
+        state.stable_us = now_us
+        if state.next_shares is not None:
+            state.owners.assigned(state.next_shares, group.subscribed_topics)
 
     def emptied(self, group: "ClassicGroup") -> OnWritten:
         """Nobody is left. What is returned reports it, when the record that says so was written."""
-        watched = self.of(group)
-        watched.owners.nobody_is_left()
+        state = self.of(group)
+        state.owners.nobody_is_left()
         values: dict[str, Any] = {
             "state_from": group.previous_state.value,
             "state_to": group.state.value,
-            "rebalance_id": watched.rebalance_id,
+            "rebalance_id": state.rebalance_id,
             "generation": group.generation_id,
             "members": 0,
             "duration_us": 0,
-            "detail": {"total_us": str(watched.joined_us - watched.started_us)},
-            **watched.summary,
+            "detail": {"total_us": str(state.joined_us - state.started_us)},
+            **state.summary,
         }
 
         def written(error: ErrorCode, _: int) -> None:
@@ -321,7 +315,7 @@ class EventObserver(EventMaker, Observer):
             client = self._client(None, member)
         else:
             client = NOBODY_KNOWN if ticket is None else self.client_of(ticket)
-        if self._first(group, member_id, name_of(error), client, generation_id):
+        if self.of(group).refusals.is_first(member_id, name_of(error), client, generation_id):
             self._rejected(group, member_id, name_of(error), client, generation_id, None)
 
     def _rejected(
@@ -344,13 +338,9 @@ class EventObserver(EventMaker, Observer):
 
     def flush_refusals(self, group: "ClassicGroup") -> None:
         """How many refusals came after the first of their kind; the next one is reported at once again."""
-        watched = group.event_state
-        if watched is None or not watched.named:
-            return
-        named, watched.named = watched.named, {}
-        for (member_id, error), (client, generation_id, more) in named.items():
-            if more and error != "fenced":
-                self._rejected(group, member_id, error, client, generation_id, more)
+        if group.event_state is not None:
+            for each in group.event_state.refusals.flush():
+                self._rejected(group, *each)
 
     # Groups and their partitions
 
@@ -392,7 +382,7 @@ class EventObserver(EventMaker, Observer):
             if isinstance(group, ConsumerGroup):
                 self.consumers.loaded(group, load_us)
             elif isinstance(group, ClassicGroup):
-                self._meet(group)
+                self._initialize(group)
                 members, generation_id = len(group.members), group.generation_id
                 self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
         self._emit_of_partition("coordinator_elected", partition, load_us)

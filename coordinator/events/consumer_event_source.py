@@ -3,29 +3,29 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind
-from kohort.coordinator.consumer_event_making import (
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events.consumer_batch_events import (
     BatchEvents,
     Made,
     consumer_event,
     session_timeout_of,
     share_of,
 )
-from kohort.coordinator.context import OnWritten
-from kohort.coordinator.effects import Cause
-from kohort.coordinator.member_stats import MemberStats, flushed
-from kohort.coordinator.owners import Owners
+from kohort.coordinator.events.event_state import FENCED, ConsumerEventState
+from kohort.coordinator.events.member_stats import MemberStats, flushed
+from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.event_making import EventMaker
+    from kohort.coordinator.events.event_emitter import EventEmitter
 
 US_PER_MS = 1_000
 FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCode.unreleased_instance_id)
@@ -35,11 +35,11 @@ FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCod
 class ConsumerEventObserver(ConsumerObserver):
     """Turns what happens to the consumer groups of one coordinator into events."""
 
-    def __init__(self, maker: "EventMaker") -> None:
-        self._maker = maker
-        self._effects = maker.coordinator.effects
-        for group in maker.coordinator.consumer_groups.values():
-            self._meet(group)
+    def __init__(self, emitter: "EventEmitter") -> None:
+        self._emitter = emitter
+        self._effects = emitter.coordinator.effects
+        for group in emitter.coordinator.consumer_groups.values():
+            self._initialize(group)
 
     # What a batch changes
 
@@ -49,13 +49,13 @@ class ConsumerEventObserver(ConsumerObserver):
         A group that becomes classic rebalances at once. So they are reported at once, unless earlier ones still wait.
         If the change cannot be written, a further event says that the group is what it was.
         """
-        watched = self._before(changes)
-        made = BatchEvents(self._maker, watched, changes, cause).make()
+        state = self._before(changes)
+        made = BatchEvents(self._emitter, state, changes, cause).make()
         converts = changes.converts
         becomes_classic = converts is not None and converts.to_protocol != CONSUMER
         if converts is not None and becomes_classic:
-            self._maker.of(converts.classic).rebalances = watched.rebalances
-        if not becomes_classic or changes.group.group_id in self._maker.coordinator.unwritten:
+            self._emitter.of(converts.classic).rebalances = state.rebalances
+        if not becomes_classic or changes.group.group_id in self._emitter.coordinator.unwritten:
             return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
         self._tell(changes, made)
         return lambda error, now_ms: self._is_back(changes.group) if error is not ErrorCode.none else None
@@ -71,7 +71,7 @@ class ConsumerEventObserver(ConsumerObserver):
                 if change.kind is Kind.CURRENT and isinstance(change.value, CurrentAssignment)
             }
             known = {name: share for name, share in shares.items() if name is not None}
-            group.event_state = ConsumerEventState(known, Owners(known), self._maker.now_us())
+            group.event_state = ConsumerEventState(known, Owners(known), self._emitter.now_us())
             if converts is not None:
                 before = converts.classic.event_state
                 group.event_state.rebalances = 0 if before is None else before.rebalances
@@ -91,15 +91,15 @@ class ConsumerEventObserver(ConsumerObserver):
     def taken_back(self, group: ConsumerGroup) -> None:
         """What was remembered of the group is not so; it is met anew."""
         if group.event_state is not None:
-            self._meet(group, group.event_state.rebalances)
+            self._initialize(group, group.event_state.rebalances)
 
     def measured_from_us(self) -> int | None:
         """Now."""
-        return self._maker.now_us()
+        return self._emitter.now_us()
 
     def measured_us(self, began_us: int | None) -> int:
         """Microseconds since then; 0 where nobody listened yet."""
-        return 0 if began_us is None else self._maker.now_us() - began_us
+        return 0 if began_us is None else self._emitter.now_us() - began_us
 
     # Heartbeats and commits
 
@@ -123,11 +123,11 @@ class ConsumerEventObserver(ConsumerObserver):
         ticket: object,
     ) -> None:
         """Reported if the member was fenced; at most one event a minute."""
-        if error in FENCING and self._first(group, member_id, "fenced", NOBODY_KNOWN, epoch):
+        if error in FENCING and self._of(group).refusals.is_first(member_id, FENCED, NOBODY_KNOWN, epoch):
             self._emit(
                 "member_fenced",
                 group,
-                self._maker.client_of(ticket),
+                self._emitter.client_of(ticket),
                 member_id=member_id,
                 instance_id=instance_id,
                 member_epoch=epoch,
@@ -150,9 +150,9 @@ class ConsumerEventObserver(ConsumerObserver):
             member.stats.rejected += 1
         client = _client(member) if member is not None else NOBODY_KNOWN
         if member is None and ticket is not None:
-            client = self._maker.client_of(ticket)
+            client = self._emitter.client_of(ticket)
         name = error.name.upper()
-        if self._first(group, member_id, name, client, epoch):
+        if self._of(group).refusals.is_first(member_id, name, client, epoch):
             self._rejected(group, member_id, name, client, epoch, None)
 
     def _rejected(
@@ -162,15 +162,9 @@ class ConsumerEventObserver(ConsumerObserver):
         who = member_id or None
         self._emit("commit_rejected", group, client, member_id=who, member_epoch=epoch, error=error, detail=detail)
 
-    def _first(self, group: ConsumerGroup, member_id: str, what: str, client: Client, epoch: int) -> bool:
-        named = self._of(group).named
-        before = named.get((member_id, what))
-        named[member_id, what] = client, epoch, 0 if before is None else before[2] + 1
-        return before is None
-
     def flush_stats(self) -> None:
         """Every member's heartbeats and commits, and what was refused, since the last report."""
-        for group in self._maker.coordinator.consumer_groups.values():
+        for group in self._emitter.coordinator.consumer_groups.values():
             self._flush(group)
 
     def _flush(self, group: ConsumerGroup) -> None:
@@ -178,16 +172,14 @@ class ConsumerEventObserver(ConsumerObserver):
             if member.stats is not None:
                 for kind, values in flushed(member.stats):
                     self._of_member(kind, group, member, **values)
-        named, self._of(group).named = self._of(group).named, {}
-        for (member_id, error), (client, epoch, more) in named.items():
-            if more and error != "fenced":
-                self._rejected(group, member_id, error, client, epoch, more)
+        for each in self._of(group).refusals.flush():
+            self._rejected(group, *each)
 
     # Groups
 
     def loaded(self, group: ConsumerGroup, load_us: int) -> None:
         """This node coordinates it from now on."""
-        self._meet(group)
+        self._initialize(group)
         self._emit("group_loaded", group, duration_us=load_us, members=len(group.members))
 
     def group_gone(self, group: ConsumerGroup, cause: str) -> None:
@@ -197,26 +189,26 @@ class ConsumerEventObserver(ConsumerObserver):
         if cause == "coordinator_failover":
             self._emit("group_unloaded", group, members=len(group.members), **about)
         else:
-            self._emit("group_deleted", group, log_offset=self._maker.coordinator.appended_offset, **about)
+            self._emit("group_deleted", group, log_offset=self._emitter.coordinator.appended_offset, **about)
 
     def offsets_expired(self, group: ConsumerGroup, partitions: int) -> None:
         """The broker has deleted offsets that are too old."""
-        offset = self._maker.coordinator.appended_offset
+        offset = self._emitter.coordinator.appended_offset
         self._emit("offsets_expired", group, partitions=partitions, log_offset=offset)
 
     # Within
 
     def _of(self, group: ConsumerGroup) -> ConsumerEventState:
         if group.event_state is None:
-            self._meet(group)
+            self._initialize(group)
         assert group.event_state is not None, "it was just met"
         return group.event_state
 
-    def _meet(self, group: ConsumerGroup, rebalances: int = 0) -> None:
+    def _initialize(self, group: ConsumerGroup, rebalances: int = 0) -> None:
         """A group found at work is taken as it stands."""
         owners = Owners({name: share_of(group, member.current) for name, member in group.members.items()})
         is_open = group.state in (GroupState.ASSIGNING, GroupState.RECONCILING)
-        group.event_state = ConsumerEventState(group.members, owners, self._maker.now_us(), is_open=is_open)
+        group.event_state = ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=is_open)
         group.event_state.rebalances = rebalances
         self._measure(group, group.members)
 
@@ -224,7 +216,7 @@ class ConsumerEventObserver(ConsumerObserver):
         """What is measured of these members begins now."""
         stats = self._of(group).stats
         for name in names:
-            stats[name] = MemberStats(None, self._maker.coordinator_ms())
+            stats[name] = MemberStats(None, self._emitter.coordinator_ms())
             if name in group.members:
                 group.members[name].stats = stats[name]
 
@@ -243,7 +235,7 @@ class ConsumerEventObserver(ConsumerObserver):
         )
 
     def _emit(self, kind: str, group: ConsumerGroup, client: Client = NOBODY_KNOWN, **values: Any) -> None:
-        self._effects.append(consumer_event(self._maker, kind, group, client, self._maker.now_us(), **values))
+        self._effects.append(consumer_event(self._emitter, kind, group, client, self._emitter.now_us(), **values))
 
 
 def _client(member: ConsumerMember) -> Client:

@@ -1,0 +1,1 @@
+"""Group events: what happened to groups, from calls of the classic group and records of the consumer group."""

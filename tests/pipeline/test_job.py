@@ -79,6 +79,7 @@ def test_nothing_to_analyse(tmp_path: Path) -> None:
     assert "nothing to analyse" in done.output
 
 
+@pytest.mark.deep
 def test_sources_as_spark_formats(spark: Any, recording: Path) -> None:
     from kohort.pipeline.job.formats import register
 
@@ -92,6 +93,7 @@ def test_sources_as_spark_formats(spark: Any, recording: Path) -> None:
     assert ends.where("topic = 'warmup' and part = 0").agg({"log_end": "max"}).first()[0] > 0
 
 
+@pytest.mark.deep
 def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path: Path) -> None:
     """From a frame of records, as from a file: what Spark's own connector or a bronze table brings."""
     import pyarrow.parquet as pq

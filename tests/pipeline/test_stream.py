@@ -105,6 +105,7 @@ def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, 
     assert tables(places.silver) == streamed
 
 
+@pytest.mark.deep
 def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
     """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
     from kohort.pipeline.job.follow import silver_stream
@@ -125,6 +126,7 @@ def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World,
     assert tables(places.silver) == before
 
 
+@pytest.mark.deep
 def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -> None:
     from kohort.pipeline.job.formats import register
 

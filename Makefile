@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SHARED ?= ../shared
 TIMES ?= 1000
 CPUS := $(shell nproc 2> /dev/null || getconf _NPROCESSORS_ONLN)
-# Processes that share the tests of `make check`, which compute; `make test` has two more, as many of its tests wait.
+# Processes that share the tests of `make check`, which compute; `make test` has three more, as many of its tests wait.
 WORKERS ?= $(CPUS)
 
 # A run starts hundreds of processes, and each would compile what it imports.
@@ -59,10 +59,10 @@ serve: $(VENV)/.serve-$(DECLARED)  ## a broker on 127.0.0.1:9092
 	$(BIN)/kohort serve
 
 test: $(VENV)/.test-$(DECLARED)  ## what a change must hold: fast tests, clients in Python, some of Spark; WITHOUT=spark leaves it out
-	$(PYTEST) -n $$(($(CPUS) + 2)) $(GROUPED) -m "not deep and not libraries$(if $(WITHOUT), and not $(WITHOUT))" $(TESTS)
+	$(PYTEST) -n $$(($(CPUS) + 3)) $(GROUPED) -m "not deep and not libraries$(if $(WITHOUT), and not $(WITHOUT))" $(TESTS)
 
 everything: $(VENV)/.test-$(DECLARED)  ## the tests of make test, and all other Spark
-	$(PYTEST) -n $$(($(CPUS) + 2)) $(GROUPED) -m "not libraries" $(TESTS)
+	$(PYTEST) -n $$(($(CPUS) + 3)) $(GROUPED) -m "not libraries" $(TESTS)
 
 deep: $(VENV)/.test-$(DECLARED)  ## all there is, before a release: all Spark, all languages, fuzz, kills; an hour
 	$(BIN)/python -m tests.stages deep --shared $(SHARED)

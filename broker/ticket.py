@@ -134,6 +134,18 @@ class Ticket:
         """Goes on with a request that waited, a little at a time. `steps` return what a handler returns."""
         self.requester.take_up(self, steps)
 
+    def conclude(self, outcome: object | None) -> None:
+        """Answers a request that waited with what its handler would have returned: None, if it waits still."""
+        if outcome is NO_REPLY:
+            self.no_reply()
+        elif outcome is not None:
+            self.reply(outcome)
+
+    def close(self, reason: str) -> None:
+        """Hangs up instead of an answer; the log says why."""
+        self.answered = True
+        self.requester.close(reason)
+
     def no_reply(self) -> None:
         """Ends a request that waited and is never answered."""
         self.answered = True
@@ -145,5 +157,4 @@ class Ticket:
 
     def fail(self) -> None:
         """Ends the connection of a request whose answer failed. The caller logs the exception."""
-        self.answered = True
-        self.requester.close("answering its request failed, which is kohort's fault")
+        self.close("answering its request failed, which is kohort's fault")

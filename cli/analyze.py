@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
 from kohort.cli.analyze_errors import kept, plain
 from kohort.cli.analyze_options import exit_code, notes_folder, out_place, webhook_address, window_of
+from kohort.cli.connecting import config_option
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
@@ -66,15 +67,7 @@ INTERRUPTED = 130
     "or Spark; auto goes by how much there is. --cluster and --follow take Spark.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
-@click.option(
-    "--command-config",
-    "config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    envvar="KOHORT_COMMAND_CONFIG",
-    show_envvar=True,
-    help="Properties for TLS and SASL, in the words of Kafka's tools or of librdkafka (security.protocol, sasl.*).",
-)
+@config_option
 @click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
 @click.option("--since", metavar="MOMENT", help="Leave out what was over before: 2026-05-31T14:00, or 14:00 of today.")
 @click.option("--until", metavar="MOMENT", help="Leave out what came later.")

@@ -5,40 +5,15 @@ python -m tests.longest     # writes longest.toml anew
 
 from __future__ import annotations
 
-import ast
 import tomllib
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+
+from tests.support.parsed_files import parsed
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_suffix(".toml")
 FILE, FUNCTION = 400, 50
 """Lines from which on one is long."""
-
-
-class File(NamedTuple):
-    """What the tests of the house look at in a file of Python, which is parsed once."""
-
-    functions: list[tuple[str, int]]
-    """Names, and how many lines each has."""
-    imports: list[tuple[int, str, list[str]]]
-    """Line, module and names of each `from … import …`."""
-    by_name: list[str]
-    """The arguments of imports by name."""
-
-
-@cache
-def parsed(path: Path) -> File:
-    file = File([], [], [])
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            file.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
-        elif isinstance(node, ast.ImportFrom):
-            file.imports.append((node.lineno, node.module or "", [each.name for each in node.names]))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
-            file.by_name.append(ast.unparse(node.args[0]))
-    return file
 
 
 def measured(root: Path) -> dict[str, int]:

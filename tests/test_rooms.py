@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import longest
-from tests.longest import parsed
+from tests.support.parsed_files import parsed
 
 ROOT = Path(__file__).parent.parent
 NOT_INSTALLED = {"tests", "benchmarks"}

@@ -38,7 +38,7 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
     for topic in request.topics:  # nearly always one: `sum` would take longer than all of this
         partitions += len(topic.partitions)
     if partitions > SHORT:
-        return in_chunks(node, ticket, _parts(request), handle, _merged)
+        return in_chunks(node, ticket, _chunks(request), handle, _merged)
     commit = looked_up(node, request, ticket)
     if not isinstance(commit, Commit):
         return commit
@@ -59,7 +59,7 @@ def looked_up(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> Commi
     return Commit(request, known, refused, ticket, knows_epochs=ticket.version >= 9)
 
 
-def _parts(request: OffsetCommitRequest) -> Iterator[OffsetCommitRequest]:
+def _chunks(request: OffsetCommitRequest) -> Iterator[OffsetCommitRequest]:
     for run in runs(request.topics, "partitions"):
         topics = tuple(changed(OffsetCommitRequestTopic, topic, partitions=parts) for topic, parts in run)
         yield changed(OffsetCommitRequest, request, topics=topics)

@@ -26,7 +26,7 @@ from kohort.security.rights import DELETE_GROUP, READ_TOPIC
 def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Task[Any] | None:
     """None: answered when the deletions are written."""
     if sum(len(topic.partitions) for topic in request.topics) > SHORT:
-        return in_chunks(node, ticket, _parts(request), _delete_part, _merged_parts)
+        return in_chunks(node, ticket, _chunks(request), _delete_chunk, _merged_chunks)
     return _delete(node, request, ticket)
 
 
@@ -65,13 +65,13 @@ def _delete(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetD
 _UNKNOWN = ErrorCode.unknown_topic_or_partition
 
 
-def _parts(request: OffsetDeleteRequest) -> Iterator[OffsetDeleteRequest]:
+def _chunks(request: OffsetDeleteRequest) -> Iterator[OffsetDeleteRequest]:
     for run in runs(request.topics, "partitions"):
         topics = tuple(changed(OffsetDeleteRequestTopic, topic, partitions=parts) for topic, parts in run)
         yield changed(OffsetDeleteRequest, request, topics=topics)
 
 
-def _delete_part(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
+def _delete_chunk(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
     """As `_delete`, but a refusal names the part's partitions: others of the request may have been deleted before."""
     response = _delete(node, request, ticket)
     if response is not None:
@@ -82,7 +82,7 @@ def _delete_part(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> Of
     return response
 
 
-def _merged_parts(answers: list[OffsetDeleteResponse]) -> OffsetDeleteResponse:
+def _merged_chunks(answers: list[OffsetDeleteResponse]) -> OffsetDeleteResponse:
     if all(each.error_code is not ErrorCode.none for each in answers):
         return OffsetDeleteResponse(error_code=answers[0].error_code, topics=())
     partitions: dict[str, list[OffsetDeleteResponsePartition]] = {}

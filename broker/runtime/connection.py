@@ -172,16 +172,16 @@ class Connection(Served):
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
         server = self.server
-        turns = server.scheduler
-        before_ns = turns.now_ns()
-        zero_ns = turns.zero_ns
+        scheduler = server.scheduler
+        before_ns = scheduler.now_ns()
+        zero_ns = scheduler.zero_ns
         now_ms = server.clock.now_ms() if zero_ns is None else (before_ns - zero_ns) // 1_000_000
         self.heard_at_ms = now_ms
         size = len(data) - 4
         if (
             self._obstacles
-            or (turns.spent_ns and turns.is_full(self.load_ns))
-            or (size > 1 and data[5] in JOINS and turns.many())
+            or (scheduler.spent_ns and scheduler.is_full(self.load_ns))
+            or (size > 1 and data[5] in JOINS and scheduler.many())
         ):
             self._wait_with(data)
             return
@@ -199,14 +199,14 @@ class Connection(Served):
         if server.woken:
             self.write()
             server.end_turn(now_ms)
-        took_ns = turns.now_ns() - before_ns
+        took_ns = scheduler.now_ns() - before_ns
         if self._out:
             server.writes.write_soon(self)  # not counted: it may be others' turn to be written
         if took_ns > COUNTED_NS:
-            turns.spend(took_ns)
+            scheduler.spend(took_ns)
             server.writes.write()
         if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
-            turns.note(self, took_ns)
+            scheduler.note(self, took_ns)
 
     def eof_received(self) -> None:
         """The client sends nothing more. The event loop hangs up."""
@@ -404,9 +404,9 @@ class Connection(Served):
             self._received = b""
             self.handle(self, received, now_ms, 4)
             return
-        turns = self.server.scheduler
-        now_ns = turns.now_ns
-        until_ns = until_ns or turns.end_ns()
+        scheduler = self.server.scheduler
+        now_ns = scheduler.now_ns
+        until_ns = until_ns or scheduler.end_ns()
         while available - at >= 4:
             (size,) = _SIZE.unpack_from(received, at)
             if not 0 < size <= self.frame_max_bytes:

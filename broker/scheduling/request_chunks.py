@@ -97,13 +97,9 @@ class _Whole:
         try:
             outcome = self.outcome()
         except CloseConnection as reason:
-            self._ticket.answered = True
-            self._ticket.requester.close(str(reason))
+            self._ticket.close(str(reason))
             return
-        if outcome is NO_REPLY:
-            self._ticket.no_reply()
-        elif outcome is not None:
-            self._ticket.reply(outcome)
+        self._ticket.conclude(outcome)
 
 
 class _Chunk:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kohort.broker.logs import log
 from kohort.broker.short_text import short_text
-from kohort.broker.ticket import NO_REPLY, CloseConnection
+from kohort.broker.ticket import CloseConnection
 
 if TYPE_CHECKING:
     from kohort.broker.clock import Clock
@@ -126,7 +126,7 @@ class Worker:
             try:
                 result = work()
             except Exception:
-                self.jobs.hand_over(partial(self.act, lambda now_ms: _failed(ticket)))
+                self.jobs.hand_over(partial(self.act, lambda now_ms: ticket.fail()))
                 raise
             self.jobs.hand_over(partial(self.act, lambda now_ms: _answer(ticket, then, result)))
 
@@ -146,17 +146,9 @@ def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> No
     try:
         response = then(result)
     except CloseConnection as reason:
-        ticket.answered = True
-        ticket.requester.close(str(reason))
+        ticket.close(str(reason))
     except Exception:
         log.error(f"{ticket.client_host}: answering {short_text(ticket.request)} failed")
         ticket.fail()
     else:
-        if response is NO_REPLY:
-            ticket.no_reply()
-        elif response is not None:
-            ticket.reply(response)
-
-
-def _failed(ticket: Ticket) -> None:
-    ticket.fail()
+        ticket.conclude(response)

@@ -75,7 +75,8 @@ def _words() -> set[str]:
 def _words_of_people(path: Path) -> Iterator[str]:
     """Comments and docstrings, paragraph by paragraph. A file's first paragraph is read with each."""
     said = [text for kind, text in _tokens(path) if kind == tokenize.COMMENT or text.startswith('"""')]
-    introduction = said[0].replace("`", "") if said and said[0].startswith('"""') else ""
+    first = next((text for kind, text in _tokens(path) if kind != tokenize.COMMENT), "")
+    introduction = first.replace("`", "") if first.startswith('"""') else ""
     for text in said:
         yield f"{text} {introduction}"
 

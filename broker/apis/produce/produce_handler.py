@@ -69,28 +69,28 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             node,
             request,
             ticket,
-            lambda refusals: _store_in_parts(node, request, ticket, refusals),
+            lambda refusals: _store_in_chunks(node, request, ticket, refusals),
             lambda refused: _refuse_all(request, ticket, refused),
         )
     if sum([len(data.partition_data) for data in request.topic_data]) > SHORT:
-        return in_chunks(node, ticket, _parts(request), handle, _merged)
+        return in_chunks(node, ticket, _chunks(request), handle, _merged)
     return _store(node, request, ticket, {})
 
 
-def _store_in_parts(
+def _store_in_chunks(
     node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals
 ) -> ProduceResponse | Task[Any] | object | None:
-    """As `_store`; a long request is stored in parts, after its transaction was asked about all of it."""
+    """As `_store`; a long request is stored in chunks, after its transaction was asked about all of it."""
     if sum([len(data.partition_data) for data in request.topic_data]) <= SHORT:
         return _store(node, request, ticket, refusals)
 
     def store(node: Node, part: ProduceRequest, own: Ticket) -> ProduceResponse | object | None:
         return _store(node, part, own, refusals)
 
-    return in_chunks(node, ticket, _parts(request), store, _merged)
+    return in_chunks(node, ticket, _chunks(request), store, _merged)
 
 
-def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:
+def _chunks(request: ProduceRequest) -> Iterator[ProduceRequest]:
     for run in runs(request.topic_data, "partition_data"):
         data = tuple(changed(TopicProduceData, topic, partition_data=parts) for topic, parts in run)
         yield changed(ProduceRequest, request, topic_data=data)

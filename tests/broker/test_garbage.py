@@ -113,12 +113,11 @@ def hangs_up(client: Client) -> None:
 
 @pytest.fixture
 def collector() -> Iterator[None]:
-    """Gives the collector back as it was."""
+    """Gives the collector back as it was, but for what is frozen: the whole run's tests are, and stay so."""
     thresholds, callbacks = gc.get_threshold(), list(gc.callbacks)
     yield
     gc.set_threshold(*thresholds)
     gc.callbacks[:] = callbacks
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("collector")

@@ -77,12 +77,13 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
         if access is not None and not access.allows(ticket, _NEEDED[key_type], key):
             return _none(key, _NOT_ALLOWED[key_type], ticket)
         topic = node.cluster.offsets_topic if key_type == GROUP else node.cluster.transaction_topic
-        coordinator = topic.coordinator_of(key)
-        if coordinator is not None:
-            host, port = coordinator.address_for(ticket)
+        home = topic.home_of(key)
+        found = None if home is None else node.cluster.node(home)
+        if found is not None:
+            host, port = found.address_for(ticket)
             return Coordinator(
                 key=key,
-                node_id=coordinator.id,
+                node_id=found.id,
                 host=host,
                 port=port,
                 error_code=ErrorCode.none,

@@ -130,9 +130,10 @@ class Consumers(RestlessCluster):
 
     def reaches(self, group: str) -> Client | None:
         """A connection of its own: what is asked there waits for nobody else."""
-        node = self.cluster.offsets_topic.coordinator_of(group)
+        home = self.cluster.offsets_topic.home_of(group)
         if self.random.random() < self.mistakes:
-            node = self.random.choice(self.cluster.nodes)
+            home = self.random.choice(self.cluster.nodes).id
+        node = None if home is None else self.cluster.node(home)
         return self.broker.client(node.id - 1) if node is not None and node.running else None
 
     def now_ms(self) -> int:
@@ -184,13 +185,13 @@ class Consumers(RestlessCluster):
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         """The group, where it is coordinated now; None: it is classic, or not there."""
-        node = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if node is None else node.coordinator.consumer_groups.get(group_id)
+        coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if coordinator is None else coordinator.consumer_groups.get(group_id)
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
         """The group, where it is coordinated now; None: it is a consumer group, or not there."""
-        node = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if node is None else node.coordinator.groups.get(group_id)
+        coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if coordinator is None else coordinator.groups.get(group_id)
 
     def groups(self) -> list[tuple[Node, ConsumerGroup]]:
         """All consumer groups that are served now."""

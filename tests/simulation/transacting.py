@@ -99,8 +99,8 @@ class Bank(RestlessCluster):
         return self.client_of(self.topic.partitions[partition].leader)
 
     def home(self, transactional_id: str) -> Client | None:
-        found = self.cluster.transaction_topic.coordinator_of(transactional_id)
-        return None if found is None else self.client_of(found.id)
+        home = self.cluster.transaction_topic.home_of(transactional_id)
+        return None if home is None else self.client_of(home)
 
     # What happens
 

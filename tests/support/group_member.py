@@ -22,6 +22,8 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offse
 
 ELSEWHERE = (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress)
 """Somebody else is to be asked, or later. Nothing else has changed for the member."""
+JOINING = (E.none, E.member_id_required, *ELSEWHERE)
+"""What a member may be answered that joins a group of its own."""
 LATER = (
     E.unknown_topic_or_partition, E.unstable_offset_commit, E.unknown_server_error, E.kafka_storage_error,
 )  # fmt: skip

@@ -12,12 +12,11 @@ from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.offsets_topic_records import read_offset_value
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.releases import CURRENT, RELEASES, apis_of
 from tests.support.batches import contents
 from tests.support.broker import Broker
 from tests.support.classic_member import ClassicMember
-from tests.support.frames import frame
+from tests.support.frames import frame, to_commit
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "api_versions_of_releases.json").read_text())
 """The answers of real brokers to ApiVersions v0, without their length."""
@@ -142,9 +141,7 @@ def test_offsets_are_kept_as_tools_of_that_time_decode_them(release: str, versio
     client = broker.client()
     broker.cluster.topics.create("topic", 1, 1)
     for offset, note in ((1, ""), (2, ""), (3, ""), (4, "note")):
-        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=note)
-        topics = (OffsetCommitRequestTopic(name="topic", partitions=(part,)),)
-        client.asks("offset_commit", 2, group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=topics)
+        client.asks("offset_commit", 2, group_id="g", member_id="", topics=to_commit("topic", {0: offset}, note))
     offsets = broker.cluster.topics.by_name("__consumer_offsets")
     assert offsets is not None
     kept = [

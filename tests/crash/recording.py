@@ -20,7 +20,7 @@ from kohort.protocol.consumer_protocol import Subscription, write_subscription
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.support.frames import to_commit
 from tests.support.group_member import ELSEWHERE
 from tests.support.wires import Blocking
 
@@ -116,11 +116,8 @@ def _epoch(kafka: Kafka, group: str, member: str) -> int:
 
 def commit(kafka: Kafka, group: str, member: str, epoch: int) -> None:
     """Offset 17 of foo-0."""
-    part = OffsetCommitRequestPartition(partition_index=0, committed_offset=17, committed_metadata="")
-    topic = OffsetCommitRequestTopic(name="foo", partitions=(part,))
-    answer = kafka.asks(
-        "offset_commit", 9, group_id=group, member_id=member, generation_id_or_member_epoch=epoch, topics=(topic,)
-    )
+    fields = {"group_id": group, "member_id": member, "generation_id_or_member_epoch": epoch}
+    answer = kafka.asks("offset_commit", 9, topics=to_commit("foo", {0: 17}), **fields)
     assert answer.topics[0].partitions[0].error_code is E.none, answer
 
 

@@ -12,11 +12,11 @@ from kohort.broker.cluster import replay
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topic import Topic
 from tests.simulation.restless import RestlessCluster
+from tests.support.frames import to_commit
 from tests.support.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")
@@ -49,11 +49,8 @@ class Company(RestlessCluster):
         if client is None:
             return
         self.offset += 1
-        asked = OffsetCommitRequestPartition(
-            partition_index=number, committed_offset=self.offset, committed_metadata=""
-        )
-        answer = client.asks("offset_commit", 8, group_id=group, generation_id_or_member_epoch=-1, member_id="",
-                             topics=(OffsetCommitRequestTopic(name="copied", partitions=(asked,)),))  # fmt: skip
+        topics = to_commit("copied", {number: self.offset})
+        answer = client.asks("offset_commit", 8, group_id=group, member_id="", topics=topics)
         error = answer.topics[0].partitions[0].error_code
         if error is E.none:
             self.committed[group, number] = self.offset

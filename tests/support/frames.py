@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from kohort.protocol.messages import message_of
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 
 message = message_of
 """The messages of an API."""
@@ -25,3 +29,14 @@ def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
 def long_request(correlation_id: int = 1) -> bytes:
     """A FindCoordinator request: tests of turns give it a handler that takes long."""
     return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
+
+
+def to_commit(
+    topic: str, offsets: Mapping[int, int], metadata: str | None = "", topic_id: UUID | None = None
+) -> tuple[OffsetCommitRequestTopic, ...]:
+    """The only topic of an OffsetCommit request. `offsets`: by partition."""
+    parts = tuple(
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
+        for index, offset in offsets.items()
+    )
+    return (OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=parts),)

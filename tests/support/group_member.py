@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from tests.support.frames import to_commit
 
 ELSEWHERE = (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress)
 """Somebody else is to be asked, or later. Nothing else has changed for the member."""
@@ -133,15 +133,12 @@ class GroupMember:
         retention_ms: int = -1,
     ) -> Said:
         """Commits one offset. `epoch`: in place of its own."""
-        part = OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=metadata
-        )
         fields = {
             "group_id": self.group_id,
             "member_id": self.member_id,
             "generation_id_or_member_epoch": self.epoch if epoch is None else epoch,
             "group_instance_id": self.instance,
-            "topics": (OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=(part,)),),
+            "topics": to_commit(topic, {partition: offset}, metadata, topic_id),
             "retention_time_ms": retention_ms,
         }
 

@@ -67,6 +67,7 @@ BY_NAME = {
     "broker.fast.remembered_requests": ["f'kohort.broker.fast.{file}'"],
     "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in
     "demo.workers.consuming": ["f'kohort.demo.workers.{module}'"],
+    "pipeline.rules.diagnose": ["f'{rules.__name__}.{name}'"],
     "protocol.codec": ["f'kio.schema.{self.api.name}.v{version}.{kind.name}'"],  # kio's, not ours
     "protocol.messages": ["f'{__name__}.{api}'"],
 }

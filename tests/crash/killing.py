@@ -18,13 +18,13 @@ from typing import Any
 from kohort.protocol.batches import Record, build_batch, crc_matches, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.disk.checking import check_partition, partition_folders
 from tests.crash.killed_members import Alone, Together, one_owner_each
 from tests.crash.truth import Registers
 from tests.support.batches import contents
 from tests.support.data_requests import topic as new_topic
+from tests.support.frames import to_fetch
 from tests.support.group_member import ELSEWHERE, GroupMember
 from tests.support.wires import TIMEOUT_S, Waiting
 
@@ -121,11 +121,8 @@ class Committer:
             await asyncio.sleep(0)
 
     async def looks(self, wire: Waiting) -> None:
-        indexes = tuple(range(PARTITIONS))
-        asked = OffsetFetchRequestGroup(
-            group_id=self.group, topics=(OffsetFetchRequestTopic(name=TOPIC, partition_indexes=indexes),)
-        )
-        answer = await wire.asks("offset_fetch", 8, groups=(asked,), require_stable=True)
+        groups = to_fetch(self.group, TOPIC, *range(PARTITIONS))
+        answer = await wire.asks("offset_fetch", 8, groups=groups, require_stable=True)
         if answer.groups[0].error_code in ELSEWHERE and not self.offset:
             return
         assert answer.groups[0].error_code is E.none, answer.groups[0].error_code.name

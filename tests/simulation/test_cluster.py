@@ -12,11 +12,10 @@ from kohort.broker.cluster import replay
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topic import Topic
 from tests.simulation.restless import RestlessCluster
-from tests.support.frames import to_commit
+from tests.support.frames import to_commit, to_fetch
 from tests.support.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")
@@ -123,8 +122,7 @@ class Company(RestlessCluster):
     def committed_offset(self, group: str, number: int) -> int:
         client = self.coordinator(group)
         assert client is not None
-        topic = OffsetFetchRequestTopic(name="copied", partition_indexes=(number,))
-        answer = client.asks("offset_fetch", 8, groups=(OffsetFetchRequestGroup(group_id=group, topics=(topic,)),))
+        answer = client.asks("offset_fetch", 8, groups=to_fetch(group, "copied", number))
         told: Any = answer.groups[0]
         assert told.error_code is E.none
         offset: int = told.topics[0].partitions[0].committed_offset

@@ -1,4 +1,4 @@
-"""Requests as they travel."""
+"""Requests as they travel, and the long parts of some in few words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from uuid import UUID
 
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 
 message = message_of
 """The messages of an API."""
@@ -40,3 +41,9 @@ def to_commit(
         for index, offset in offsets.items()
     )
     return (OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=parts),)
+
+
+def to_fetch(group_id: str, topic: str | None = None, *partitions: int) -> tuple[OffsetFetchRequestGroup, ...]:
+    """The only group of an OffsetFetch request. Without a topic: all that it has committed."""
+    topics = None if topic is None else (OffsetFetchRequestTopic(name=topic, partition_indexes=partitions),)
+    return (OffsetFetchRequestGroup(group_id=group_id, topics=topics),)

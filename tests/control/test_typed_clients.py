@@ -20,6 +20,23 @@ from kohort.control.app import make_app
 from tests.clients.serving import serving
 from tests.control.talking import Lab
 
+KEPT_BY_JAVA = """
+    abstract assert boolean break byte case catch char class const continue default do double else enum extends final
+    finally float for goto if implements import instanceof int interface long native new package private protected
+    public return short static strictfp super switch synchronized this throw throws transient try void volatile while
+    true false null _
+"""
+OF_EVERY_OBJECT = {
+    "wait()",
+    "wait(long)",
+    "notify()",
+    "notifyAll()",
+    "getClass()",
+    "hashCode()",
+    "clone()",
+    "finalize()",
+}
+"""Methods that Java lets nobody have anew, or with another answer."""
 GENERATOR = Path(__file__).parent.parent.parent / "clients" / "generator"
 
 
@@ -82,6 +99,17 @@ def test_a_client_can_ask_for_all_that_is_served_and_nothing_else(file: str, lin
 def test_a_client_has_every_type(file: str) -> None:
     declared = set(re.findall(r"^ *(?:public|export) (?:record|enum|interface|type) (\w+)", made()[file], re.MULTILINE))
     assert declared >= {*document().shapes, *document().enums}
+
+
+def test_java_takes_every_name() -> None:
+    """What `make clients` compiles, so far as names go."""
+    methods = re.findall(r"^ +public (?:static )?[\w<>, ]+ (\w+)\((.*)\) {$", made()["Control.java"], re.MULTILINE)
+    components = re.findall(r'^ +@JsonProperty\("\w+"\) [\w<>, ]+ (\w+),?$', made()["Control.java"], re.MULTILINE)
+    takes = [re.sub(r"(\w+(?:<.*>)?) \w+", r"\1", given) for _, given in methods]
+    assert {f"{name}({kinds})" for (name, _), kinds in zip(methods, takes, strict=True)} & OF_EVERY_OBJECT == set()
+    parameters = {each.split()[-1] for _, given in methods for each in given.split(", ") if " " in each}
+    assert len(methods) > 100 < len(components)
+    assert {*KEPT_BY_JAVA.split()} & {*(name for name, _ in methods), *parameters, *components} == set()
 
 
 def generated(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -8,10 +8,10 @@ from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_bat
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from tests.support.broker import Broker, Client
+from tests.support.frames import to_fetch
 
 E = ErrorCode
 
@@ -123,8 +123,7 @@ class Producer:
     def offset(self) -> list[int]:
         """What the group has committed, as everybody sees it."""
         client = self._at(self.broker.cluster.offsets_topic.home_of(GROUP))
-        asked = OffsetFetchRequestGroup(group_id=GROUP, topics=None)
-        (group,) = client.asks("offset_fetch", 8, groups=(asked,), require_stable=True).groups
+        (group,) = client.asks("offset_fetch", 8, groups=to_fetch(GROUP), require_stable=True).groups
         return [each.committed_offset for topic in group.topics for each in topic.partitions]
 
     def reads(self, offset: int = 0, partition: int = 0) -> tuple[list[int], list[int], int]:

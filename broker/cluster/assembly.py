@@ -145,6 +145,8 @@ def group_settings(settings: Settings) -> GroupSettings:
         group_consumer_assignors=settings.group_consumer_assignors,
         group_consumer_migration_policy=settings.group_consumer_migration_policy,
         group_consumer_regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
+        group_share_max_size=settings.group_share_max_size,
+        group_share_initialize_retry_interval_ms=settings.group_share_initialize_retry_interval_ms,
         group_coordinator_rebalance_protocols=settings.group_coordinator_rebalance_protocols,
     )
 

@@ -19,6 +19,7 @@ from kohort.broker.cluster.assembly import (
     start_upkeep,
 )
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
+from kohort.broker.cluster.finalized_features import FinalizedFeatures
 from kohort.broker.cluster.group_events import GroupEvents
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
@@ -107,6 +108,7 @@ class BrokerCluster:
         """What comes again and again, and may come late: a clock that jumps passes over what it misses."""
         self.topics = new_topics(self)
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
+        self.features = FinalizedFeatures(None if directory is None else directory.feature_changed)
         self.access = new_access(self, directory)
         """What clients may do; None: everything."""
         self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
@@ -114,8 +116,7 @@ class BrokerCluster:
         self.transaction_topic = TransactionTopic(self)
         self.group_events = GroupEvents(self)
         self.coordinated: dict[str, Coordinated] = {
-            OFFSETS_TOPIC: self.offsets_topic,
-            TRANSACTION_TOPIC: self.transaction_topic,
+            each.name: each for each in (self.offsets_topic, self.transaction_topic)
         }
         """Topics whose leaders are coordinators too, by name: they hear when leadership moves."""
         self._disk_troubled_ms: int | None = None

@@ -40,6 +40,7 @@ def _take_over(cluster: BrokerCluster, directory: DataDirectory, now_ms: int) ->
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
+    cluster.features.restore(saved.features, saved.features_epoch)
     cluster.group_configs.restore(_usable_group_configs(cluster, directory))
     topics.producer_ids_from(saved.next_producer_id)
     _forget_old_producers(cluster, now_ms)

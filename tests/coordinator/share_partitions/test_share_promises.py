@@ -237,8 +237,14 @@ class Promises(RuleBasedStateMachine):
             written |= dict.fromkeys(
                 range(batch.first_offset, batch.last_offset + 1), (batch.delivery_state, batch.delivery_count)
             )
-        self.records = {
-            offset: Record(*written.get(offset, (AVAILABLE, 0))) for offset in sorted(self.in_flight() | set(written))
+        start = world.partition.in_flight.start
+        done = {offset: record for offset, record in self.records.items() if offset < start}
+        for record in done.values():
+            record.owner = None  # who held something below the start holds it no more
+        self.records = done | {
+            offset: Record(*written.get(offset, (AVAILABLE, 0)))
+            for offset in sorted(self.in_flight() | set(written))
+            if offset >= start
         }
 
     def in_flight(self) -> set[int]:

@@ -29,7 +29,7 @@ from kohort.purgatory import DelayedOperation, Purgatory
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.consumer.request_changes import ChangeSet
-    from kohort.coordinator.consumer.writing import WriteQueue
+    from kohort.coordinator.modern.writing import WriteQueue
 
 
 def _defaults(group_id: str) -> ConsumerConfig:

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.java_order import hash_of_partition, in_map_order, in_table_order
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.java_order import hash_of_partition, in_map_order, in_table_order
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.list_groups import ListedGroup

@@ -16,12 +16,13 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_group_records import KINDS, read_change
 from kohort.coordinator.consumer.progress import begin_sessions
-from kohort.coordinator.consumer.timers import stop_all
-from kohort.coordinator.consumer.values import Change, Kind
+from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
+from kohort.coordinator.modern.modern_values import Change
+from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets_topic_records import (
     GroupKey,

@@ -19,9 +19,9 @@ from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.static_members import Found, find_or_replace, new_member_id
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
-from kohort.coordinator.consumer.timers import start, stop
 from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
 from kohort.coordinator.effects import Cause, Reply
+from kohort.coordinator.modern.timers import start, stop
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,

@@ -6,17 +6,14 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import (
-    Change,
     ClassicMetadata,
     CurrentAssignment,
-    GroupEpoch,
     Kind,
     MemberMetadata,
     Owned,
     ResolvedRegex,
-    Target,
-    TargetEpoch,
 )
+from kohort.coordinator.modern.modern_values import Change, GroupEpoch, Target, TargetEpoch
 from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.protocol.wire import INT, SHORT, compact_bytes, compact_length, compact_string, string, tag
 
@@ -32,7 +29,7 @@ NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)
 """Kinds whose keys name a member, or a pattern, besides the group."""
 
 
-def key_of(group_id: str, kind: Kind, name: str | None) -> bytes:
+def key_of(group_id: str, kind: int, name: str | None) -> bytes:
     """The key of a record."""
     return SHORT.pack(kind) + string(group_id) + (b"" if name is None else string(name))
 
@@ -222,7 +219,7 @@ def _read_regex(reader: RecordReader) -> ResolvedRegex:
     return ResolvedRegex(tuple(reader.array(reader.compact_string)), reader.int64(), reader.int64())
 
 
-_WRITERS: dict[Kind, Callable[..., bytes]] = {
+_WRITERS: dict[int, Callable[..., bytes]] = {
     Kind.GROUP_EPOCH: _write_group_epoch,
     Kind.MEMBER: _write_member,
     Kind.TARGET_EPOCH: _write_target_epoch,

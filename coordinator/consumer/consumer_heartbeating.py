@@ -25,11 +25,11 @@ from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, see
 from kohort.coordinator.consumer.static_members import find_or_replace
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute, topic_ids
-from kohort.coordinator.consumer.timers import extend_session
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, CurrentAssignment, Kind, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
+from kohort.coordinator.modern.timers import extend_session
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (
     Assignment,

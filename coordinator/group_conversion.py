@@ -14,7 +14,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
-from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
+from kohort.coordinator.consumer.refusing import not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.context import OnWritten
@@ -23,6 +23,7 @@ from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.group import Group
 from kohort.coordinator.modern.group_epochs import current_hash
+from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEpoch
 from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets_topic_records import group_key

@@ -5,10 +5,11 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.refusing import group_missing, not_a_consumer_group
+from kohort.coordinator.consumer.refusing import not_a_consumer_group
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.java_order import in_table_order
+from kohort.coordinator.modern.group_refusals import group_missing
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_group_records import key_of, value_of
+from kohort.coordinator.consumer.consumer_group_records import value_of
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
@@ -19,6 +19,7 @@ from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup, add_to, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, Record, TargetEpoch
+from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 

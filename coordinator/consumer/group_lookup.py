@@ -2,17 +2,12 @@
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.patterns import why_invalid
-from kohort.coordinator.consumer.refusing import (
-    Refusal,
-    consumer_group_missing,
-    group_full,
-    invalid_regex,
-    not_a_consumer_group,
-)
+from kohort.coordinator.consumer.refusing import consumer_group_missing, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.modern.group_refusals import Refusal, group_full
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -51,7 +46,7 @@ def _would_be_refused(
     """What the newcomer would hear in the end. The group need not change its protocol for that."""
     limit = coordinator.settings.group_consumer_max_size
     if len(classic.members) >= limit and request.member_id not in classic.members:
-        return group_full(limit)
+        return group_full(CONSUMER, limit)
     reason = why_invalid(request.subscribed_topic_regex) if request.subscribed_topic_regex else None
     return None if reason is None else invalid_regex(request.subscribed_topic_regex or "", reason)
 

@@ -71,6 +71,11 @@ consumer_group_heartbeat            -     -     -     -     0
 consumer_group_describe             -     -     -     -     0
 list_config_resources               -     -     -     -     -
 describe_topic_partitions           -     -     -     -     -
+initialize_share_group_state        -     -     -     -     -
+read_share_group_state              -     -     -     -     -
+write_share_group_state             -     -     -     -     -
+delete_share_group_state            -     -     -     -     -
+read_share_group_state_summary      -     -     -     -     -
 """
 """A line an API, a column a release: the lowest and the highest version, `-` where it is not served."""
 

@@ -151,6 +151,11 @@ NEEDS = (
     Need("list_config_resources", (DESCRIBE_CONFIGS_CLUSTER,), CLUSTER, "the top"),
     Need("describe_topic_partitions", (DESCRIBE_TOPIC,), TOPIC, "the topic", "topics are named"),
     Need("describe_topic_partitions", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
+    Need("initialize_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
+    Need("read_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
+    Need("write_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
+    Need("delete_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
+    Need("read_share_group_state_summary", (CLUSTER_ACTION,), CLUSTER, "every partition"),
 )
 
 FOR_EVERYBODY = frozenset(

@@ -31,13 +31,15 @@ from kohort.broker.scheduling.worker_thread import Worker
 from kohort.broker.settings.broker_settings import Settings
 from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.coordinator.deleting import topic_deleted
-from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from kohort.purgatory import DelayedOperation, Purgatory
 from kohort.storage.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
     from kohort.broker.cluster.logins import Logins
+    from kohort.broker.cluster.share_persister import SharePersister
+    from kohort.broker.cluster.share_state_topic import ShareStateTopic
     from kohort.security.scram_credentials import ScramCredentials
     from kohort.storage.disk.directory import DataDirectory
 
@@ -64,6 +66,8 @@ ALL_UNREAD_BYTES = 104_857_600
 
 class BrokerCluster:
     """One or several nodes in one process."""
+
+    _share_state_topic: ShareStateTopic | None = None
 
     def __init__(
         self,
@@ -147,6 +151,20 @@ class BrokerCluster:
         return self._logins
 
     @property
+    def share_state_topic(self) -> ShareStateTopic:
+        """`__share_group_state`; made when somebody asks for a share coordinator for the first time."""
+        if self._share_state_topic is None:
+            from kohort.broker.cluster.share_state_topic import ShareStateTopic
+
+            self._share_state_topic = self.coordinated[SHARE_STATE_TOPIC] = ShareStateTopic(self)
+        return self._share_state_topic
+
+    @property
+    def share_persister(self) -> SharePersister:
+        """How nodes reach share coordinators."""
+        return self.share_state_topic.persister
+
+    @property
     def controller_id(self) -> int:
         """The node that Metadata names as the controller: the first one that runs."""
         return next((node.id for node in self.nodes if node.running), self.nodes[0].id)
@@ -209,6 +227,10 @@ class BrokerCluster:
             self.offsets_topic.deleted(now_ms)
         elif topic.name == TRANSACTION_TOPIC:
             self.transaction_topic.deleted(now_ms)
+        elif self._share_state_topic is not None:
+            if topic.name == SHARE_STATE_TOPIC:
+                self._share_state_topic.deleted(now_ms)
+            yield from self._share_state_topic.topic_deleted(topic.topic_id, now_ms)
         for coordinator in self.coordinators:
             yield from topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
 

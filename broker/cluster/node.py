@@ -6,17 +6,30 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.fetch_sessions import FetchSessions
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
     from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 
 
 class Node:
     """A broker of the cluster. Nodes share everything but their coordinator and their port."""
 
-    __slots__ = ("cluster", "coordinator", "fetch_sessions", "id", "port", "ports", "running", "transactions")
+    __slots__ = (
+        "_share_coordinator",
+        "cluster",
+        "coordinator",
+        "fetch_sessions",
+        "id",
+        "port",
+        "ports",
+        "running",
+        "transactions",
+    )
 
     def __init__(
         self, cluster: BrokerCluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
@@ -26,12 +39,28 @@ class Node:
         self.coordinator = coordinator
         self.transactions = transactions
         self.fetch_sessions = FetchSessions(cluster.settings.max_incremental_fetch_session_cache_slots, cluster.random)
+        self._share_coordinator: ShareCoordinator | None = None
         self.port = 0
         """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
         self.ports: dict[str, int] = {}
         """The ports of all listeners, by name."""
         self.running = True
         """Changed by moving.py only."""
+
+    @property
+    def share_coordinator(self) -> ShareCoordinator:
+        """Keeps the state of share partitions; made when somebody asks for the first time."""
+        if self._share_coordinator is None:
+            from kohort.broker.cluster.share_state_topic import new_share_coordinator
+
+            self._share_coordinator = new_share_coordinator(self.cluster, self)
+        return self._share_coordinator
+
+    def coordinator_for(self, topic: str) -> CoordinatorContext:
+        """The one of its coordinators that keeps what it knows in that topic."""
+        if topic == OFFSETS_TOPIC:
+            return self.coordinator
+        return self.transactions if topic == TRANSACTION_TOPIC else self.share_coordinator
 
     def address_for(self, ticket: Ticket) -> tuple[str, int]:
         """Host and port under which the client that holds `ticket` reaches this node.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
+from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
     from kohort.storage.disk.directory import DataDirectory
 
 UNKNOWN_PRODUCER_IDS = 1_000_000
@@ -60,6 +62,8 @@ def _take_over(cluster: BrokerCluster, directory: DataDirectory, now_ms: int) ->
     for each in (cluster.offsets_topic, cluster.transaction_topic):
         if each.name in topics:
             each.create(now_ms)
+    if SHARE_STATE_TOPIC in topics:
+        cluster.share_state_topic.create(now_ms)
     cluster.replays.run_at_once()
     if len(topics):
         partitions_there = sum(len(topic.partitions) for topic in topics)
@@ -121,7 +125,10 @@ def _forget_old_producers(cluster: BrokerCluster, now_ms: int) -> None:
 def _adopt(cluster: BrokerCluster, directory: DataDirectory, name: str, count: int) -> None:
     """Makes a topic of folders that the journal does not name; internal topics have a fixed number."""
     topic_id = directory.id_of(name)
-    internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)
+    if name == SHARE_STATE_TOPIC:
+        internal: CoordinatedTopic | None = cluster.share_state_topic
+    else:
+        internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)
     if internal is not None:
         there = internal.make(count, topic_id)
     else:

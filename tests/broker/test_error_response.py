@@ -35,6 +35,11 @@ NO_NULL_LISTS = {
     "consumer_group_heartbeat": b"\x01\x01" + bytes(64),
     "consumer_group_describe": b"\x01" + bytes(64),
     "alter_user_scram_credentials": b"\x01\x01" + bytes(64),
+    "initialize_share_group_state": b"\x01\x01" + bytes(64),
+    "read_share_group_state": b"\x01\x01" + bytes(64),
+    "write_share_group_state": b"\x01\x01" + bytes(64),
+    "delete_share_group_state": b"\x01\x01" + bytes(64),
+    "read_share_group_state_summary": b"\x01\x01" + bytes(64),
 }
 
 

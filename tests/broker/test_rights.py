@@ -16,14 +16,16 @@ from kohort.security.acls import CLUSTER_NAME, AclBinding, PatternType, Permissi
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from kohort.security.rights import Right
 from tests.broker.rights_cases import CASES, Case, World
+from tests.broker.share_rights_cases import SHARE_STATE_CASES
 from tests.support.broker import Broker, Client
 from tests.support.frames import frame
 from tests.support.rights import access_of, allow, client_of, guarded_broker
 from tests.support.shapes import errors_in, shape
 
+ALL_CASES = (*CASES, *SHARE_STATE_CASES)
 ROWS = [
     pytest.param(need, case, id=f"{need.api}-{need.rights[0]}-{need.when}")
-    for need, case in zip(NEEDS, CASES, strict=True)
+    for need, case in zip(NEEDS, ALL_CASES, strict=True)
 ]
 
 USUAL = {
@@ -35,7 +37,7 @@ USUAL = {
 
 def test_every_api_and_every_row_has_a_case() -> None:
     assert {need.api for need in NEEDS} | FOR_EVERYBODY == API_BY_NAME.keys()
-    assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in CASES]
+    assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in ALL_CASES]
     assert not {need.api for need in NEEDS} & FOR_EVERYBODY
 
 

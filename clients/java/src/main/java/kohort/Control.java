@@ -1829,6 +1829,7 @@ public final class Control {
         @JsonProperty("DeleteAcls") DELETE_ACLS("DeleteAcls"),
         @JsonProperty("DeleteGroups") DELETE_GROUPS("DeleteGroups"),
         @JsonProperty("DeleteRecords") DELETE_RECORDS("DeleteRecords"),
+        @JsonProperty("DeleteShareGroupState") DELETE_SHARE_GROUP_STATE("DeleteShareGroupState"),
         @JsonProperty("DeleteTopics") DELETE_TOPICS("DeleteTopics"),
         @JsonProperty("DescribeAcls") DESCRIBE_ACLS("DescribeAcls"),
         @JsonProperty("DescribeClientQuotas") DESCRIBE_CLIENT_QUOTAS("DescribeClientQuotas"),
@@ -1850,6 +1851,7 @@ public final class Control {
         @JsonProperty("Heartbeat") HEARTBEAT("Heartbeat"),
         @JsonProperty("IncrementalAlterConfigs") INCREMENTAL_ALTER_CONFIGS("IncrementalAlterConfigs"),
         @JsonProperty("InitProducerId") INIT_PRODUCER_ID("InitProducerId"),
+        @JsonProperty("InitializeShareGroupState") INITIALIZE_SHARE_GROUP_STATE("InitializeShareGroupState"),
         @JsonProperty("JoinGroup") JOIN_GROUP("JoinGroup"),
         @JsonProperty("LeaveGroup") LEAVE_GROUP("LeaveGroup"),
         @JsonProperty("ListConfigResources") LIST_CONFIG_RESOURCES("ListConfigResources"),
@@ -1863,12 +1865,15 @@ public final class Control {
         @JsonProperty("OffsetFetch") OFFSET_FETCH("OffsetFetch"),
         @JsonProperty("OffsetForLeaderEpoch") OFFSET_FOR_LEADER_EPOCH("OffsetForLeaderEpoch"),
         @JsonProperty("Produce") PRODUCE("Produce"),
+        @JsonProperty("ReadShareGroupState") READ_SHARE_GROUP_STATE("ReadShareGroupState"),
+        @JsonProperty("ReadShareGroupStateSummary") READ_SHARE_GROUP_STATE_SUMMARY("ReadShareGroupStateSummary"),
         @JsonProperty("RenewDelegationToken") RENEW_DELEGATION_TOKEN("RenewDelegationToken"),
         @JsonProperty("SaslAuthenticate") SASL_AUTHENTICATE("SaslAuthenticate"),
         @JsonProperty("SaslHandshake") SASL_HANDSHAKE("SaslHandshake"),
         @JsonProperty("SyncGroup") SYNC_GROUP("SyncGroup"),
         @JsonProperty("TxnOffsetCommit") TXN_OFFSET_COMMIT("TxnOffsetCommit"),
         @JsonProperty("UpdateFeatures") UPDATE_FEATURES("UpdateFeatures"),
+        @JsonProperty("WriteShareGroupState") WRITE_SHARE_GROUP_STATE("WriteShareGroupState"),
         @JsonProperty("WriteTxnMarkers") WRITE_TXN_MARKERS("WriteTxnMarkers");
 
         private final String word;

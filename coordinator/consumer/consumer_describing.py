@@ -26,7 +26,7 @@ def describe_consumer_group(coordinator: GroupCoordinator, group_id: str) -> Des
     error = coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return DescribedGroup(error_code=error, group_id=group_id)
-    refusal = (not_a_consumer_group if group_id in coordinator.groups else group_missing)(group_id)
+    refusal = (group_missing if coordinator.group(group_id) is None else not_a_consumer_group)(group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

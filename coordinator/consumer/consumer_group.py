@@ -54,6 +54,7 @@ class ConsumerGroup(ModernGroup):
     )
 
     epoch_kind = Kind.GROUP_EPOCH
+    group_type = CONSUMER
 
     def __init__(self, coordinator: "ConsumerHost", group_id: str, partition: int) -> None:
         super().__init__(coordinator, group_id, partition)

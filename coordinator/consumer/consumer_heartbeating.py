@@ -322,8 +322,8 @@ def _leave(
         error = coordinator.availability(request.group_id)
         if error is not ErrorCode.none:
             return refused(Refusal(error))
-        is_classic = request.group_id in coordinator.groups
-        return refused(not_a_consumer_group(request.group_id) if is_classic else group_missing(request.group_id))
+        is_another = coordinator.group(request.group_id) is not None
+        return refused(not_a_consumer_group(request.group_id) if is_another else group_missing(request.group_id))
     member = find_leaver(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):
         _tell_refusal(coordinator, request, member, sender)

@@ -41,6 +41,8 @@ class ModernGroup(Group):
 
     epoch_kind: ClassVar[IntEnum]
     """The kind of record that says the group's epoch."""
+    group_type: ClassVar[str]
+    """The name of its kind, which is that of its protocol, too."""
 
     def __init__(self, coordinator: "ModernHost", group_id: str, partition: int) -> None:
         super().__init__(group_id, partition)

@@ -47,3 +47,9 @@ FEATURES = {
     )
 }
 """In Kafka's order."""
+
+Levels = tuple[tuple[str, int], ...]
+"""Names and levels of features, in Kafka's order."""
+
+LEVELS: Levels = tuple((feature.name, feature.level) for feature in FEATURES.values())
+"""Those of a new cluster."""

@@ -156,6 +156,17 @@ NEEDS = (
     Need("write_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
     Need("delete_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
     Need("read_share_group_state_summary", (CLUSTER_ACTION,), CLUSTER, "every partition"),
+    Need("share_group_heartbeat", (READ_GROUP,), GROUP, "the top"),
+    Need("share_group_heartbeat", (DESCRIBE_TOPIC,), TOPIC, "the top", "topics are named"),
+    Need("share_group_describe", (DESCRIBE_GROUP,), GROUP, "the group"),
+    Need("share_group_describe", (DESCRIBE_TOPIC,), TOPIC, "the group", "of every topic that members have"),
+    Need("describe_share_group_offsets", (DESCRIBE_GROUP,), GROUP, "the group"),
+    Need("describe_share_group_offsets", (DESCRIBE_TOPIC,), TOPIC, "its partitions", "topics are named"),
+    Need("describe_share_group_offsets", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
+    Need("alter_share_group_offsets", (READ_GROUP,), GROUP, "the top"),
+    Need("alter_share_group_offsets", (READ_TOPIC,), TOPIC, "its partitions"),
+    Need("delete_share_group_offsets", (DELETE_GROUP,), GROUP, "the top"),
+    Need("delete_share_group_offsets", (READ_TOPIC,), TOPIC, "the topic"),
 )
 
 FOR_EVERYBODY = frozenset(

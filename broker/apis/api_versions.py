@@ -17,7 +17,7 @@ from functools import lru_cache
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.features import FEATURES
+from kohort.protocol.features import FEATURES, LEVELS, Levels
 from kohort.protocol.messages.api_versions import (
     MESSAGE,
     ApiVersion,
@@ -60,7 +60,7 @@ def unsupported_version(release: str) -> ApiVersionsResponse:
 
 
 @lru_cache
-def table(version: int, release: str, levels: tuple[tuple[str, int], ...], epoch: int) -> bytes:
+def table(version: int, release: str, levels: Levels = LEVELS, epoch: int = 0) -> bytes:
     """The whole answer of a release as a frame. `levels`: of features, by name, after `epoch` changes."""
     api_keys = tuple(
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)

@@ -75,11 +75,13 @@ def new_access(cluster: BrokerCluster, directory: DataDirectory | None) -> Acces
 
 
 def show_coordinators_topics(cluster: BrokerCluster) -> None:
-    """Coordinators of consumer groups assign what is there, with the settings of the group."""
+    """Coordinators of consumer and share groups assign what is there, with the settings of the group."""
     topics = ClusterTopics(cluster.topics, cluster.settings.broker_rack)
     for coordinator in cluster.coordinators:
         coordinator.topics = topics
         coordinator.consumer_config = cluster.group_configs.consumer_config
+        coordinator.share_config = cluster.group_configs.share_config
+        coordinator.share_persister = lambda: cluster.share_persister
 
 
 def start_sweeps(cluster: BrokerCluster, now_ms: int) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from kohort.protocol.features import FEATURES, SHARE_VERSION
+from kohort.protocol.features import FEATURES, LEVELS, SHARE_VERSION
 
 
 class FinalizedFeatures:
@@ -11,8 +11,7 @@ class FinalizedFeatures:
     def __init__(self, note: Callable[[str, int, int], None] | None = None) -> None:
         """`note` gets name, level and epoch of a change before it counts; it may raise OSError."""
         self._note = note
-        self.levels: tuple[tuple[str, int], ...] = tuple((each.name, each.level) for each in FEATURES.values())
-        """In Kafka's order."""
+        self.levels = LEVELS
         self.epoch = 0
         """How often a level has changed: clients take no answer for newer than one with a larger epoch."""
         self.serves_share_groups = True

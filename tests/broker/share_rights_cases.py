@@ -23,3 +23,62 @@ def _state(asked: dict[str, Any], world: World) -> dict[str, Any]:
 
 
 SHARE_STATE_CASES = tuple(Case(api, 0, partial(_state, asked)) for api, asked in _PARTITIONS.items())
+
+
+def _joining(**more: Any) -> dict[str, Any]:
+    """A heartbeat of somebody new in the group s."""
+    return {"group_id": "s", "member_id": "m", "member_epoch": 0, "subscribed_topic_names": ["t"], **more}
+
+
+_NAMED = [{"topic_name": "t", "partitions": [0]}]
+_ALTERED = [{"topic_name": "t", "partitions": [{"partition_index": 0, "start_offset": 0}]}]
+
+SHARE_GROUP_CASES = (
+    Case("share_group_heartbeat", 1, _joining(), ("Describe topic t",), on="s"),
+    Case("share_group_heartbeat", 1, _joining(), ("Read group s",), "topics are named"),
+    Case("share_group_describe", 1, {"group_ids": ["s"]}, ("Describe topic t",), on="s"),
+    Case("share_group_describe", 1, {"group_ids": ["s"]}, ("Describe group s",), "of every topic that members have"),
+    Case(
+        "describe_share_group_offsets",
+        1,
+        {"groups": [{"group_id": "s", "topics": _NAMED}]},
+        ("Describe topic t",),
+        on="s",
+    ),
+    Case(
+        "describe_share_group_offsets",
+        1,
+        {"groups": [{"group_id": "s", "topics": _NAMED}]},
+        ("Describe group s",),
+        "topics are named",
+    ),
+    Case(
+        "describe_share_group_offsets",
+        1,
+        {"groups": [{"group_id": "s", "topics": None}]},
+        ("Describe group s",),
+        "all topics are asked for",
+        lambda response: [each.topic_name for each in response.groups[0].topics],
+    ),
+    Case("alter_share_group_offsets", 0, {"group_id": "new", "topics": _ALTERED}, ("Read topic t",), on="new"),
+    Case("alter_share_group_offsets", 0, {"group_id": "new", "topics": _ALTERED}, ("Read group new",)),
+    Case(
+        "delete_share_group_offsets",
+        0,
+        {"group_id": "empty", "topics": [{"topic_name": "t"}]},
+        ("Read topic t",),
+        on="empty",
+    ),
+    Case(
+        "delete_share_group_offsets", 0, {"group_id": "empty", "topics": [{"topic_name": "t"}]}, ("Delete group empty",)
+    ),
+)
+
+
+def share_groups_there() -> list[Case]:
+    """Requests that make what the others are about: a group with a member that has a share, and one without members."""
+    return [
+        Case("share_group_heartbeat", 1, _joining(member_id="admin")),
+        Case("share_group_heartbeat", 1, _joining(member_id="admin", member_epoch=2, subscribed_topic_names=None)),
+        Case("alter_share_group_offsets", 0, {"group_id": "empty", "topics": _ALTERED}),
+    ]

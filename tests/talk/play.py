@@ -12,7 +12,16 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.group_placement import partition_for
 from tests.talk.compare import Names, differences
-from tests.talk.consumer_groups import DESCRIBE, HEARTBEAT, brief, remember, share_a_consumer_group, unsaid
+from tests.talk.consumer_groups import (
+    HEARTBEAT,
+    HEARTBEATS,
+    KINDS,
+    TELLS_SHARES,
+    brief,
+    remember,
+    share_a_group,
+    unsaid,
+)
 from tests.talk.journal import in_order, records_since
 from tests.talk.messages import (
     WrongBytes,
@@ -147,7 +156,7 @@ class Player:
         self._join(step.speaker, step.number("version", 9) or 0, self._fill(step.values))
 
     def _beats(self, step: Step) -> None:
-        self._ask(step.speaker, HEARTBEAT, step.number("version", 1) or 0, step.values)
+        self._ask(step.speaker, KINDS[step.words.get("of", "consumer")][0], step.number("version", 1) or 0, step.values)
 
     def _leaves(self, step: Step) -> None:
         self._ask(step.speaker, HEARTBEAT, 1, {"epoch": -1} | step.values)
@@ -296,10 +305,10 @@ class Player:
             raise Differs(str(problem)) from problem
         if api == "ListGroups":  # as in a recording, where others have groups too
             heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
-        if api == HEARTBEAT:
+        if api in HEARTBEATS:
             remember(heard, self.names, step.person)
             self.stage.loop.advance(1)  # what a broker does beside heartbeats, it has done before the next one
-        if api in (HEARTBEAT, DESCRIBE):
+        if api in TELLS_SHARES:
             heard = brief(heard, self.names)
         return api, heard, at_ms - asked.sent_at_ms
 
@@ -348,8 +357,8 @@ class Player:
         people = step.words["members"].split(", ")
         options = self._fill(step.values)
         own = {person: options.pop(person, {}) for person in people}
-        problem = share_a_consumer_group(self.ask_and_hear, self.names, people, options, own, self.stage.loop.advance)
-        if problem:
+        ways = self.ask_and_hear, self.names, self.stage.loop.advance
+        if problem := share_a_group(step.words["of"], ways, people, options, own):
             raise Differs(problem)
 
     def _hear_none(self, step: Step, speaker: str) -> Value:

@@ -40,19 +40,34 @@ class Refused(NamedTuple):
     message: str | None = None
 
 
+BATCHES_AT_ONCE: Final = 100
+"""After so many batches of a request others may be served: a millisecond or two."""
+
+
 def acknowledge(
     partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
 ) -> None:
+    """See `acknowledging`; nobody comes in between."""
+    for _ in acknowledging(partition, member_id, batches, then, now_ms):
+        pass
+
+
+def acknowledging(
+    partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
+) -> Iterator[None]:
     """Has what a member says written down; answers INVALID_RECORD_STATE, INVALID_REQUEST at once, and nothing changes.
 
-    The caller has checked what can be seen without the records (`badly_formed`).
+    The caller has checked what can be seen without the records (`badly_formed`). Yields where others may be served:
+    what has been said is nobody's any more, and is taken back if the rest is refused.
     """
     request = _Request(partition, member_id, now_ms)
     refusal = None
-    for batch in batches:
+    for number, batch in enumerate(batches, 1):
         refusal = request.say(batch)
         if refusal is not None:
             break
+        if not number % BATCHES_AT_ONCE:
+            yield
     if request.renewed.held:
         partition.keep(request.renewed)
     if refusal is not None:

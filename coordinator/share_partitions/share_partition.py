@@ -5,7 +5,7 @@ acknowledging.py, how that is written down in transitions.py, and what happens t
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import OnOutcome
 from kohort.coordinator.share_state.state_requests import StateWrite
+from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation, Purgatory
 
 MOST_DELIVERIES: Final = 2**15 - 1
@@ -60,7 +61,7 @@ class InvalidState(Exception):
 class SharePartition:
     """What one leader knows of it. It is made anew when that does not count any more."""
 
-    __slots__ = ("_timer", "host", "in_flight", "key", "leader_epoch", "locks", "progress", "state_epoch", "waiting")
+    __slots__ = ("_timer", "host", "in_flight", "key", "leader_epoch", "locks", "problem", "progress", "state_epoch")
 
     def __init__(self, key: SharePartitionKey, leader_epoch: int, host: SharePartitionHost) -> None:
         self.key = key
@@ -72,8 +73,8 @@ class SharePartition:
         self.in_flight = InFlight(0)
         self.locks: deque[Lock] = deque()
         """In the order in which they expire; some may hold nothing any more."""
-        self.waiting: list[Callable[[int], None]] = []
-        """What is to be done when the state has been read."""
+        self.problem: ErrorCode | None = None
+        """Why it could not be read, as clients hear it."""
         self._timer: _LockTimer | None = None
 
     @property
@@ -203,12 +204,6 @@ class SharePartition:
         self.progress = progress
         self.locks.clear()
         self._set_timer()
-
-    def loaded(self, now_ms: int) -> None:
-        """It has been read, or cannot be: what has waited for that is done."""
-        waiting, self.waiting = self.waiting, []
-        for each in waiting:
-            each(now_ms)
 
 
 class _LockTimer(DelayedOperation):

@@ -59,7 +59,11 @@ class ShareGroup(ModernGroup):
 
     @property
     def assigns_all(self) -> bool:
-        """Whether the target has all partitions that are ready of subscribed topics, and no others of these."""
+        """Whether the target has all partitions that are ready of subscribed topics, and no others of these.
+
+        A topic that is gone may be named on, if its end could not be written; in Kafka that gives the group a new epoch
+        with every heartbeat, when there is another topic of that name.
+        """
         if self.all_assigned is None:
             self.all_assigned = self._find_out_if_all_assigned()
         return self.all_assigned
@@ -72,7 +76,7 @@ class ShareGroup(ModernGroup):
         return all(
             given.get(topic_id, set()) == set(topic.partitions)
             for topic_id, topic in self.states.initialized.items()
-            if topic.name in self.names
+            if topic.name in self.names and self.coordinator.topics.by_id(topic_id) is not None
         )
 
     # What expiry and deletion ask

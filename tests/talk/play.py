@@ -12,16 +12,7 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.group_placement import partition_for
 from tests.talk.compare import Names, differences
-from tests.talk.consumer_groups import (
-    HEARTBEAT,
-    HEARTBEATS,
-    KINDS,
-    TELLS_SHARES,
-    brief,
-    remember,
-    share_a_group,
-    unsaid,
-)
+from tests.talk.consumer_groups import HEARTBEATS, KINDS, TELLS_SHARES, brief, remember, share_a_group, unsaid
 from tests.talk.journal import in_order, records_since
 from tests.talk.messages import (
     WrongBytes,
@@ -159,7 +150,7 @@ class Player:
         self._ask(step.speaker, KINDS[step.words.get("of", "consumer")][0], step.number("version", 1) or 0, step.values)
 
     def _leaves(self, step: Step) -> None:
-        self._ask(step.speaker, HEARTBEAT, 1, {"epoch": -1} | step.values)
+        self._ask(step.speaker, KINDS["consumer"][0], 1, {"epoch": -1} | step.values)
 
     def _reads(self, step: Step) -> None:
         self._make_up_names(step.words["of"])

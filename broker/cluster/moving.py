@@ -100,8 +100,7 @@ def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
     """
     node.running = False
     node.fetch_sessions.clear()
-    if node.has_share_partitions:
-        node.led_share_partitions.stopped()
+    node.forget_share_partitions()
     cluster.topics.placement.stopped_nodes |= {node.id}
     moved = left = 0
     for topic, partition in list(_partitions(cluster)):

@@ -74,6 +74,11 @@ class Node:
         """Whether anybody has asked for them."""
         return self._led_share_partitions is not None
 
+    def forget_share_partitions(self) -> None:
+        """It stops: sessions end, and what they hold is what was written down of it, as in Kafka."""
+        if self._led_share_partitions is not None:
+            self._led_share_partitions.stopped()
+
     def client_gone(self, connection: object) -> None:
         """A connection has ended."""
         led = self._led_share_partitions

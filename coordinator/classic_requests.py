@@ -6,6 +6,7 @@ serves consumer groups is loaded with the first request for one: most brokers in
 
 from kohort.coordinator.classic import joining, leaving, syncing
 from kohort.coordinator.classic.joining import Joiner
+from kohort.coordinator.classic.replies import join_refused
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
@@ -17,12 +18,15 @@ from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 def join_group(
     coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
-    """A join makes an empty consumer group classic, whatever the policy (consumer-groups §17.1).
+    """A join makes an empty consumer group classic, whatever the policy (consumer-groups §17.1); never a share group.
 
     Who comes with a member id is refused all the same. Kafka has forgotten the group then, and its offsets are those of
     the next group of that id; here a group that has offsets stays as a classic one without members.
     """
     group = coordinator.consumer_groups.get(request.group_id)
+    if request.group_id in coordinator.share_groups:
+        refusal = joining.check_request(coordinator.settings, request)
+        return refusal or join_refused(ErrorCode.inconsistent_group_protocol, "")
     if group is not None:
         refusal = joining.check_request(coordinator.settings, request)
         if refusal is not None:

@@ -29,12 +29,26 @@ from kohort.purgatory import DelayedOperation, Purgatory
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.consumer.request_changes import ChangeSet
-    from kohort.coordinator.consumer.writing import WriteQueue
+    from kohort.coordinator.modern.writing import WriteQueue
+    from kohort.coordinator.share.share_config import ShareConfig
+    from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.share.share_host import Persister
 
 
 def _defaults(group_id: str) -> ConsumerConfig:
     """The settings of every group, where nobody has given any."""
     return ConsumerConfig()
+
+
+def _share_defaults(group_id: str) -> "ShareConfig":
+    """Likewise, of share groups."""
+    from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
+
+    return ShareConfig()
+
+
+def _no_persister() -> "Persister":
+    raise RuntimeError("share coordinators cannot be reached")
 
 
 class GroupCoordinator(CoordinatorContext):
@@ -60,10 +74,15 @@ class GroupCoordinator(CoordinatorContext):
         """Those of the classic protocol."""
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """Those of the consumer protocol (KIP-848)."""
+        self.share_groups: dict[str, ShareGroup] = {}
+        """Share groups (KIP-932)."""
         self.unwritten: dict[str, WriteQueue] = {}
-        """What consumer groups are writing, by group id."""
+        """What groups of the newer protocols are writing, by group id."""
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
+        self.share_config: Callable[[str], ShareConfig] = _share_defaults
+        self.share_persister: Callable[[], Persister] = _no_persister
+        """How share coordinators are reached."""
         self.shards: dict[int, Shard] = {}
         self.beside: DelayedOperation | None = None
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
@@ -82,10 +101,13 @@ class GroupCoordinator(CoordinatorContext):
         return partition_for(group_id, self.partitions)
 
     def creatable(self, group_id: str) -> ErrorCode:
-        """Whether a group that this node does not know may be created: as `availability`, or UNKNOWN_SERVER_ERROR.
+        """Whether a group may be created that is none of another kind: as `availability`, or UNKNOWN_SERVER_ERROR.
 
         A request can carry a longer id than a record's key. Kafka fails to write it (classic-groups §1.3 rule 4).
+        GROUP_ID_NOT_FOUND: there is a share group of that id, and it stays one.
         """
+        if group_id in self.share_groups:
+            return ErrorCode.group_id_not_found
         error = self.availability(group_id)
         if error is ErrorCode.none and not is_storable(group_id):
             return ErrorCode.unknown_server_error
@@ -118,6 +140,17 @@ class GroupCoordinator(CoordinatorContext):
         """A consumer group that was never written, deleted, or has another coordinator now."""
         if self.consumer_groups.get(group.group_id) is group:
             del self.consumer_groups[group.group_id]
+
+    def new_share_group(self, group_id: str) -> "ShareGroup":
+        """A share group without members, which nobody knows yet."""
+        from kohort.coordinator.share.share_group import ShareGroup
+
+        return ShareGroup(self, group_id, self.partition_of(group_id))
+
+    def forget_share_group(self, group: "ShareGroup") -> None:
+        """A share group that was never written, deleted, or has another coordinator now."""
+        if self.share_groups.get(group.group_id) is group:
+            del self.share_groups[group.group_id]
 
     def resume_timers(self, group: ConsumerGroup, before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""
@@ -167,11 +200,11 @@ class GroupCoordinator(CoordinatorContext):
 
     def group(self, group_id: str) -> Group | None:
         """The group of that id, whatever its protocol."""
-        return self.groups.get(group_id) or self.consumer_groups.get(group_id)
+        return self.groups.get(group_id) or self.consumer_groups.get(group_id) or self.share_groups.get(group_id)
 
     def all_groups(self) -> Iterator[Group]:
         """The groups of every protocol."""
-        return chain(self.groups.values(), self.consumer_groups.values())
+        return chain(self.groups.values(), self.consumer_groups.values(), self.share_groups.values())
 
     def append(
         self,

@@ -32,4 +32,7 @@ class GroupSettings(NamedTuple):
     group_consumer_migration_policy: str = "bidirectional"
     """Whether groups with members may change their protocol: bidirectional, upgrade, downgrade, disabled."""
     group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_share_max_size: int = 200
+    group_share_initialize_retry_interval_ms: int = 30_000
+    """How long a partition may take to be made ready for a share group before that is tried again."""
     group_coordinator_rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")

@@ -71,8 +71,15 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_w
         error = coordinator.availability(group_id)
         return ErrorCode.group_id_not_found if error is ErrorCode.none else error
     error = group.refuses_delete()
-    if error is ErrorCode.none:
+    share_group = coordinator.share_groups.get(group_id)
+    if error is not ErrorCode.none:
+        return error
+    if share_group is None:
         _delete_group(coordinator, group, now_ms, on_written)
+    else:
+        from kohort.coordinator.share.share_deleting import delete_share_group  # not for brokers without such groups
+
+        delete_share_group(share_group, now_ms, on_written)
     return error
 
 
@@ -90,6 +97,10 @@ def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | No
                 yield
         elif not number % GROUPS_AT_ONCE:
             yield
+    if coordinator.share_groups and topic_id is not None:
+        from kohort.coordinator.share.share_topics import forget_topic
+
+        yield from forget_topic(coordinator, topic_id, now_ms)
 
 
 class Sweep(DelayedOperation):
@@ -144,7 +155,7 @@ def _sweep(coordinator: GroupCoordinator, group: Group, now_ms: int) -> int:
         return 1  # what is being committed must not be deleted behind it; the next sweep will see
     old = _expired(group, coordinator.wall_ms(now_ms), coordinator.settings.offsets_retention_ms)
     count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
-    if group.is_empty and len(old) == count:
+    if group.is_empty and len(old) == count and group.may_expire:
         _delete_group(coordinator, group, now_ms)
         return count + DELETED_GROUP + DELETED_OFFSET * count
     if old:

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.java_order import hash_of_partition, in_map_order, in_table_order
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.java_order import hash_of_partition, in_map_order, in_table_order
+from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.list_groups import ListedGroup
@@ -24,7 +24,7 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
         return _described(group)
     error = coordinator.availability(group_id)
     if error is ErrorCode.none:
-        what = "is not a classic group" if group_id in coordinator.consumer_groups else "not found"
+        what = "not found" if coordinator.group(group_id) is None else "is not a classic group"
         return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} {what}.", State.DEAD.value)
     return _missing(group_id, error, None, "")
 
@@ -49,7 +49,7 @@ def _hash_of_partition(partition: int) -> int:
     return hash_of_partition(_TOPIC_HASH, partition)
 
 
-def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup | ConsumerGroup]] | ErrorCode:
+def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup | ModernGroup]] | ErrorCode:
     """The groups that this node coordinates, by their partition of the offsets topic, as Kafka walks these.
 
     While one partition is loading: COORDINATOR_LOAD_IN_PROGRESS.
@@ -57,17 +57,17 @@ def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup
     if Shard.LOADING in coordinator.shards.values():
         return ErrorCode.coordinator_load_in_progress
     shards = in_map_order(sorted(coordinator.shards), _hash_of_partition, concurrent=True)
-    found: dict[int, list[ClassicGroup | ConsumerGroup]] = {partition: [] for partition in shards}
+    found: dict[int, list[ClassicGroup | ModernGroup]] = {partition: [] for partition in shards}
     for group in coordinator.groups.values():
         found[group.partition].append(group)
-    for consumer_group in coordinator.consumer_groups.values():
-        found[consumer_group.partition].append(consumer_group)
+    for modern in (*coordinator.consumer_groups.values(), *coordinator.share_groups.values()):
+        found[modern.partition].append(modern)
     return list(found.values())
 
 
 def to_list(
-    groups: Iterable[ClassicGroup | ConsumerGroup], states: tuple[str, ...], types: tuple[str, ...]
-) -> list[ClassicGroup | ConsumerGroup]:
+    groups: Iterable[ClassicGroup | ModernGroup], states: tuple[str, ...], types: tuple[str, ...]
+) -> list[ClassicGroup | ModernGroup]:
     """Those of one partition that are in the given states and of the given types; none given: all.
 
     States are compared without case and blanks, types without case; a name that does not exist matches nothing. They
@@ -83,18 +83,18 @@ def to_list(
     ]
 
 
-def _hash_of_id(group: ClassicGroup | ConsumerGroup) -> int:
+def _hash_of_id(group: ClassicGroup | ModernGroup) -> int:
     return java_hash(group.group_id)
 
 
-def _type_of(group: ClassicGroup | ConsumerGroup) -> str:
-    return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
+def _type_of(group: ClassicGroup | ModernGroup) -> str:
+    return group.group_type if isinstance(group, ModernGroup) else CLASSIC
 
 
-def listed(group: ClassicGroup | ConsumerGroup) -> ListedGroup:
+def listed(group: ClassicGroup | ModernGroup) -> ListedGroup:
     """A group as a list of groups names it."""
-    if isinstance(group, ConsumerGroup):
-        return _listed_consumer(group)
+    if isinstance(group, ModernGroup):
+        return _listed_modern(group)
     return _listed_classic(group)
 
 
@@ -107,10 +107,9 @@ def _listed_classic(group: ClassicGroup) -> ListedGroup:
     )
 
 
-def _listed_consumer(group: ConsumerGroup) -> ListedGroup:
-    return ListedGroup(
-        group_id=group.group_id, protocol_type=CONSUMER, group_state=group.state.value, group_type=CONSUMER
-    )
+def _listed_modern(group: ModernGroup) -> ListedGroup:
+    kind = group.group_type
+    return ListedGroup(group_id=group.group_id, protocol_type=kind, group_state=group.state.value, group_type=kind)
 
 
 def _described(group: ClassicGroup) -> DescribedGroup:

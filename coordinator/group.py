@@ -39,6 +39,11 @@ class Group:
         """Its generation or epoch."""
         raise NotImplementedError
 
+    @property
+    def may_expire(self) -> bool:
+        """Whether it goes when it is empty and has no offsets."""
+        return True
+
     def refuses_delete(self) -> ErrorCode:
         """NONE, or why it may not be deleted."""
         raise NotImplementedError

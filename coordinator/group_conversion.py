@@ -12,26 +12,20 @@ from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import current_hash
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
-from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
+from kohort.coordinator.consumer.refusing import not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
-from kohort.coordinator.consumer.timers import stop_all
-from kohort.coordinator.consumer.values import (
-    ClassicMetadata,
-    CurrentAssignment,
-    GroupEpoch,
-    Kind,
-    MemberMetadata,
-    Target,
-    TargetEpoch,
-)
+from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.group import Group
+from kohort.coordinator.modern.group_epochs import current_hash
+from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEpoch
+from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets_topic_records import group_key
 from kohort.protocol.consumer_protocol import (
     Assignment,
@@ -383,7 +377,7 @@ def _give_back_unless_written(
 ) -> None:
     """If changes cannot be written the consumer group is back, in place of the classic one.
 
-    What the classic one has decided meanwhile is not written, either (`consumer/writing.py`).
+    What the classic one has decided meanwhile is not written, either (`modern/writing.py`).
     """
 
     def undo(now_ms: int) -> None:

@@ -5,7 +5,7 @@ from itertools import islice
 from operator import itemgetter
 from struct import Struct
 from sys import intern
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -16,12 +16,13 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_group_records import KINDS, read_change
 from kohort.coordinator.consumer.progress import begin_sessions
-from kohort.coordinator.consumer.timers import stop_all
-from kohort.coordinator.consumer.values import Change, Kind
+from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
+from kohort.coordinator.modern.modern_values import Change
+from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets_topic_records import (
     GroupKey,
@@ -39,7 +40,13 @@ from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, keys_and_
 from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
+if TYPE_CHECKING:
+    from kohort.coordinator.share.share_loading import ShareLoading
+
 _INT = Struct(">i")
+
+SHARE_KINDS = range(10, 16)
+"""The types of records that are a share group's."""
 
 GROUPS_AT_ONCE = 20
 """So many are made in a step: a millisecond."""
@@ -74,6 +81,8 @@ class Loading:
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
         self._consumer_groups: dict[str, ConsumerGroup] = {}
+        self._share_groups: ShareLoading | None = None
+        """None: there has been no record of any."""
         self._offsets: dict[str, GroupOffsets] = {}
         self._known: dict[bytes, dict[int, CommittedOffset]] = {}
         """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
@@ -109,7 +118,7 @@ class Loading:
         """Takes the next record over; a later one of the same key replaces it, one without value deletes it.
 
         `order`: where it stood, if it is one of a transaction that has ended now.
-        Records of other kinds of group are passed over. Raises records.UnreadableRecord.
+        Records of streams groups are passed over. Raises records.UnreadableRecord.
         """
         if self._open:
             self._overtake(key, self.records if order is None else order, deleted=value is None)
@@ -133,14 +142,21 @@ class Loading:
                 else:
                     self._groups.pop(group_id, None)
             case None:
-                self._apply_to_consumer_group(key, value)
+                reader = RecordReader(key)
+                kind = reader.int16()
+                if kind in KINDS:
+                    self._apply_to_consumer_group(kind, reader, value)
+                elif kind in SHARE_KINDS:
+                    self._apply_to_share_group(kind, reader, value)
 
-    def _apply_to_consumer_group(self, key: bytes, value: bytes | None) -> None:
-        """A record of a consumer group. Those of other protocols are passed over."""
-        reader = RecordReader(key)
-        kind = reader.int16()
-        if kind not in KINDS:
-            return
+    def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
+        if self._share_groups is None:
+            from kohort.coordinator.share.share_loading import ShareLoading  # not for logs without such groups
+
+            self._share_groups = ShareLoading(self._coordinator)
+        self._share_groups.apply(kind, reader, value)
+
+    def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         group_id, change = read_change(kind, reader, value)
         group = self._consumer_groups.get(group_id)
         if change == Change(Kind.GROUP_EPOCH, None, None):
@@ -215,7 +231,8 @@ class Loading:
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
         groups: list[ClassicGroup] = []
-        for group_id in sorted(loaded - self._consumer_groups.keys()):
+        share_groups = {} if self._share_groups is None else self._share_groups.groups
+        for group_id in sorted(loaded - self._consumer_groups.keys() - share_groups.keys()):
             value = self._groups.get(group_id)
             known, group = self._prepared.get(group_id) or (None, None)
             if group is None or known is not value:
@@ -232,12 +249,14 @@ class Loading:
             self._give_offsets(consumer_group, pending)
             consumer_group.index_anew()
             begin_sessions(consumer_group, now_ms)
+        if self._share_groups is not None:
+            self._share_groups.finish(now_ms)
         found: list[Group] = [*groups, *self._consumer_groups.values()]
         coordinator.observer.elected(self._partition, found, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
-        return len(loaded | self._consumer_groups.keys())
+        return len(loaded | self._consumer_groups.keys() | share_groups.keys())
 
     def _give_offsets(self, group: Group, pending: dict[str, PendingOffsets]) -> None:
         """What a group has committed, and what it has committed in transactions that are open."""
@@ -297,6 +316,10 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
             stop_all(consumer_group, member)
         coordinator.consumer_observer.group_gone(consumer_group, "coordinator_failover")
         coordinator.forget_consumer_group(consumer_group)
+    if coordinator.share_groups:
+        from kohort.coordinator.share.share_loading import unload_share_groups
+
+        unload_share_groups(coordinator, partition)
     observer.resigned(partition, began_us)
 
 

@@ -81,6 +81,18 @@ APIS = (
     ApiSpec(69, "consumer_group_describe", 0, 1, 0, may_be_abandoned=True),
     ApiSpec(74, "list_config_resources", 0, 1, 0, may_be_abandoned=True),
     ApiSpec(75, "describe_topic_partitions", 0, 0, 0, may_be_abandoned=True),
+    ApiSpec(76, "share_group_heartbeat", 1, 1, 0),
+    ApiSpec(77, "share_group_describe", 1, 1, 0, may_be_abandoned=True),
+    ApiSpec(78, "share_fetch", 1, 2, 0),
+    ApiSpec(79, "share_acknowledge", 1, 2, 0),
+    ApiSpec(83, "initialize_share_group_state", 0, 0, 0),
+    ApiSpec(84, "read_share_group_state", 0, 0, 0),
+    ApiSpec(85, "write_share_group_state", 0, 1, 0),
+    ApiSpec(86, "delete_share_group_state", 0, 0, 0),
+    ApiSpec(87, "read_share_group_state_summary", 0, 1, 0, may_be_abandoned=True),
+    ApiSpec(90, "describe_share_group_offsets", 0, 1, 0, may_be_abandoned=True),
+    ApiSpec(91, "alter_share_group_offsets", 0, 0, 0),
+    ApiSpec(92, "delete_share_group_offsets", 0, 0, 0),
 )
 """Ranges are those of Apache Kafka 4.3, as its ApiVersions response lists them."""
 

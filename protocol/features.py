@@ -1,18 +1,20 @@
 """The features of a cluster (KIP-584) that kohort tells, with the levels of Apache Kafka 4.3.
 
-Kafka has two more, `share.version` and `streams.version`: they stand for groups that are not served.
+Kafka has one more, `streams.version`: it stands for groups that are not served.
 """
 
 from typing import NamedTuple
 
 
 class Feature(NamedTuple):
-    """A feature, the levels that there are, and the one that counts; a level of 0 is not told as one that counts."""
+    """A feature, its levels, and the one that a new cluster has; a level of 0 is not told as one that counts."""
 
     name: str
     lowest: int
     highest: int
     level: int
+    may_move: bool = False
+    """Whether it can have another level here."""
 
 
 GROUP_VERSION = Feature("group.version", 0, 1, 1)
@@ -20,6 +22,9 @@ GROUP_VERSION = Feature("group.version", 0, 1, 1)
 
 TRANSACTION_VERSION = Feature("transaction.version", 0, 2, 2)
 """Transactions whose end gives the producer its next epoch (KIP-890)."""
+
+SHARE_VERSION = Feature("share.version", 0, 1, 1, may_move=True)
+"""Share groups (KIP-932). At level 0 their APIs refuse everything, and what there is of them stays behind that gate."""
 
 KRAFT_VERSION = Feature("kraft.version", 0, 1, 0)
 """Voters that can be exchanged (KIP-853): there are none to exchange."""
@@ -32,6 +37,19 @@ ELIGIBLE_LEADER_REPLICAS = Feature("eligible.leader.replicas.version", 0, 1, 1)
 
 FEATURES = {
     feature.name: feature
-    for feature in (GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION, TRANSACTION_VERSION, ELIGIBLE_LEADER_REPLICAS)
+    for feature in (
+        GROUP_VERSION,
+        KRAFT_VERSION,
+        METADATA_VERSION,
+        SHARE_VERSION,
+        TRANSACTION_VERSION,
+        ELIGIBLE_LEADER_REPLICAS,
+    )
 }
 """In Kafka's order."""
+
+Levels = tuple[tuple[str, int], ...]
+"""Names and levels of features, in Kafka's order."""
+
+LEVELS: Levels = tuple((feature.name, feature.level) for feature in FEATURES.values())
+"""Those of a new cluster."""

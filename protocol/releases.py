@@ -71,6 +71,18 @@ consumer_group_heartbeat            -     -     -     -     0
 consumer_group_describe             -     -     -     -     0
 list_config_resources               -     -     -     -     -
 describe_topic_partitions           -     -     -     -     -
+share_group_heartbeat               -     -     -     -     -
+share_group_describe                -     -     -     -     -
+share_fetch                         -     -     -     -     -
+share_acknowledge                   -     -     -     -     -
+initialize_share_group_state        -     -     -     -     -
+read_share_group_state              -     -     -     -     -
+write_share_group_state             -     -     -     -     -
+delete_share_group_state            -     -     -     -     -
+read_share_group_state_summary      -     -     -     -     -
+describe_share_group_offsets        -     -     -     -     -
+alter_share_group_offsets           -     -     -     -     -
+delete_share_group_offsets          -     -     -     -     -
 """
 """A line an API, a column a release: the lowest and the highest version, `-` where it is not served."""
 

@@ -3,7 +3,6 @@
 from fnmatch import fnmatch
 
 LATER = {
-    "share/*": "share groups (KIP-932)",
     "streams/*": "streams groups (KIP-1071)",
 }
 """Name, or pattern of names, and what is missing."""

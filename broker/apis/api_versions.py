@@ -17,7 +17,7 @@ from functools import lru_cache
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.features import FEATURES
+from kohort.protocol.features import FEATURES, LEVELS, Levels
 from kohort.protocol.messages.api_versions import (
     MESSAGE,
     ApiVersion,
@@ -46,7 +46,8 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
     login = ticket.requester.login
     if login is not None:
         login.versions_asked()
-    return table(ticket.version, node.cluster.settings.kohort_as_kafka)
+    features = node.cluster.features
+    return table(ticket.version, node.cluster.settings.kohort_as_kafka, features.levels, features.epoch)
 
 
 def unsupported_version(release: str) -> ApiVersionsResponse:
@@ -59,8 +60,8 @@ def unsupported_version(release: str) -> ApiVersionsResponse:
 
 
 @lru_cache
-def table(version: int, release: str) -> bytes:
-    """The whole answer of a release as a frame; nothing in it but the correlation id ever changes."""
+def table(version: int, release: str, levels: Levels = LEVELS, epoch: int = 0) -> bytes:
+    """The whole answer of a release as a frame. `levels`: of features, by name, after `epoch` changes."""
     api_keys = tuple(
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
         for api in apis_of(release)
@@ -72,16 +73,16 @@ def table(version: int, release: str) -> bytes:
         if version >= FEATURES_FROM_0 or (version >= 3 and each.lowest > 0)
     )
     finalized = tuple(
-        FinalizedFeatureKey(name=each.name, max_version_level=each.level, min_version_level=each.level)
-        for each in features
-        if version >= 3 and each.level > 0
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in (levels if release == CURRENT else ())
+        if version >= 3 and level > 0
     )
     response = ApiVersionsResponse(
         error_code=ErrorCode.none,
         api_keys=api_keys,
         supported_features=supported,
         finalized_features=finalized,
-        finalized_features_epoch=0 if version >= 3 else -1,
+        finalized_features_epoch=epoch if version >= 3 else -1,
     )
     frame = MESSAGE.write(version, 0, response)
     assert isinstance(frame, bytes)

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from kohort.broker.settings.broker_settings import Settings
     from kohort.broker.settings.setting import Setting
 
-_INTERNAL = {"group.consumer.regex.refresh.interval.ms"}
+_INTERNAL = {
+    "group.consumer.regex.refresh.interval.ms",
+    "group.share.initialize.retry.interval.ms",
+    "share.coordinator.cold.partition.snapshot.interval.ms",
+}
 """Settings that Kafka does not describe (`GroupCoordinatorConfig`, `defineInternal`)."""
 
 _OF_THE_NODE = {"listeners", "advertised.listeners", "node.id"}

@@ -5,15 +5,16 @@ v1  key types; an error message; throttle time
 v3  flexible
 v4  KIP-699: several keys
 v5  a new error of transactions, which changes nothing here
-v6  KIP-932: keys of share groups
+v6  KIP-932: keys of share partitions
 
 The first one asks for `__consumer_offsets` or `__transaction_state`, and hears COORDINATOR_NOT_AVAILABLE until that is
-there. Left out: share groups have no coordinator yet; well-formed keys hear COORDINATOR_NOT_AVAILABLE.
+there. `__share_group_state` is made before the answer: only brokers ask for it, and these are one process here.
 Source: classic-groups §1.2; the group id is not checked, even "" has a coordinator.
 """
 
-import re
+from typing import Any
 
+from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.ticket import Ticket
@@ -22,9 +23,7 @@ from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinat
 from kohort.security.rights import CLUSTER_ACTION, DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
-
-_SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+", re.DOTALL)
-"""groupId:topicId:partition"""
+SHARE_KEYS_FROM = 6
 
 _MESSAGES = {
     ErrorCode.none: "NONE",
@@ -77,24 +76,39 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
         if access is not None and not access.allows(ticket, _NEEDED[key_type], key):
             return _none(key, _NOT_ALLOWED[key_type], ticket)
         topic = node.cluster.offsets_topic if key_type == GROUP else node.cluster.transaction_topic
-        home = topic.home_of(key)
-        found = None if home is None else node.cluster.node(home)
-        if found is not None:
-            host, port = found.address_for(ticket)
-            return Coordinator(
-                key=key,
-                node_id=found.id,
-                host=host,
-                port=port,
-                error_code=ErrorCode.none,
-                error_message=_message(ErrorCode.none, ticket),
-            )
+        return _leader(node, topic, key, key, ticket)
+    if key_type == SHARE:
+        return _share_coordinator(node, key, ticket)
+    return _with_message(_none(key, ErrorCode.invalid_request, ticket))
+
+
+def _share_coordinator(node: Node, key: str, ticket: Ticket) -> Coordinator:
+    from kohort.coordinator.share_state.share_partition_key import read_key  # not before somebody asks
+
+    known = read_key(key) if ticket.version >= SHARE_KEYS_FROM else None
+    if known is None:
+        return _none(key, ErrorCode.invalid_request, ticket)
+    topic = node.cluster.share_state_topic
+    topic.create(ticket.received_at_ms)
+    return _leader(node, topic, key, known.text, ticket)
+
+
+def _leader(node: Node, topic: CoordinatedTopic[Any], key: str, hashed: str, ticket: Ticket) -> Coordinator:
+    """The node that leads the partition in which `hashed` lies."""
+    home = topic.home_of(hashed)
+    found = None if home is None else node.cluster.node(home)
+    if found is None:
         topic.wanted(ticket.received_at_ms)
         return _none(key, ErrorCode.coordinator_not_available, ticket)
-    if key_type == SHARE:
-        well_formed = ticket.version >= 6 and _SHARE_KEY.fullmatch(key)
-        return _none(key, ErrorCode.coordinator_not_available if well_formed else ErrorCode.invalid_request, ticket)
-    return _with_message(_none(key, ErrorCode.invalid_request, ticket))
+    host, port = found.address_for(ticket)
+    return Coordinator(
+        key=key,
+        node_id=found.id,
+        host=host,
+        port=port,
+        error_code=ErrorCode.none,
+        error_message=_message(ErrorCode.none, ticket),
+    )
 
 
 def _with_message(refusal: Coordinator) -> Coordinator:

@@ -2,7 +2,8 @@
 
 v0 (KIP-584) · v1 kinds of downgrades, dry runs (KIP-778) · v2 one error for all (KIP-1022).
 
-Features have the levels that ApiVersions tells, and keep them: there is nothing older that could be served instead.
+`share.version` can be switched off and on. Other features keep their level: there is nothing older that could be
+served instead.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
                 error_message="The update failed for all features since the following feature had an error: "
                 f"Invalid update version {update.max_version_level} for feature {update.feature}. {problem}",
             )
+    if not request.validate_only:
+        for update in request.feature_updates:
+            if update.max_version_level != node.cluster.features.level(update.feature):
+                node.cluster.features.move(update.feature, update.max_version_level)
     results = () if ticket.version >= ONE_ERROR_FROM else request.feature_updates
     return UpdateFeaturesResponse(
         error_code=ErrorCode.none,
@@ -58,11 +63,12 @@ def _problem(node: Node, update: FeatureUpdateKey) -> str | None:
     if not feature.lowest <= wanted <= feature.highest:
         levels = f"{feature.lowest}-{feature.highest}"
         return f"Local controller {node.cluster.controller_id} only supports versions {levels}"
-    if wanted == feature.level:
+    level = node.cluster.features.level(update.feature)
+    if wanted == level:
         return None
-    if wanted < feature.level and update.upgrade_type == UPGRADE and not update.allow_downgrade:
+    if wanted < level and update.upgrade_type == UPGRADE and not update.allow_downgrade:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
             "downgrade."
         )
-    return f"kohort serves this feature at level {feature.level} only."
+    return None if feature.may_move else f"kohort serves this feature at level {level} only."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.address import Advertised
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.assembly import new_access, new_group_coordinator, new_transaction_coordinator
+from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.cluster.group_events import GroupEvents
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
@@ -17,12 +18,14 @@ from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.cluster.upkeep import start_sweeps, start_upkeep
 from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.deleting import topic_deleted
-from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.logins import Logins
+    from kohort.broker.cluster.share_persister import SharePersister
+    from kohort.broker.cluster.share_state_topic import ShareStateTopic
     from kohort.security.scram_credentials import ScramCredentials
     from kohort.storage.disk.directory import DataDirectory
 
@@ -45,6 +48,8 @@ ALL_UNREAD_BYTES = 104_857_600
 
 class BrokerCluster(SharedState):
     """One or several nodes in one process."""
+
+    _share_state_topic: ShareStateTopic | None = None
 
     def __init__(
         self,
@@ -70,13 +75,14 @@ class BrokerCluster(SharedState):
             for node_id, coordinator in zip(node_ids, coordinators, strict=True)
         ]
         self.coordinators = coordinators
+        for each in coordinators:
+            each.share_persister = lambda: self.share_persister
         self.balancing: DelayedOperation | None = None
         """What lets preferred leaders lead again, if that is to come (moving.py)."""
         self.offsets_topic = OffsetsTopic(self, {node.id: node.coordinator for node in self.nodes})
         self.transaction_topic = TransactionTopic(self, {node.id: node.transactions for node in self.nodes})
         self.coordinated: dict[str, Coordinated] = {
-            OFFSETS_TOPIC: self.offsets_topic,
-            TRANSACTION_TOPIC: self.transaction_topic,
+            each.name: each for each in (self.offsets_topic, self.transaction_topic)
         }
         """Topics whose leaders are coordinators too, by name: they hear when leadership moves."""
         self.group_events = GroupEvents(clock, self.offsets_topic)
@@ -88,7 +94,7 @@ class BrokerCluster(SharedState):
         transactions = [node.transactions for node in self.nodes]
         start_sweeps(self.purgatory, self.coordinators, transactions, now_ms)
         if directory is not None:
-            take_over(self, (self.offsets_topic, self.transaction_topic), directory, now_ms)
+            take_over(self, self._coordinated_topic, directory, now_ms)
         start_upkeep(self, now_ms)
 
     @property
@@ -110,6 +116,21 @@ class BrokerCluster(SharedState):
         return self._logins
 
     @property
+    def share_state_topic(self) -> ShareStateTopic:
+        """`__share_group_state`; made when somebody asks for a share coordinator for the first time."""
+        if self._share_state_topic is None:
+            from kohort.broker.cluster.share_state_topic import ShareStateTopic
+
+            topic = ShareStateTopic(self, {node.id: node.share_coordinator for node in self.nodes})
+            self._share_state_topic = self.coordinated[SHARE_STATE_TOPIC] = topic
+        return self._share_state_topic
+
+    @property
+    def share_persister(self) -> SharePersister:
+        """How nodes reach share coordinators."""
+        return self.share_state_topic.persister
+
+    @property
     def controller_id(self) -> int:
         """The node that Metadata names as the controller: the first one that runs."""
         return next((node.id for node in self.nodes if node.running), self.nodes[0].id)
@@ -124,6 +145,14 @@ class BrokerCluster(SharedState):
         number = node_id - self.nodes[0].id
         return self.nodes[number] if 0 <= number < len(self.nodes) else None
 
+    def _coordinated_topic(self, name: str) -> CoordinatedTopic[Any] | None:
+        """The topic of that name in which coordinators keep what they know; None: it is another one."""
+        if name == SHARE_STATE_TOPIC:
+            return self.share_state_topic
+        if name == TRANSACTION_TOPIC:
+            return self.transaction_topic
+        return self.offsets_topic if name == OFFSETS_TOPIC else None
+
     def ask_for_rights(self) -> None:
         """From now on APIs ask whether requests are allowed; without an authorizer only the laboratory denies any."""
         if self.access is None:
@@ -135,5 +164,11 @@ class BrokerCluster(SharedState):
             self.offsets_topic.deleted(now_ms)
         elif topic.name == TRANSACTION_TOPIC:
             self.transaction_topic.deleted(now_ms)
+        elif self._share_state_topic is not None:
+            if topic.name == SHARE_STATE_TOPIC:
+                self._share_state_topic.deleted(now_ms)
+            yield from self._share_state_topic.topic_deleted(topic.topic_id, now_ms)
+        for node in self.nodes:
+            node.share_partitions_lost(topic)
         for coordinator in self.coordinators:
             yield from topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)

@@ -11,6 +11,7 @@ from kohort.broker.logs import log
 from kohort.broker.short_text import short_text
 from kohort.coordinator.effects import (
     OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
     TRANSACTION_TOPIC,
     Append,
     Cause,
@@ -85,7 +86,9 @@ def _answer_some(cluster: BrokerCluster, answers: Iterator[tuple[Any, Any]], now
 
 
 def _do_append(cluster: BrokerCluster, node: Node, effect: Append, now_ms: int) -> None:
-    coordinator = node.coordinator if effect.topic is OFFSETS_TOPIC else node.transactions
+    coordinator: CoordinatorContext = (
+        node.coordinator if effect.topic is OFFSETS_TOPIC else node.coordinator_for(effect.topic)
+    )
     if cluster.hooks is NO_HOOKS:
         written, last_offset = _append(cluster, effect, now_ms)
         if cluster.syncs is None:  # nearly always: reported by as few calls as possible
@@ -137,6 +140,8 @@ def _append(cluster: BrokerCluster, effect: Append, now_ms: int) -> tuple[ErrorC
         if effect.topic is TRANSACTION_TOPIC:
             topic = cluster.transaction_topic
             return topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms), None
+        if effect.topic is SHARE_STATE_TOPIC:
+            return cluster.share_state_topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms)
         return cluster.offsets_topic.append(
             effect.partition, effect.records, effect.timestamp_ms, now_ms, effect.producer
         )

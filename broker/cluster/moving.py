@@ -107,6 +107,7 @@ def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
             _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
             moved += partition.leader != NO_LEADER
             left += partition.leader == NO_LEADER
+    node.forget_share_partitions()
     without = f"; {left} have no other copy, and no leader till it is back" if left else ""
     log.info(f"node {node.id} is stopped; {moved} partitions have another leader{without}", node=node.id)
 
@@ -132,6 +133,7 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
     coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
     if coordinated is not None and not cluster.hooks.hides_loss(topic, partition):
         coordinated.resigned(partition, now_ms)
+    _end_share_partitions(cluster, topic, partition)
     partition.leader = node_id
     partition.leader_epoch += 1
     partition.log.start_epoch(partition.leader_epoch)
@@ -140,6 +142,13 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
     if coordinated is not None:
         cluster.hooks.elected(topic, partition, now_ms)
         coordinated.elected(partition, now_ms)
+
+
+def _end_share_partitions(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:
+    """What share groups hold of a partition its leader knows; the next one reads what was written down."""
+    leader = cluster.node(partition.leader)
+    if leader is not None:
+        leader.share_partitions_lost(topic, partition)
 
 
 def _note(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
+from kohort.broker.cluster.finalized_features import FinalizedFeatures
 from kohort.broker.cluster.replay import Replays
 from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import Worker
@@ -63,6 +64,7 @@ class SharedState:
         """What comes again and again, and may come late: a clock that jumps passes over what it misses."""
         self.topics = self._no_topics(node_ids)
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
+        self.features = FinalizedFeatures(None if directory is None else directory.feature_changed)
         self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
         self._disk_troubled_ms: int | None = None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.logs import log
+from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
@@ -19,8 +20,11 @@ UNKNOWN_PRODUCER_IDS = 1_000_000
 """Ids that may have been handed out when that is noted nowhere: producers that have written nothing are not seen."""
 
 
-Internal = Sequence["CoordinatedTopic[Any]"]
-"""The topics in which coordinators keep what they know."""
+Internal = Callable[[str], "CoordinatedTopic[Any] | None"]
+"""Finds the topic of a name in which coordinators keep what they know."""
+
+INTERNAL = (OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC)
+"""Their names, in the order in which they are loaded."""
 
 
 def take_over(state: SharedState, internal: Internal, directory: DataDirectory, now_ms: int) -> None:
@@ -46,6 +50,7 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
+    state.features.restore(saved.features, saved.features_epoch)
     state.group_configs.restore(_usable_group_configs(state, directory))
     topics.producer_ids_from(saved.next_producer_id)
     _forget_old_producers(state, now_ms)
@@ -62,9 +67,9 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
     directory.begun(state.cluster_id, state.settings.node_id)
     for warning in directory.warnings:
         log.warning(warning)
-    for each in internal:
-        if each.name in topics:
-            each.create(now_ms)
+    for name in INTERNAL:
+        if name in topics and (kept := internal(name)) is not None:
+            kept.create(now_ms)
     state.replays.run_at_once()
     if len(topics):
         partitions_there = sum(len(topic.partitions) for topic in topics)
@@ -126,7 +131,7 @@ def _forget_old_producers(state: SharedState, now_ms: int) -> None:
 def _adopt(state: SharedState, internal: Internal, directory: DataDirectory, name: str, count: int) -> None:
     """Makes a topic of folders that the journal does not name; internal topics have a fixed number."""
     topic_id = directory.id_of(name)
-    kept = next((each for each in internal if each.name == name), None)
+    kept = internal(name)
     if kept is not None:
         there = kept.make(count, topic_id)
     else:

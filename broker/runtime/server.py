@@ -154,6 +154,8 @@ class Server:
                 listener.close()
         for node_id in list(self._kept):
             self._let_go(node_id)
+        for node in self.cluster.nodes:
+            node.forget_share_partitions()
         for connection in list(self.connections):
             connection.abort()
         if self._timer is not None:
@@ -237,6 +239,7 @@ class Server:
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""
         self.unread.note(connection)
+        connection.node.client_gone(connection)
         if connection in self.connections:
             self.connections.remove(connection)
             self._per_address[connection.client_host] -= 1

@@ -38,6 +38,11 @@ PROFILES: dict[str, dict[str, str]] = {
         "group.consumer.min.heartbeat.interval.ms": "10",
         "group.consumer.heartbeat.interval.ms": "100",
         "group.consumer.assignment.interval.ms": "0",
+        "group.share.min.session.timeout.ms": "10",
+        "group.share.min.heartbeat.interval.ms": "10",
+        "group.share.heartbeat.interval.ms": "100",
+        "group.share.assignment.interval.ms": "0",
+        "group.share.min.record.lock.duration.ms": "1000",
         "kohort.offsets.topic.at.start": "true",
     },
 }
@@ -49,6 +54,8 @@ _FACTORS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
     "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr",
 )
 """Lowered to the number of nodes unless somebody says otherwise: Kafka's 3 would leave a single node without groups."""
 
@@ -90,6 +97,48 @@ class Settings:
     )
     group_consumer_regex_refresh_interval_ms = integer(
         600_000, "how often patterns are matched anew, at the latest", 10_000
+    )
+
+    # Share groups (KIP-932): what counts for those without settings of their own, and the limits
+    group_share_session_timeout_ms = integer(45_000, "how long a member of a share group may be silent", 1)
+    group_share_min_session_timeout_ms = integer(45_000, "shortest session timeout of a share group", 1)
+    group_share_max_session_timeout_ms = integer(60_000, "longest session timeout of a share group", 1)
+    group_share_heartbeat_interval_ms = integer(5_000, "how often members of a share group are to beat", 1)
+    group_share_min_heartbeat_interval_ms = integer(5_000, "shortest heartbeat interval of a share group", 1)
+    group_share_max_heartbeat_interval_ms = integer(15_000, "longest heartbeat interval of a share group", 1)
+    group_share_assignment_interval_ms = integer(1_000, "how long after one assignment a share group gets the next", 0)
+    group_share_min_assignment_interval_ms = integer(0, "shortest assignment interval of a share group", 0)
+    group_share_max_assignment_interval_ms = integer(15_000, "longest assignment interval of a share group", 0)
+    group_share_max_size = integer(200, "members a share group may have", 1, 1_000)
+    group_share_assignors = words(("simple",), "the server-side assignor of share groups", ("simple",))
+    group_share_initialize_retry_interval_ms = integer(
+        30_000, "how long a partition may take to be made ready for a share group before that is tried again", 1
+    )
+
+    # Records of share groups, and the topic that keeps their states
+    group_share_record_lock_duration_ms = integer(30_000, "how long a member holds a record", 1_000, 3_600_000)
+    group_share_min_record_lock_duration_ms = integer(15_000, "shortest time a record is held", 1_000, 30_000)
+    group_share_max_record_lock_duration_ms = integer(60_000, "longest time a record is held", 30_000, 3_600_000)
+    group_share_delivery_count_limit = integer(5, "how often a record is delivered", 2)
+    group_share_min_delivery_count_limit = integer(2, "fewest deliveries that a group may ask for", 2)
+    group_share_max_delivery_count_limit = integer(10, "most deliveries that a group may ask for", 2)
+    group_share_partition_max_record_locks = integer(2_000, "records of a partition that a share group may hold", 100)
+    group_share_min_partition_max_record_locks = integer(100, "fewest such records that a group may ask for", 100)
+    group_share_max_partition_max_record_locks = integer(4_000, "most such records that a group may ask for", 100)
+    group_share_max_share_sessions = integer(2_000, "share sessions that a node keeps", 1)
+    share_coordinator_state_topic_num_partitions = integer(50, "partitions of __share_group_state", 1)
+    share_coordinator_state_topic_replication_factor = integer(
+        3, "copies of __share_group_state; at most the nodes there are", 1, SHORT_MAX
+    )
+    share_coordinator_state_topic_min_isr = integer(
+        2, "copies of it that must have a record; at most the nodes there are", 1, SHORT_MAX
+    )
+    share_coordinator_state_topic_segment_bytes = integer(104_857_600, "segment size of __share_group_state", 1)
+    share_coordinator_snapshot_update_records_per_snapshot = integer(
+        500, "updates of a partition's state before it is written as a whole again", 0, 500
+    )
+    share_coordinator_cold_partition_snapshot_interval_ms = integer(
+        300_000, "age at which a partition's state is written as a whole, whatever happens", 1
     )
 
     # Offsets, and the topic that keeps them

@@ -1,7 +1,7 @@
 """The settings a group may have: names, types, defaults and limits of Kafka 4.3, and what was set for which group.
 
-They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). Those of consumer groups count. Share and
-streams groups are not served here: what is set for them is checked, kept and described, and has no effect. A classic
+They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). Those of consumer and share groups count.
+Streams groups are not served here: what is set for them is checked, kept and described, and has no effect. A classic
 group may have the same name, in Kafka too.
 Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and IncrementalAlterConfigs.
 """
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, TRUE_OR_FALSE, Setting, Values, bad_value, number, one_of
 from kohort.storage.refusal import Refusal
+
+if TYPE_CHECKING:
+    from kohort.coordinator.share.share_config import ShareConfig
 
 _DURATION = r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?"
 """ISO 8601 as Java reads it (`Duration.parse`), without the negative ones."""
@@ -39,7 +42,7 @@ _NOT_SERVED = " Kept, and without effect: such groups are not served here."
 
 
 def _integer(name: str, default: int, lowest: int, documentation: str) -> Setting[Any]:
-    if not name.startswith("consumer."):
+    if name.startswith("streams."):
         documentation += _NOT_SERVED
     return Setting(name, number(INT, lowest), default, documentation, f"group.{name}")
 
@@ -65,14 +68,14 @@ GROUP_CONFIGS: dict[str, Setting[Any]] = {
             "share.auto.offset.reset",
             _OFFSET_RESET,
             "latest",
-            "Where a share group begins: earliest, latest, or by_duration: and how long ago." + _NOT_SERVED,
+            "Where a share group begins: earliest, latest, or by_duration: and how long ago.",
         ),
         _integer("share.delivery.count.limit", 5, 2, "How often a record is delivered to a share group."),
         Setting(
             "share.isolation.level",
             one_of("read_committed", "read_uncommitted"),
             "read_uncommitted",
-            "Whether a share group is delivered records of transactions that are open or were aborted." + _NOT_SERVED,
+            "Whether a share group is delivered records of transactions that are open or were aborted.",
         ),
         _integer("share.partition.max.record.locks", 2_000, 100, "Records a share group may hold of a partition."),
         _integer("share.record.lock.duration.ms", 30_000, 1_000, "How long a member of a share group holds a record."),
@@ -80,7 +83,7 @@ GROUP_CONFIGS: dict[str, Setting[Any]] = {
             "share.renew.acknowledge.enable",
             TRUE_OR_FALSE,
             True,
-            "Whether members of a share group may hold a record for longer." + _NOT_SERVED,
+            "Whether members of a share group may hold a record for longer.",
         ),
         _integer("streams.initial.rebalance.delay.ms", 3_000, 0, "How long a new streams group waits for members."),
         _integer("streams.num.standby.replicas", 0, 0, "Standby copies of each task of a streams group."),
@@ -161,6 +164,8 @@ class GroupConfigs:
         """The settings of a group for which nothing was set; worked out once."""
         self._consumer_configs: dict[str, ConsumerConfig] = {}
         """Those of other groups, where somebody has asked for them."""
+        self._share_configs: dict[str | None, ShareConfig] = {}
+        """Those of share groups, where somebody has asked for them; under None of those for which nothing was set."""
 
     def __iter__(self) -> Iterator[str]:
         """The groups for which anything is set."""
@@ -193,6 +198,32 @@ class GroupConfigs:
             assignment_interval_ms=self._number("consumer.assignment.interval.ms", configs),
         )
 
+    def share_config(self, group_id: str) -> ShareConfig:
+        """What counts for a share group now, within the broker's limits."""
+        name = group_id if group_id in self._configs else None
+        known = self._share_configs.get(name)
+        if known is None:
+            known = self._share_configs[name] = self._share_config(self.of(group_id))
+        return known
+
+    def _share_config(self, configs: Mapping[str, str]) -> ShareConfig:
+        from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
+
+        return ShareConfig(
+            session_timeout_ms=self._number("share.session.timeout.ms", configs),
+            heartbeat_interval_ms=self._number("share.heartbeat.interval.ms", configs),
+            assignment_interval_ms=self._number("share.assignment.interval.ms", configs),
+            record_lock_duration_ms=self._number("share.record.lock.duration.ms", configs),
+            delivery_count_limit=self._number("share.delivery.count.limit", configs),
+            partition_max_record_locks=self._number("share.partition.max.record.locks", configs),
+            auto_offset_reset=self._text("share.auto.offset.reset", configs),
+            isolation_level=self._text("share.isolation.level", configs),
+            renew_acknowledge_enable=self._text("share.renew.acknowledge.enable", configs) == "true",
+        )
+
+    def _text(self, name: str, configs: Mapping[str, str]) -> str:
+        return configs.get(name, self.default(GROUP_CONFIGS[name]))
+
     def _number(self, name: str, configs: Mapping[str, str]) -> int:
         value = int(configs.get(name, self.default(_NUMBERS[name])))
         for bound in _BOUNDS:
@@ -218,6 +249,7 @@ class GroupConfigs:
         self._configs |= configs
         for group_id, settings in configs.items():
             self._consumer_configs.pop(group_id, None)
+            self._share_configs.pop(group_id, None)
             if not settings:
                 del self._configs[group_id]
 

@@ -6,22 +6,24 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import CONSUMER
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.refusing import (
-    EPOCH_INVALID,
-    GROUP_ID_EMPTY,
     INSTANCE_ID_EMPTY,
     INSTANCE_ID_NULL,
-    MEMBER_ID_EMPTY,
     NO_REBALANCE_TIMEOUT,
     NO_SUBSCRIPTION,
-    NOT_SERVED,
     OWNS_ON_JOINING,
-    RACK_ID_EMPTY,
-    Refusal,
-    fenced_epoch,
     unsupported_assignor,
 )
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
 from kohort.coordinator.coordinator_settings import GroupSettings
+from kohort.coordinator.modern.group_refusals import (
+    EPOCH_INVALID,
+    GROUP_ID_EMPTY,
+    MEMBER_ID_EMPTY,
+    NOT_SERVED,
+    RACK_ID_EMPTY,
+    Refusal,
+    fenced_epoch,
+)
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
@@ -79,4 +81,4 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: Mapping[UUID, Coll
         owned = current.assigned
         if all(topic_id in owned and owned[topic_id].keys() >= set(numbers) for topic_id, numbers in reported.items()):
             return None
-    return fenced_epoch(epoch, current.epoch)
+    return fenced_epoch(CONSUMER, epoch, current.epoch)

@@ -5,10 +5,11 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.java_order import in_table_order
-from kohort.coordinator.consumer.refusing import group_missing, not_a_consumer_group
+from kohort.coordinator.consumer.refusing import not_a_consumer_group
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.java_order import in_table_order
+from kohort.coordinator.modern.group_refusals import group_missing
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
@@ -25,7 +26,7 @@ def describe_consumer_group(coordinator: GroupCoordinator, group_id: str) -> Des
     error = coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return DescribedGroup(error_code=error, group_id=group_id)
-    refusal = (not_a_consumer_group if group_id in coordinator.groups else group_missing)(group_id)
+    refusal = (group_missing if coordinator.group(group_id) is None else not_a_consumer_group)(group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

@@ -4,35 +4,28 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_group_records import key_of
+from kohort.coordinator.consumer.consumer_group_records import value_of
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.consumer.values import (
-    NO_TARGET,
-    Change,
-    CurrentAssignment,
-    GroupEpoch,
-    Kind,
-    MemberMetadata,
-    ResolvedRegex,
-    Target,
-    TargetEpoch,
-)
+from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
-from kohort.coordinator.group import Group
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.modern_group import ModernGroup, add_to, set_value
+from kohort.coordinator.modern.modern_member import ModernMember
+from kohort.coordinator.modern.modern_values import Change, Record, TargetEpoch
+from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
     from kohort.coordinator.consumer.preparation import Preparation
-
-FIRST_EPOCH = 1
-"""The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
 
 UNKNOWN = MemberMetadata()
 """The metadata of a member that only a record of its assignment names, so far."""
@@ -41,23 +34,16 @@ CONSUMER = "consumer"
 """The type of these groups, and of their protocol."""
 
 
-class ConsumerGroup(Group):
+class ConsumerGroup(ModernGroup):
     """Members, targets and patterns of one group, with the indexes that answer questions about them quickly."""
 
     __slots__ = (
         "assignors",
-        "checked_version",
         "classic_count",
-        "coordinator",
-        "epoch",
         "event_state",
         "ids",
         "ids_version",
         "matched_version",
-        "members",
-        "metadata_hash",
-        "most_members",
-        "names",
         "owners",
         "preparation",
         "regex_counts",
@@ -65,21 +51,15 @@ class ConsumerGroup(Group):
         "resolving",
         "settled",
         "static_members",
-        "target_epoch",
-        "target_timestamp_ms",
-        "targets",
     )
 
+    epoch_kind = Kind.GROUP_EPOCH
+    group_type = CONSUMER
+
     def __init__(self, coordinator: "ConsumerHost", group_id: str, partition: int) -> None:
-        super().__init__(group_id, partition)
-        self.coordinator = coordinator
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.target_epoch = FIRST_EPOCH
-        self.target_timestamp_ms = 0
-        """Wall clock at the end of the last computation; 0: the next one need not wait."""
+        super().__init__(coordinator, group_id, partition)
+        self.coordinator: ConsumerHost = coordinator
         self.members: dict[str, ConsumerMember] = {}
-        self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.static_members: dict[str, str] = {}
         """Group instance id to member id."""
@@ -89,8 +69,6 @@ class ConsumerGroup(Group):
         """By the names and matches of a subscription, the topics that exist; see `targets.topic_ids`."""
         self.ids_version: int | None = None
         """The version of the topics that `ids` are of."""
-        self.names: Counter[str] = Counter()
-        """How many members name a topic."""
         self.regex_counts: Counter[str] = Counter()
         """How many members have a pattern."""
         self.assignors: Counter[str] = Counter()
@@ -99,14 +77,10 @@ class ConsumerGroup(Group):
         """Members that speak the classic protocol."""
         self.settled = 0
         """Members that have reached the target."""
-        self.checked_version: int | None = None
-        """The version of the topics when the group last looked at its own; None: it must look again."""
         self.preparation: Preparation | None = None
         """A target that is computed beside heartbeats."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
-        self.most_members = 0
-        """How many there have been at one time, which decides in which order Kafka walks over them."""
         self.matched_version = -1
         """The topics' version at which this process has matched patterns the last time, for somebody who sees all."""
         self.event_state: ConsumerEventState | None = None
@@ -121,9 +95,10 @@ class ConsumerGroup(Group):
             return GroupState.ASSIGNING
         return GroupState.STABLE if self.settled == len(self.members) else GroupState.RECONCILING
 
-    def target_of(self, member_id: str) -> Target:
-        """What a member is to have; nothing for one that the target does not name."""
-        return self.targets.get(member_id, NO_TARGET)
+    @property
+    def is_there(self) -> bool:
+        """Whether it is the group of its id now."""
+        return self.coordinator.consumer_groups.get(self.group_id) is self
 
     def member_of_instance(self, instance_id: str) -> ConsumerMember | None:
         """The static member of that group instance id."""
@@ -149,20 +124,6 @@ class ConsumerGroup(Group):
         return topic in self.names or any(topic in regex.topics for regex in self.regexes.values())
 
     # What expiry and deletion ask (consumer-groups §15.4, §16.4)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no members."""
-        return not self.members
-
-    @property
-    def version(self) -> int:
-        """Its epoch."""
-        return self.epoch
-
-    def refuses_delete(self) -> ErrorCode:
-        """NON_EMPTY_GROUP while it has members."""
-        return ErrorCode.non_empty_group if self.members else ErrorCode.none
 
     def refuses_offset_delete(self) -> ErrorCode:
         """NONE: what members subscribe to is always known."""
@@ -201,19 +162,26 @@ class ConsumerGroup(Group):
         if kind is Kind.CURRENT:
             return self._set_current(name, value)  # type: ignore[arg-type]
         if kind is Kind.TARGET:
-            return _set(self.targets, name, value)  # type: ignore[arg-type]
+            return set_value(self.targets, name, value)  # type: ignore[arg-type]
         if kind is Kind.MEMBER:
             return self._set_member(name, value)  # type: ignore[arg-type]
-        return _set(self.regexes, name, value) if kind is Kind.REGEX else None  # type: ignore[arg-type]
+        return set_value(self.regexes, name, value) if kind is Kind.REGEX else None  # type: ignore[arg-type]
 
-    def _set_epoch(self, value: GroupEpoch | None) -> GroupEpoch:
-        before = GroupEpoch(self.epoch, self.metadata_hash)
-        self.epoch, self.metadata_hash = value or GroupEpoch(FIRST_EPOCH)
-        return before
+    def record_of(self, change: Change) -> Record:
+        """The record that says a change."""
+        return key_of(self.group_id, change.kind, change.name), value_of(change)
+
+    def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten | None:
+        """Tells the observer."""
+        return self.coordinator.consumer_observer.changed(changes, cause)  # type: ignore[arg-type]
+
+    def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
+        """Members have the timers that they would have without what was taken back; see rollback.py."""
+        self.coordinator.resume_timers(self, before, now_ms)  # type: ignore[arg-type]
+        self.coordinator.consumer_observer.taken_back(self)
 
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
-        before = TargetEpoch(self.target_epoch, self.target_timestamp_ms)
-        self.target_epoch, self.target_timestamp_ms = value or TargetEpoch(-1)
+        before = super()._set_target_epoch(value)
         self.settled = sum(member.has_reached(self.target_epoch) for member in self.members.values())
         return before
 
@@ -242,12 +210,11 @@ class ConsumerGroup(Group):
         return before
 
     def _count(self, metadata: MemberMetadata, by: int) -> None:
-        for name in metadata.topic_names:
-            _add(self.names, name, by)
+        self._count_names(metadata.topic_names, by)
         if metadata.topic_regex:
-            _add(self.regex_counts, metadata.topic_regex, by)
+            add_to(self.regex_counts, metadata.topic_regex, by)
         if metadata.assignor is not None:
-            _add(self.assignors, metadata.assignor, by)
+            add_to(self.assignors, metadata.assignor, by)
         if metadata.classic is not None:
             self.classic_count += by
 
@@ -303,17 +270,3 @@ class ConsumerGroup(Group):
                         del owners[partition]
                 if not owners:
                     self.owners.pop(topic_id, None)
-
-
-def _add(counter: Counter[str], name: str, by: int) -> None:
-    counter[name] += by
-    if not counter[name]:
-        del counter[name]
-
-
-def _set(values: dict[str, object], name: str, value: object) -> object:
-    if value is None:
-        return values.pop(name, None)
-    before = values.get(name)
-    values[name] = value
-    return before

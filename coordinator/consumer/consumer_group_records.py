@@ -6,23 +6,29 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import (
-    Change,
     ClassicMetadata,
     CurrentAssignment,
-    GroupEpoch,
     Kind,
     MemberMetadata,
     Owned,
     ResolvedRegex,
-    Target,
-    TargetEpoch,
+)
+from kohort.coordinator.modern.modern_values import Change, GroupEpoch
+from kohort.coordinator.modern.record_parts import (
+    NO_TAGS,
+    VERSION_0,
+    integers,
+    long_tag,
+    read_long_tag,
+    read_partitions_by_topic,
+    read_target_epoch,
+    strings,
+    write_target,
+    write_target_epoch,
 )
 from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
-from kohort.protocol.wire import INT, SHORT, compact_bytes, compact_length, compact_string, string, tag
+from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_string, tag
 
-_LONG = struct.Struct(">q")
-_VERSION_0 = b"\x00\x00"
-_NO_TAGS = b"\x00"
 _NOTHING = compact_length(0)
 
 KINDS = frozenset(Kind)
@@ -32,16 +38,11 @@ NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)
 """Kinds whose keys name a member, or a pattern, besides the group."""
 
 
-def key_of(group_id: str, kind: Kind, name: str | None) -> bytes:
-    """The key of a record."""
-    return SHORT.pack(kind) + string(group_id) + (b"" if name is None else string(name))
-
-
 def value_of(change: Change) -> bytes | None:
     """The value of a record; None deletes."""
     if change.value is None:
         return None
-    return _VERSION_0 + _WRITERS[change.kind](change.value)
+    return VERSION_0 + _WRITERS[change.kind](change.value)
 
 
 def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str, Change]:
@@ -62,16 +63,7 @@ def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str,
 
 
 def _write_group_epoch(value: GroupEpoch) -> bytes:
-    return INT.pack(value.epoch) + _long_tag(value.metadata_hash)
-
-
-def _write_target_epoch(value: TargetEpoch) -> bytes:
-    return INT.pack(value.epoch) + _long_tag(value.timestamp_ms)
-
-
-def _long_tag(number: int) -> bytes:
-    """A number as the only tag; 0, its default, is left out."""
-    return b"\x01" + tag(0, _LONG.pack(number)) if number else _NO_TAGS
+    return INT.pack(value.epoch) + long_tag(value.metadata_hash)
 
 
 def _write_member(value: MemberMetadata) -> bytes:
@@ -80,7 +72,7 @@ def _write_member(value: MemberMetadata) -> bytes:
         compact_string(value.rack_id),
         compact_string(value.client_id),
         compact_string(value.client_host),
-        _strings(value.topic_names),
+        strings(value.topic_names),
         compact_string(value.topic_regex),
         INT.pack(value.rebalance_timeout_ms),
         compact_string(value.assignor),
@@ -95,20 +87,13 @@ def _write_classic(value: ClassicMetadata | None) -> bytes:
         return b"\x00"
     parts = [b"\x01", INT.pack(value.session_timeout_ms), compact_length(len(value.protocols))]
     for name, metadata in value.protocols:
-        parts += compact_string(name), compact_bytes(metadata), _NO_TAGS
-    return b"".join((*parts, _NO_TAGS))
-
-
-def _write_target(value: Target) -> bytes:
-    parts = [compact_length(len(value))]
-    for topic_id, partitions in value.items():
-        parts += topic_id.bytes, _integers(sorted(partitions)), _NO_TAGS
-    return b"".join((*parts, _NO_TAGS))
+        parts += compact_string(name), compact_bytes(metadata), NO_TAGS
+    return b"".join((*parts, NO_TAGS))
 
 
 def _write_current(value: CurrentAssignment) -> bytes:
     start = struct.pack(">iib", value.epoch, value.previous_epoch, value.state)
-    return start + _owned(value.assigned) + _owned(value.revoking) + _NO_TAGS
+    return start + _owned(value.assigned) + _owned(value.revoking) + NO_TAGS
 
 
 def _owned(value: Owned) -> bytes:
@@ -117,36 +102,21 @@ def _owned(value: Owned) -> bytes:
     parts = [compact_length(len(value))]
     for topic_id, partitions in value.items():
         numbers = sorted(partitions)
-        parts += topic_id.bytes, _integers(numbers), b"\x01"
-        parts.append(tag(0, _integers([partitions[number] for number in numbers])))
+        epochs = struct.pack(f">{len(numbers)}i", *(partitions[number] for number in numbers))
+        parts += topic_id.bytes, integers(numbers), b"\x01"
+        parts.append(tag(0, compact_length(len(numbers)) + epochs))
     return b"".join(parts)
 
 
 def _write_regex(value: ResolvedRegex) -> bytes:
-    return _strings(value.topics) + struct.pack(">qq", value.version, value.timestamp_ms) + _NO_TAGS
-
-
-def _strings(texts: tuple[str, ...]) -> bytes:
-    return compact_length(len(texts)) + b"".join(map(compact_string, texts))
-
-
-def _integers(numbers: list[int]) -> bytes:
-    return compact_length(len(numbers)) + struct.pack(f">{len(numbers)}i", *numbers)
+    return strings(value.topics) + struct.pack(">qq", value.version, value.timestamp_ms) + NO_TAGS
 
 
 # Reading
 
 
 def _read_group_epoch(reader: RecordReader) -> GroupEpoch:
-    return GroupEpoch(reader.int32(), _long_in(reader.tags()))
-
-
-def _read_target_epoch(reader: RecordReader) -> TargetEpoch:
-    return TargetEpoch(reader.int32(), _long_in(reader.tags()))
-
-
-def _long_in(tags: dict[int, bytes]) -> int:
-    return int.from_bytes(tags.get(0, b""), "big", signed=True)
+    return GroupEpoch(reader.int32(), read_long_tag(reader.tags()))
 
 
 def _read_member(reader: RecordReader) -> MemberMetadata:
@@ -183,15 +153,6 @@ def _read_classic(data: bytes) -> ClassicMetadata | None:
     return ClassicMetadata(session_timeout_ms, tuple(reader.array(protocol)))
 
 
-def _read_target(reader: RecordReader) -> dict[UUID, frozenset[int]]:
-    def topic() -> tuple[UUID, frozenset[int]]:
-        found = reader.uuid(), frozenset(reader.array(reader.int32))
-        reader.tags()
-        return found
-
-    return dict(reader.array(topic))
-
-
 def _read_current(reader: RecordReader) -> CurrentAssignment:
     epoch, previous_epoch, state = reader.int32(), reader.int32(), reader.int8()
     states: Iterable[int] = MemberState
@@ -222,11 +183,11 @@ def _read_regex(reader: RecordReader) -> ResolvedRegex:
     return ResolvedRegex(tuple(reader.array(reader.compact_string)), reader.int64(), reader.int64())
 
 
-_WRITERS: dict[Kind, Callable[..., bytes]] = {
+_WRITERS: dict[int, Callable[..., bytes]] = {
     Kind.GROUP_EPOCH: _write_group_epoch,
     Kind.MEMBER: _write_member,
-    Kind.TARGET_EPOCH: _write_target_epoch,
-    Kind.TARGET: _write_target,
+    Kind.TARGET_EPOCH: write_target_epoch,
+    Kind.TARGET: write_target,
     Kind.CURRENT: _write_current,
     Kind.REGEX: _write_regex,
 }
@@ -234,8 +195,8 @@ _WRITERS: dict[Kind, Callable[..., bytes]] = {
 _READERS: dict[Kind, Callable[[RecordReader], object]] = {
     Kind.GROUP_EPOCH: _read_group_epoch,
     Kind.MEMBER: _read_member,
-    Kind.TARGET_EPOCH: _read_target_epoch,
-    Kind.TARGET: _read_target,
+    Kind.TARGET_EPOCH: read_target_epoch,
+    Kind.TARGET: read_partitions_by_topic,
     Kind.CURRENT: _read_current,
     Kind.REGEX: _read_regex,
 }

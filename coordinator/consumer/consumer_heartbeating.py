@@ -5,31 +5,25 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.consumer.checks import check_epoch, check_request
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.group_lookup import found_or_created
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
-from kohort.coordinator.consumer.refusing import (
-    UNKNOWN_STATE,
-    Refusal,
-    group_full,
-    group_missing,
-    invalid_regex,
-    not_a_consumer_group,
-)
+from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import find_or_replace
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute, topic_ids
-from kohort.coordinator.consumer.timers import extend_session
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, CurrentAssignment, Kind, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
+from kohort.coordinator.modern.group_refusals import Refusal, group_full, group_missing
+from kohort.coordinator.modern.timers import extend_session
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -199,7 +193,7 @@ def _join_or_go_on(
     """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
     limit = group.coordinator.settings.group_consumer_max_size
     if len(group.members) >= limit and request.member_id not in group.members:
-        return group_full(limit)
+        return group_full(CONSUMER, limit)
     found = find_or_replace(group, changes, request.member_id, request.member_epoch, request.instance_id)
     if isinstance(found, Refusal):
         return found
@@ -328,8 +322,8 @@ def _leave(
         error = coordinator.availability(request.group_id)
         if error is not ErrorCode.none:
             return refused(Refusal(error))
-        is_classic = request.group_id in coordinator.groups
-        return refused(not_a_consumer_group(request.group_id) if is_classic else group_missing(request.group_id))
+        is_another = coordinator.group(request.group_id) is not None
+        return refused(not_a_consumer_group(request.group_id) if is_another else group_missing(request.group_id))
     member = find_leaver(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):
         _tell_refusal(coordinator, request, member, sender)

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group_host import GroupHost
-from kohort.coordinator.topic_info import TopicView
-from kohort.protocol.errors import ErrorCode
+from kohort.coordinator.modern.modern_host import ModernHost
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
     from kohort.coordinator.consumer.request_changes import ChangeSet
-    from kohort.coordinator.consumer.writing import WriteQueue
 
 
 class ConsumerConfig(NamedTuple):
@@ -27,24 +24,16 @@ class ConsumerConfig(NamedTuple):
     assignment_interval_ms: int = 1_000
 
 
-class ConsumerHost(GroupHost, Protocol):
+class ConsumerHost(ModernHost, Protocol):
     """Met by `GroupCoordinator`."""
 
-    topics: TopicView
     consumer_groups: "dict[str, ConsumerGroup]"
     groups: "dict[str, ClassicGroup]"
-    unwritten: "dict[str, WriteQueue]"
-    """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
     beside: DelayedOperation | None
     """The work that goes on beside heartbeats, if there is any; see beside.py."""
     consumer_observer: "ConsumerObserver"
-    appended_offset: int | None
-
-    def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
-        """Reports the write of that token, with an error as clients hear it."""
-        ...
 
     def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.hashing import group_hash
-from kohort.coordinator.consumer.refusing import Refusal, fenced_instance, unknown_instance, unknown_member
+from kohort.coordinator.consumer.refusing import fenced_instance, unknown_instance
 from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.timers import start, stop, stop_all
-from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, GroupEpoch, Kind
+from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.group_epochs import bump, keep_in_mind_what_changed
+from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
+from kohort.coordinator.modern.timers import start, stop, stop_all
 from kohort.protocol.errors import ErrorCode
 
 FENCE_AGAIN_AFTER_MS = 500
@@ -53,7 +54,7 @@ def fence(
 
 def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: ChangeSet) -> None:
     """Notes that members are gone, and that the group has another epoch for it."""
-    _keep_in_mind_what_changed(group)
+    keep_in_mind_what_changed(group)
     for member in members:
         stop_all(group, member)
         forget(member.member_id, changes)
@@ -63,29 +64,11 @@ def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: C
     bump(group, changes)
 
 
-def _keep_in_mind_what_changed(group: ConsumerGroup) -> None:
-    """The hash is made anew here, and Kafka looks at topics that have changed with the next heartbeat all the same."""
-    version = group.coordinator.topics.version
-    if group.checked_version not in (None, version):
-        group.checked_version = version if current_hash(group) == group.metadata_hash else None
-
-
 def forget(member_id: str, changes: ChangeSet) -> None:
     """Notes that a member is gone."""
     changes.make(Kind.CURRENT, member_id, None)
     changes.make(Kind.TARGET, member_id, None)
     changes.make(Kind.MEMBER, member_id, None)
-
-
-def bump(group: ConsumerGroup, changes: ChangeSet) -> None:
-    """The next group epoch, with the hash of what is subscribed to now."""
-    changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(group.epoch + 1, current_hash(group)))
-
-
-def current_hash(group: ConsumerGroup) -> int:
-    """The hash of the topics that somebody subscribes to, as they are now."""
-    topics = map(group.coordinator.topics.by_name, group.subscribed_names())
-    return group_hash(topic for topic in topics if topic is not None)
 
 
 def session_expired(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:

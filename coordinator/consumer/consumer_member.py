@@ -1,11 +1,12 @@
 """A member of a consumer group: what the log keeps of it, and the timers that watch it."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -14,30 +15,23 @@ if TYPE_CHECKING:
 FIRST = CurrentAssignment()
 
 
-class ConsumerMember:
+class ConsumerMember(ModernMember):
     """One member. `metadata` and `current` are replaced as a whole."""
 
     __slots__ = (
         "current",
-        "java_hash",
         "join_timer",
-        "member_id",
         "metadata",
         "revocation",
-        "session",
         "stats",
         "sync_timer",
         "unchanged",
     )
 
     def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
-        self.member_id = member_id
-        self.java_hash = java_hash(member_id)
-        """Decides who comes first where Kafka walks its hash maps."""
+        super().__init__(member_id)
         self.metadata = metadata
         self.current = current
-        self.session: DelayedOperation | None = None
-        """Ends the membership of one that stays silent."""
         self.revocation: DelayedOperation | None = None
         """Ends the membership of one that does not give up partitions in time."""
         self.join_timer: DelayedOperation | None = None
@@ -48,6 +42,12 @@ class ConsumerMember:
         """Its heartbeats and commits in sums, while somebody listens."""
         self.unchanged: ConsumerGroupHeartbeatResponse | None = None
         """The last answer that told it nothing new; most answers are the same."""
+
+    def take_timers(self) -> Iterable[DelayedOperation | None]:
+        """All its timers, which it has no more."""
+        timers = (*super().take_timers(), self.revocation, self.join_timer, self.sync_timer)
+        self.revocation = self.join_timer = self.sync_timer = None
+        return timers
 
     @property
     def is_classic(self) -> bool:

@@ -2,17 +2,12 @@
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.patterns import why_invalid
-from kohort.coordinator.consumer.refusing import (
-    Refusal,
-    consumer_group_missing,
-    group_full,
-    invalid_regex,
-    not_a_consumer_group,
-)
+from kohort.coordinator.consumer.refusing import consumer_group_missing, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.modern.group_refusals import Refusal, group_full
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -26,6 +21,8 @@ def found_or_created(
     if group is not None:
         return group, ChangeSet(group)
     classic = coordinator.groups.get(group_id)
+    if group_id in coordinator.share_groups:
+        return not_a_consumer_group(group_id)
     if classic is None:
         error = coordinator.availability(group_id) if request.member_epoch else coordinator.creatable(group_id)
         if error is not ErrorCode.none:
@@ -51,7 +48,7 @@ def _would_be_refused(
     """What the newcomer would hear in the end. The group need not change its protocol for that."""
     limit = coordinator.settings.group_consumer_max_size
     if len(classic.members) >= limit and request.member_id not in classic.members:
-        return group_full(limit)
+        return group_full(CONSUMER, limit)
     reason = why_invalid(request.subscribed_topic_regex) if request.subscribed_topic_regex else None
     return None if reason is None else invalid_regex(request.subscribed_topic_regex or "", reason)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
-from kohort.coordinator.consumer.values import Target
+from kohort.coordinator.modern.modern_values import Target
 
 
 class Inputs(NamedTuple):

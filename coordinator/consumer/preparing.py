@@ -12,7 +12,7 @@ from kohort.coordinator.consumer.assignors.subscriber import Assigning
 from kohort.coordinator.consumer.beside import WorkBeside
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.preparation import Inputs, Preparation
-from kohort.coordinator.consumer.values import Target
+from kohort.coordinator.modern.modern_values import Target
 
 EFFORT_AT_ONCE = 200_000
 """What an assignor may do within one heartbeat, counted in partitions that are looked at: some ten milliseconds."""

@@ -10,8 +10,8 @@ from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.reconciling import reconcile
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.targets import topic_ids
-from kohort.coordinator.consumer.timers import extend_session, start, stop
 from kohort.coordinator.consumer.values import Kind
+from kohort.coordinator.modern.timers import extend_session, start, stop
 
 
 def advance_member(

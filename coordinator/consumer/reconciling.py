@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.values import CurrentAssignment, Owned, Target
+from kohort.coordinator.consumer.values import CurrentAssignment, Owned
+from kohort.coordinator.modern.modern_values import Target
 
 Reported = Mapping[UUID, Collection[int]]
 """The partitions that a member says it owns."""

@@ -1,30 +1,17 @@
 """Refusals of consumer groups, with Kafka's messages (consumer-groups §24)."""
 
-from typing import NamedTuple
-
+from kohort.coordinator.consumer.consumer_group import CONSUMER
+from kohort.coordinator.modern.group_refusals import Refusal, kind_missing, not_of_kind
 from kohort.protocol.errors import ErrorCode
 
-
-class Refusal(NamedTuple):
-    """An error, and what Kafka says about it."""
-
-    error: ErrorCode
-    message: str | None = None
-
-
-MEMBER_ID_EMPTY = Refusal(ErrorCode.invalid_request, "MemberId can't be empty.")
-GROUP_ID_EMPTY = Refusal(ErrorCode.invalid_request, "GroupId can't be empty.")
 INSTANCE_ID_EMPTY = Refusal(ErrorCode.invalid_request, "InstanceId can't be empty.")
 INSTANCE_ID_NULL = Refusal(ErrorCode.invalid_request, "InstanceId can't be null.")
-RACK_ID_EMPTY = Refusal(ErrorCode.invalid_request, "RackId can't be empty.")
 NO_REBALANCE_TIMEOUT = Refusal(ErrorCode.invalid_request, "RebalanceTimeoutMs must be provided in first request.")
 OWNS_ON_JOINING = Refusal(ErrorCode.invalid_request, "TopicPartitions must be empty when (re-)joining.")
 NO_SUBSCRIPTION = Refusal(
     ErrorCode.invalid_request,
     "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
 )
-EPOCH_INVALID = Refusal(ErrorCode.invalid_request, "MemberEpoch is invalid.")
-NOT_SERVED = Refusal(ErrorCode.unsupported_version)
 
 
 def unsupported_assignor(name: str, supported: tuple[str, ...]) -> Refusal:
@@ -35,28 +22,12 @@ def unsupported_assignor(name: str, supported: tuple[str, ...]) -> Refusal:
 
 def consumer_group_missing(group_id: str) -> Refusal:
     """A member beats whose group does not exist."""
-    return Refusal(ErrorCode.group_id_not_found, f"Consumer group {group_id} not found.")
-
-
-def group_missing(group_id: str) -> Refusal:
-    """Refuses to leave or to describe a group that does not exist."""
-    return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} not found.")
+    return kind_missing(CONSUMER, group_id)
 
 
 def not_a_consumer_group(group_id: str) -> Refusal:
     """The group is of another protocol."""
-    return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} is not a consumer group.")
-
-
-def group_full(limit: int) -> Refusal:
-    """The group has `group.consumer.max.size` members."""
-    message = f"The consumer group has reached its maximum capacity of {limit} members."
-    return Refusal(ErrorCode.group_max_size_reached, message)
-
-
-def unknown_member(member_id: str, group_id: str) -> Refusal:
-    """Nobody in the group has that id."""
-    return Refusal(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {group_id}.")
+    return not_of_kind(CONSUMER, group_id)
 
 
 def unknown_instance(instance_id: str) -> Refusal:
@@ -77,15 +48,6 @@ def unreleased_instance(member_id: str, instance_id: str, holder: str) -> Refusa
         f"owned by {holder} member."
     )
     return Refusal(ErrorCode.unreleased_instance_id, message)
-
-
-def fenced_epoch(received: int, known: int) -> Refusal:
-    """The member's epoch is not the coordinator's."""
-    message = (
-        f"The consumer group member has a {'greater' if received > known else 'smaller'} member epoch ({received}) "
-        f"than the one known by the group coordinator ({known}). The member must abandon all its partitions and rejoin."
-    )
-    return Refusal(ErrorCode.fenced_member_epoch, message)
 
 
 UNKNOWN_STATE = Refusal(

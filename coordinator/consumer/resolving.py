@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from kohort.coordinator.consumer.beside import WorkBeside
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.group_epochs import bump, current_hash
 from kohort.protocol.errors import ErrorCode
 
 SeesTopic = Callable[[str], bool]

@@ -6,7 +6,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.progress import keep_alive, watch_revocation
-from kohort.coordinator.consumer.timers import stop_all
+from kohort.coordinator.modern.timers import stop_all
 
 
 def resume_timers(group: ConsumerGroup, before: Mapping[str, ConsumerMember], now_ms: int) -> None:

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import Found
 from kohort.coordinator.consumer.targets import is_homogeneous
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
+from kohort.coordinator.modern.group_epochs import bump, notice_topics
 
 
 class Subscribed(NamedTuple):
@@ -57,24 +57,6 @@ def subscribe(
         looked_again = notice_topics(group, changes)
     homogeneous = is_homogeneous(group) if looked_again else were_homogeneous
     return Subscribed(names_changed or regex_changed, homogeneous)
-
-
-def notice_topics(group: ConsumerGroup, changes: ChangeSet) -> bool:
-    """Gives the group another epoch if topics that it subscribes to have changed.
-
-    Returns whether they have been looked at. Kafka looks if a topic that somebody subscribes to has changed, and once
-    after a load (`onMetadataUpdate`, `hasMetadataExpired`); other topics change nothing.
-    """
-    version = group.coordinator.topics.version
-    if group.checked_version == version:
-        return False
-    is_known = group.checked_version is not None
-    group.checked_version = version
-    if current_hash(group) != group.metadata_hash:
-        bump(group, changes)
-        changes.epoch_cause = "topic_metadata_changed"
-        return True
-    return not is_known
 
 
 def _forget_unused(group: ConsumerGroup, changes: ChangeSet, regex: str) -> None:

@@ -5,12 +5,13 @@ from uuid import UUID
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
-from kohort.coordinator.consumer.java_order import hash_of_id, in_map_order, in_table_order
 from kohort.coordinator.consumer.preparation import Inputs
 from kohort.coordinator.consumer.preparing import targets_of
 from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.values import Kind, MemberMetadata, Target, TargetEpoch
+from kohort.coordinator.consumer.values import Kind, MemberMetadata
 from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.java_order import hash_of_id, in_map_order, in_table_order
+from kohort.coordinator.modern.modern_values import Target, TargetEpoch
 
 
 def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:

@@ -10,14 +10,10 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 
-Target = Mapping[UUID, frozenset[int]]
-"""Partitions by topic."""
-
 Owned = Mapping[UUID, Mapping[int, int]]
 """By topic, partitions and the epoch of the assignment that gave each (KIP-1251)."""
 
 NOTHING: dict[UUID, dict[int, int]] = {}
-NO_TARGET: dict[UUID, frozenset[int]] = {}
 
 LEAVING_EPOCH = -1
 STEPPING_OUT_EPOCH = -2
@@ -35,31 +31,6 @@ class Kind(IntEnum):
     TARGET = 7
     CURRENT = 8
     REGEX = 16
-
-
-class Change(NamedTuple):
-    """One record: what it is about, and what is so from now on. `name`: a member or a pattern; None: the group.
-
-    `value` None deletes.
-    """
-
-    kind: Kind
-    name: str | None
-    value: object
-
-
-class GroupEpoch(NamedTuple):
-    """The version of what members want, and the hash of the topics they subscribe to (0: none)."""
-
-    epoch: int
-    metadata_hash: int = 0
-
-
-class TargetEpoch(NamedTuple):
-    """The group epoch that the target was computed for, and when that was done: wall clock, 0 where it is not known."""
-
-    epoch: int
-    timestamp_ms: int = 0
 
 
 class ClassicMetadata(NamedTuple):

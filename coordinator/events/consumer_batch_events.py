@@ -12,12 +12,7 @@ from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
-from kohort.coordinator.consumer.values import (
-    STEPPING_OUT_EPOCH,
-    CurrentAssignment,
-    Kind,
-    MemberMetadata,
-)
+from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.group_event import GroupEvent
@@ -62,7 +57,7 @@ class BatchEvents:
         """What members that are written about said of themselves before."""
         self._had: dict[str, CurrentAssignment] = {}
         """What members that are written about had before."""
-        self._records: dict[tuple[Kind, str | None], int] = {}
+        self._records: dict[tuple[int, str | None], int] = {}
         for number, (change, before) in enumerate(changes.made):
             self._records[change.kind, change.name] = number
             if number < self._begin:

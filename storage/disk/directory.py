@@ -282,6 +282,11 @@ class DataDirectory:
         self._noted = True
         self._journal.group(group_id, configs)
 
+    def feature_changed(self, name: str, level: int, epoch: int) -> None:
+        """A feature of the cluster has another level. Raises OSError."""
+        self._noted = True
+        self._journal.feature(name, level, epoch)
+
     def acls_changed(self, added: Iterable[SavedAcl], removed: Iterable[SavedAcl]) -> None:
         """ACLs are made, or taken away: one of the two is empty. Raises OSError, and then nothing has changed."""
         self._noted = True

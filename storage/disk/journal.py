@@ -25,6 +25,7 @@ from kohort.storage.disk.journal_lines import (
     SavedScram,
     SavedTopic,
     apply,
+    feature_line,
     group_line,
     line,
     read_line,
@@ -129,6 +130,10 @@ class Journal:
     def group(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
         self._add(group_line(group_id, configs))
+
+    def feature(self, name: str, level: int, epoch: int) -> None:
+        """A feature has another level, after `epoch` such changes. Raises OSError."""
+        self._add(feature_line(name, level, epoch))
 
     def acls(self, added: Iterable[SavedAcl], removed: Iterable[SavedAcl]) -> None:
         """ACLs were made or taken away. Raises OSError."""

@@ -62,6 +62,10 @@ class Saved:
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)
+    """Levels that were changed, by name."""
+    features_epoch: int = 0
+    """How often that was done."""
     acls: dict[SavedAcl, None] = field(default_factory=dict)
     """In the order in which they were made."""
     scram: dict[tuple[str, int], SavedScram] = field(default_factory=dict)
@@ -81,6 +85,8 @@ class Saved:
         for group_id, configs in self.group_configs.items():
             if configs:
                 yield line(group_line(group_id, configs))
+        for name, level in self.features.items():
+            yield line(feature_line(name, level, self.features_epoch))
         for acl in self.acls:
             yield line({"acls": [acl]})
         for (user, mechanism), scram in self.scram.items():
@@ -108,6 +114,11 @@ def topic_line(topic: SavedTopic) -> dict[str, Any]:
 def group_line(group_id: str, configs: Mapping[str, str]) -> dict[str, Any]:
     """What is set for a group."""
     return {"group": group_id, "configs": dict(configs)}
+
+
+def feature_line(name: str, level: int, epoch: int) -> dict[str, Any]:
+    """The level of a feature, after `epoch` changes of any."""
+    return {"feature": name, "level": level, "epoch": epoch}
 
 
 def scram_line(user: str, mechanism: int, scram: SavedScram | None) -> dict[str, Any]:
@@ -149,6 +160,10 @@ def apply(saved: Saved, values: Mapping[str, Any]) -> None:
         saved.restoring = True
     elif "group" in values:
         saved.group_configs[_text(values["group"], "group")] = _configs(values)
+    elif "feature" in values:
+        name, level = _text(values["feature"], "feature"), _number(values, "level")
+        saved.features_epoch = _number(values, "epoch")
+        saved.features[name] = level
     elif "acls" in values:
         saved.acls.update(dict.fromkeys(_acls(values["acls"], "acls")))
     elif "acls_gone" in values:

@@ -34,7 +34,19 @@ NO_NULL_LISTS = {
     "list_transactions": b"\x01\x01" + bytes(64),
     "consumer_group_heartbeat": b"\x01\x01" + bytes(64),
     "consumer_group_describe": b"\x01" + bytes(64),
+    "share_group_heartbeat": b"\x01\x01" + bytes(64),
+    "share_group_describe": b"\x01" + bytes(64),
+    "share_fetch": b"\x01\x01" + bytes(4 * 6) + b"\x01\x01" + bytes(64),
+    "share_acknowledge": b"\x01\x01" + bytes(4) + b"\x01" + bytes(64),
+    "describe_share_group_offsets": b"\x01" + bytes(64),
+    "alter_share_group_offsets": b"\x01\x01" + bytes(64),
+    "delete_share_group_offsets": b"\x01\x01" + bytes(64),
     "alter_user_scram_credentials": b"\x01\x01" + bytes(64),
+    "initialize_share_group_state": b"\x01\x01" + bytes(64),
+    "read_share_group_state": b"\x01\x01" + bytes(64),
+    "write_share_group_state": b"\x01\x01" + bytes(64),
+    "delete_share_group_state": b"\x01\x01" + bytes(64),
+    "read_share_group_state_summary": b"\x01\x01" + bytes(64),
 }
 
 

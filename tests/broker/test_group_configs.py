@@ -9,6 +9,8 @@ import pytest
 
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.settings.broker_settings import SettingError, Settings
+from kohort.broker.settings.group_configs import GroupConfigs
+from kohort.coordinator.share.share_config import ShareConfig
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
@@ -232,3 +234,24 @@ def test_they_outlive_the_broker_that_keeps_its_logs_on_disk(tmp_path: Path) -> 
         again, directory = cluster()
         assert {group: again.group_configs.of(group) for group in again.group_configs} == {"g": {SESSION: "50000"}}
         directory.close()
+
+
+def test_what_counts_for_a_share_group() -> None:
+    """As what counts for a consumer group: the group's own settings, the broker's, and the broker's limits."""
+    configs = GroupConfigs(
+        {"group.share.record.lock.duration.ms": "20000", "group.share.max.delivery.count.limit": "6"}
+    )
+    assert configs.share_config("g") == ShareConfig(record_lock_duration_ms=20_000)
+    own = {"share.delivery.count.limit": "6", "share.auto.offset.reset": "by_duration:PT1H"}
+    assert configs.configure("g", own | {"share.renew.acknowledge.enable": "false"}) is None
+    assert configs.share_config("g") == ShareConfig(
+        record_lock_duration_ms=20_000,
+        delivery_count_limit=6,
+        auto_offset_reset="by_duration:PT1H",
+        renew_acknowledge_enable=False,
+    )
+    assert configs.share_config("other") == ShareConfig(record_lock_duration_ms=20_000)
+    configs.restore({"g": {"share.delivery.count.limit": "9"}})
+    assert configs.share_config("g").delivery_count_limit == 6, "the broker allows no more now"
+    assert configs.configure("g", {}) is None
+    assert configs.share_config("g") == ShareConfig(record_lock_duration_ms=20_000)

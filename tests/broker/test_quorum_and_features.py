@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_quorum import PartitionRequest, TopicRequest
 from kohort.protocol.messages.update_features import FeatureUpdateKey
+from kohort.storage.disk.directory import DataDirectory
 from tests.support.broker import Broker
 
 
@@ -71,13 +73,14 @@ def test_another_level_is_refused(feature: str, level: int, upgrade_type: int, w
 
 
 def test_clients_learn_the_levels_that_kafka_4_3_tells() -> None:
-    """Two of its features are not there: share.version and streams.version."""
+    """One of its features is not there: streams.version."""
     about = {"client_software_name": "x", "client_software_version": "1"}
     newer, older = (Broker().client().asks("api_versions", version, **about) for version in (4, 3))
     assert [(each.name, each.min_version, each.max_version) for each in newer.supported_features] == [
         ("group.version", 0, 1),
         ("kraft.version", 0, 1),
         ("metadata.version", 7, 30),
+        ("share.version", 0, 1),
         ("transaction.version", 0, 2),
         ("eligible.leader.replicas.version", 0, 1),
     ]
@@ -85,7 +88,45 @@ def test_clients_learn_the_levels_that_kafka_4_3_tells() -> None:
     for answer in (newer, older):
         assert {each.name: each.max_version_level for each in answer.finalized_features} == {
             "group.version": 1,
+            "share.version": 1,
             "transaction.version": 2,
             "eligible.leader.replicas.version": 1,
             "metadata.version": 30,
         }
+
+
+def shares_at(broker: Broker) -> tuple[int | None, int]:
+    """The level of share.version that clients are told, None if it is not among them, and the epoch of the levels."""
+    about = {"client_software_name": "x", "client_software_version": "1"}
+    answer = broker.client().asks("api_versions", 4, **about)
+    levels = {each.name: each.max_version_level for each in answer.finalized_features}
+    return levels.get("share.version"), answer.finalized_features_epoch
+
+
+def test_share_groups_can_be_switched_off_and_on() -> None:
+    broker = Broker()
+    assert shares_at(broker) == (1, 0)
+
+    def moves(level: int, upgrade_type: int, **more: Any) -> ErrorCode:
+        update = FeatureUpdateKey(feature="share.version", max_version_level=level, upgrade_type=upgrade_type)
+        error: ErrorCode = broker.client().asks("update_features", 1, feature_updates=(update,), **more).error_code
+        return error
+
+    assert moves(0, 1) is ErrorCode.invalid_update_version, "that would be a downgrade"
+    assert moves(0, 2, validate_only=True) is ErrorCode.none
+    assert shares_at(broker) == (1, 0)
+    assert moves(0, 2) is ErrorCode.none
+    assert shares_at(broker) == (None, 1)
+    assert moves(0, 2) is ErrorCode.none
+    assert shares_at(broker) == (None, 1), "it was so before"
+    assert moves(1, 1) is ErrorCode.none
+    assert shares_at(broker) == (1, 2)
+
+
+def test_levels_survive_a_restart(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    broker = Broker(directory=directory)
+    update = FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=2)
+    assert broker.client().asks("update_features", 1, feature_updates=(update,)).error_code is ErrorCode.none
+    directory.close()
+    assert shares_at(Broker(directory=DataDirectory(tmp_path))) == (None, 1)

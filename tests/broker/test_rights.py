@@ -16,14 +16,16 @@ from kohort.security.acls import CLUSTER_NAME, AclBinding, PatternType, Permissi
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from kohort.security.rights import Right
 from tests.broker.rights_cases import CASES, Case, World
+from tests.broker.share_rights_cases import SHARE_GROUP_CASES, SHARE_STATE_CASES, share_groups_there
 from tests.support.broker import Broker, Client
 from tests.support.frames import frame
 from tests.support.rights import access_of, allow, client_of, guarded_broker
 from tests.support.shapes import errors_in, shape
 
+ALL_CASES = (*CASES, *SHARE_STATE_CASES, *SHARE_GROUP_CASES)
 ROWS = [
     pytest.param(need, case, id=f"{need.api}-{need.rights[0]}-{need.when}")
-    for need, case in zip(NEEDS, CASES, strict=True)
+    for need, case in zip(NEEDS, ALL_CASES, strict=True)
 ]
 
 USUAL = {
@@ -35,7 +37,7 @@ USUAL = {
 
 def test_every_api_and_every_row_has_a_case() -> None:
     assert {need.api for need in NEEDS} | FOR_EVERYBODY == API_BY_NAME.keys()
-    assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in CASES]
+    assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in ALL_CASES]
     assert not {need.api for need in NEEDS} & FOR_EVERYBODY
 
 
@@ -49,7 +51,7 @@ def asks(client: Client, case: Case, request: dict[str, Any]) -> Any:
 
 
 def world(broker: Broker, client: Client) -> World:
-    """A topic, groups of both kinds, and a transactional id that has added a partition."""
+    """A topic, groups of all kinds, and a transactional id that has added a partition."""
     cluster = broker.cluster
     cluster.offsets_topic.create(0)
     cluster.transaction_topic.create(0)
@@ -66,6 +68,9 @@ def world(broker: Broker, client: Client) -> World:
     joining = next(case for case in CASES if case.api == "consumer_group_heartbeat")
     assert isinstance(joining.request, dict)
     asks(client, joining, {**joining.request, "member_id": "admin"})
+    for case in share_groups_there():
+        request = case.request(made) if callable(case.request) else case.request
+        assert set(errors_in(asks(client, case, request))) <= {ErrorCode.none}
     return made
 
 
@@ -89,7 +94,7 @@ def with_rights(case: Case, *more: tuple[Right, str]) -> Any:
     return heard(broker, client_of(broker, "alice"), case, made)
 
 
-SETTINGS: dict[str, Any] = {"group_initial_rebalance_delay_ms": 0}
+SETTINGS: dict[str, Any] = {"group_initial_rebalance_delay_ms": 0, "group_share_assignment_interval_ms": 0}
 
 
 def of_a_super_user(case: Case) -> Any:

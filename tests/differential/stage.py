@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.consumer.java_order import hash_of_id
+from kohort.coordinator.java_order import hash_of_id
 from tests.differential.sequence import Steps
 from tests.differential.sides import Side
 from tests.talk.values import Value

@@ -1,14 +1,21 @@
-"""What is left out in heartbeats of consumer groups, and the short forms of their answers. Listed in README.md here."""
+"""What is left out in heartbeats of consumer groups, and short forms of the answers that members of groups of all newer
+protocols hear. Listed in README.md here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.talk import share_groups
 from tests.talk.compare import Names
 from tests.talk.shares import Shares
 from tests.talk.values import Value
 
 HEARTBEAT, DESCRIBE = "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"
+HEARTBEATS = {HEARTBEAT, share_groups.HEARTBEAT}
+TELLS_SHARES = {*HEARTBEATS, DESCRIBE, share_groups.DESCRIBE}
+KINDS = {"consumer": (HEARTBEAT, DESCRIBE), "share": (share_groups.HEARTBEAT, share_groups.DESCRIBE)}
+"""Who asks for a share of which kind of group, and what tells of it."""
 WORDS = {
     "epoch": "member_epoch",
     "topics": "subscribed_topic_names",
@@ -23,7 +30,13 @@ DESCRIBED_GROUP = {"error_code": "NONE", "error_message": None, "authorized_oper
 DESCRIBED_MEMBER = {"rack_id": None, "client_host": "/127.0.0.1", "instance_id": None, "subscribed_topic_regex": ""}
 MOST_ROUNDS, BETWEEN_ROUNDS_MS = 100, 20
 """How often everybody beats at most until a group that is being set up is stable."""
-PARTITIONS = {"assigned_partitions", "partitions_pending_revocation", "topic_partitions"}
+PARTITIONS = {
+    "assigned_partitions",
+    "partitions_pending_revocation",
+    "topic_partitions",
+    "initializing_topics",
+    "initialized_topics",
+}
 
 
 def heartbeat(values: Value, names: Names, person: str) -> Value:
@@ -43,21 +56,24 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
     return values
 
 
-def share_a_consumer_group(
-    ask: Callable[[str, str, int, Value], Value],
-    names: Names,
+def share_a_group(
+    kind: str,
+    ways: tuple[Callable[[str, str, int, Value], Value], Names, Callable[[int], object]],
     people: list[str],
     options: Value,
     own: dict[str, Value],
-    wait: Callable[[int], object],
 ) -> str:
-    """People join one after the other by heartbeat, and beat until the group is stable. Returns what went wrong."""
+    """People join one after the other by heartbeat, and beat until the group is stable. Returns what went wrong.
+
+    `ways`: to ask and hear, names, and to wait for milliseconds.
+    """
+    ask, names, wait = ways
     for number, person in enumerate(people, start=1):
-        heard = ask(person, HEARTBEAT, 1, {"epoch": 0} | options | own[person])
+        heard = ask(person, KINDS[kind][0], 1, {"epoch": 0} | options | own[person])
         if heard["error_code"] != "NONE":
             return f"{person} hears {heard['error_code']} while the group is set up"
         rounds = 0
-        while not _is_settled(ask, names, people[:number]):
+        while not _is_settled(kind, ask, names, people[:number]):
             rounds += 1
             if rounds > MOST_ROUNDS:
                 return "the group does not become stable while it is set up"
@@ -65,14 +81,15 @@ def share_a_consumer_group(
     return ""
 
 
-def _is_settled(ask: Callable[[str, str, int, Value], Value], names: Names, people: list[str]) -> bool:
+def _is_settled(kind: str, ask: Callable[[str, str, int, Value], Value], names: Names, people: list[str]) -> bool:
     """Everybody says what they have; whether nothing was news and the group is stable."""
     news = False
     for person in people:
         before = names[f"{person}_epoch"]
-        heard = ask(person, HEARTBEAT, 1, {"owns": names[f"{person}_share"]})
+        owns = {"owns": names[f"{person}_share"]} if kind == "consumer" else {}
+        heard = ask(person, KINDS[kind][0], 1, owns)
         news = news or heard["assignment"] is not None or heard["member_epoch"] != before
-    state = ask(people[0], DESCRIBE, 1, {})["groups"][0]
+    state = ask(people[0], KINDS[kind][1], 1, {})["groups"][0]
     assigned = any(member["assignment"] for member in state["members"])
     stable = state["group_state"] == "Stable" and state["group_epoch"] == state["assignment_epoch"]
     return not news and stable and assigned
@@ -88,24 +105,26 @@ def remember(heard: Value, names: Names, person: str) -> None:
 
 def unsaid(api: str, version: int, said: Value, person: str) -> Value:
     """What is expected besides what a conversation says."""
-    if api == HEARTBEAT:
+    if api in HEARTBEATS:
         interval: Value
         if said.get("error_code", "NONE") != "NONE":
             return REFUSED | said
         epoch = said.get("member_epoch")
         interval = {"heartbeat_interval_ms": 5_000 if epoch >= 0 else 0} if isinstance(epoch, int) else {}
         return {"error_message": None, "member_id": f"${person}"} | interval | said
-    if api == DESCRIBE and isinstance(said.get("groups"), list):
+    if api in (DESCRIBE, share_groups.DESCRIBE) and isinstance(said.get("groups"), list):
         alone = len(said["groups"]) == 1
-        return said | {"groups": [_described(version, group, alone) for group in said["groups"]]}
+        return said | {"groups": [_described(api, version, group, alone) for group in said["groups"]]}
     return said
 
 
-def _described(version: int, group: Value, alone: bool) -> Value:
+def _described(api: str, version: int, group: Value, alone: bool) -> Value:
     if not isinstance(group, dict) or group.get("error_code", "NONE") != "NONE":
         return group
     full: Value = DESCRIBED_GROUP | ({"group_id": "$group"} if alone else {}) | group
-    usual = DESCRIBED_MEMBER | ({"member_type": 1} if version >= 1 else {})
+    usual: Value = share_groups.DESCRIBED_MEMBER
+    if api == DESCRIBE:
+        usual = DESCRIBED_MEMBER | ({"member_type": 1} if version >= 1 else {})
     if isinstance(group.get("members"), list):
         full["members"] = [usual | member if isinstance(member, dict) else member for member in group["members"]]
     return full

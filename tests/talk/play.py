@@ -12,8 +12,8 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.group_placement import partition_for
 from tests.talk.compare import Names, differences
-from tests.talk.consumer_groups import DESCRIBE, HEARTBEAT, brief, remember, share_a_consumer_group, unsaid
-from tests.talk.journal import in_order, records_since
+from tests.talk.consumer_groups import HEARTBEATS, KINDS, TELLS_SHARES, brief, remember, share_a_group, unsaid
+from tests.talk.journal import READ_BY, in_order
 from tests.talk.messages import (
     WrongBytes,
     correlation_id_of,
@@ -109,7 +109,7 @@ class Player:
         """What somebody has read in a group's log, and not told yet."""
         self._version = 0
         """Of the answer that was heard last."""
-        self._read_until: dict[tuple[str, str], int] = {}
+        self._read_until: dict[tuple[str, str, str], Value] = {}
 
     def take(self, step: Step) -> None:
         """Raises Differs when the broker does something else."""
@@ -147,16 +147,16 @@ class Player:
         self._join(step.speaker, step.number("version", 9) or 0, self._fill(step.values))
 
     def _beats(self, step: Step) -> None:
-        self._ask(step.speaker, HEARTBEAT, step.number("version", 1) or 0, step.values)
+        self._ask(step.speaker, KINDS[step.words.get("of", "consumer")][0], step.number("version", 1) or 0, step.values)
 
     def _leaves(self, step: Step) -> None:
-        self._ask(step.speaker, HEARTBEAT, 1, {"epoch": -1} | step.values)
+        self._ask(step.speaker, KINDS["consumer"][0], 1, {"epoch": -1} | step.values)
 
     def _reads(self, step: Step) -> None:
         self._make_up_names(step.words["of"])
         group = fill(step.words["of"], self.names)
-        since = self._read_until.get((step.speaker, group), 0)
-        records, self._read_until[step.speaker, group] = records_since(self.stage.server.cluster, group, since)
+        key, read = (step.speaker, step.words["what"], group), READ_BY[step.words["what"]]
+        records, self._read_until[key] = read(self.stage.server.cluster, group, self._read_until.get(key, 0))
         self._client(step.speaker)
         people = {bound: name for name, bound in self.names.items() if isinstance(bound, str)}
         self._read[step.speaker] = {"records": brief(in_order(records, people), self.names)}
@@ -296,10 +296,10 @@ class Player:
             raise Differs(str(problem)) from problem
         if api == "ListGroups":  # as in a recording, where others have groups too
             heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
-        if api == HEARTBEAT:
+        if api in HEARTBEATS:
             remember(heard, self.names, step.person)
             self.stage.loop.advance(1)  # what a broker does beside heartbeats, it has done before the next one
-        if api in (HEARTBEAT, DESCRIBE):
+        if api in TELLS_SHARES:
             heard = brief(heard, self.names)
         return api, heard, at_ms - asked.sent_at_ms
 
@@ -348,8 +348,8 @@ class Player:
         people = step.words["members"].split(", ")
         options = self._fill(step.values)
         own = {person: options.pop(person, {}) for person in people}
-        problem = share_a_consumer_group(self.ask_and_hear, self.names, people, options, own, self.stage.loop.advance)
-        if problem:
+        ways = self.ask_and_hear, self.names, self.stage.loop.advance
+        if problem := share_a_group(step.words["of"], ways, people, options, own):
             raise Differs(problem)
 
     def _hear_none(self, step: Step, speaker: str) -> Value:

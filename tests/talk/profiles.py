@@ -18,6 +18,15 @@ CONSUMER = QUICK | {
     "group.consumer.assignment.interval.ms": "0",
 }
 
+SHARE = QUICK | {
+    "group.share.min.session.timeout.ms": "100",
+    "group.share.min.heartbeat.interval.ms": "50",
+    "group.share.assignment.interval.ms": "0",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.record.lock.duration.ms": "2000",
+    "group.share.delivery.count.limit": "3",
+}
+
 PROFILES = {
     "default": Profile(QUICK),
     "faithful": Profile({}),
@@ -39,5 +48,12 @@ PROFILES = {
     "consumer-off": Profile(CONSUMER | {"group.coordinator.rebalance.protocols": "classic"}),
     "migration-upgrade": Profile(CONSUMER | {"group.consumer.migration.policy": "upgrade"}),
     "migration-downgrade": Profile(CONSUMER | {"group.consumer.migration.policy": "downgrade"}),
+    "share": Profile(SHARE),
+    "share-restart": Profile(SHARE),  # one at a time, where a broker is shared
+    "share-max-size-2": Profile(SHARE | {"group.share.max.size": "2", "group.share.max.share.sessions": "2"}),
+    "share-snapshots": Profile(SHARE | {"share.coordinator.snapshot.update.records.per.snapshot": "2"}),
+    "share-stateless": Profile(SHARE | {"share.coordinator.state.topic.replication.factor": "3"}),
+    "share-three-brokers": Profile(SHARE, nodes=3),
+    "share-off": Profile(QUICK | {"group.share.assignment.interval.ms": "0"}),
     "migration-disabled": Profile(CONSUMER | {"group.consumer.migration.policy": "disabled"}),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.talk import share_groups
 from tests.talk.compare import Names
 from tests.talk.consumer_groups import HEARTBEAT, heartbeat
 from tests.talk.values import Value
@@ -23,6 +24,10 @@ def complete(api: str, version: int, values: Value, names: Names, person: str) -
     values = dict(values)
     if api == HEARTBEAT:
         return heartbeat(values, names, person)
+    if api == share_groups.HEARTBEAT:
+        return share_groups.heartbeat(values, names, person)
+    if api in (share_groups.FETCH, share_groups.ACKNOWLEDGE):
+        return share_groups.in_session(api, values, names, person)
     if api in BY_AN_EPOCH:
         _name_epoch(api, version, values, names, person)
     if api in ABOUT_A_GROUP:
@@ -125,7 +130,7 @@ def _find_coordinator(values: Value, version: int, names: Names) -> None:
     values.setdefault("coordinator_keys", [values.pop("key", "$group")])
 
 
-def _describe_consumer_groups(values: Value, version: int, names: Names) -> None:
+def _describe_named_groups(values: Value, version: int, names: Names) -> None:
     values.setdefault("group_ids", ["$group"])
 
 
@@ -240,7 +245,8 @@ RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "OffsetFetch": _fetch_offsets,
     "OffsetDelete": _delete_offsets,
     "FindCoordinator": _find_coordinator,
-    "ConsumerGroupDescribe": _describe_consumer_groups,
+    "ConsumerGroupDescribe": _describe_named_groups,
+    "ShareGroupDescribe": _describe_named_groups,
     "IncrementalAlterConfigs": _alter_configs,
     "DescribeConfigs": _describe_configs,
     "DescribeGroups": _describe_groups,

@@ -6,7 +6,7 @@ from uuid import UUID
 from kohort.coordinator.consumer.assignors.range_assignor import assign_ranges
 from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber
 from kohort.coordinator.consumer.assignors.uniform_assignor import assign_uniformly
-from kohort.coordinator.consumer.values import Target
+from kohort.coordinator.modern.modern_values import Target
 
 Assignor = Callable[[Sequence[Subscriber], Mapping[UUID, int], bool], Assigning]
 """Members, the number of partitions of each topic, and whether all members subscribe to the same topics."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Generator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.consumer.values import Target
+from kohort.coordinator.modern.modern_values import Target
 
 Assigning = Generator[int, None, dict[str, Target]]
 """An assignor at work. It yields how much it has done since: a unit is a partition that was looked at, a tenth of a

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber, subscribers_of
-from kohort.coordinator.consumer.values import Target
+from kohort.coordinator.modern.modern_values import Target
 
 BALANCING_ROUNDS = 16
 """How often all topics are balanced at most, where subscriptions differ."""

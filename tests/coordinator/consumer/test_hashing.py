@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from kohort.coordinator.consumer.hashing import group_hash, topic_hash
+from kohort.coordinator.modern.hashing import group_hash, topic_hash
 from kohort.coordinator.topic_info import TopicInfo
 
 FOO = TopicInfo(UUID(int=1 << 64 | 2), "foo", 2)

@@ -4,18 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from kohort.coordinator.consumer.consumer_group_records import key_of, read_change, value_of
+from kohort.coordinator.consumer.consumer_group_records import read_change, value_of
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.values import (
-    Change,
-    ClassicMetadata,
-    CurrentAssignment,
-    GroupEpoch,
-    Kind,
-    MemberMetadata,
-    ResolvedRegex,
-    TargetEpoch,
-)
+from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
+from kohort.coordinator.modern.modern_values import Change, GroupEpoch, TargetEpoch
+from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.pipeline.records.record_codec import decode
 

@@ -1,21 +1,25 @@
-"""Timers of a consumer group's members (consumer-groups §9)."""
+"""Timers of members of groups of the newer protocols (consumer-groups §9)."""
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.modern.modern_group import ModernGroup
+from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.purgatory import DelayedOperation
 
-Expired = Callable[[ConsumerGroup, ConsumerMember, int], None]
+G = TypeVar("G", bound=ModernGroup)
+M = TypeVar("M", bound=ModernMember)
+
+Expired = Callable[[G, M, int], None]
 """What happens when the time of a member is up; with the time."""
 
 
-class Timer(DelayedOperation):
+class Timer(DelayedOperation, Generic[G, M]):
     """Does something to a member unless it is taken away before."""
 
     __slots__ = ("expire", "group", "member")
 
-    def __init__(self, deadline_ms: int, group: ConsumerGroup, member: ConsumerMember, expire: Expired) -> None:
+    def __init__(self, deadline_ms: int, group: G, member: M, expire: Expired[G, M]) -> None:
         super().__init__(deadline_ms)
         self.group = group
         self.member = member
@@ -27,7 +31,7 @@ class Timer(DelayedOperation):
             self.expire(self.group, self.member, now_ms)
 
 
-def extend_session(group: ConsumerGroup, member: ConsumerMember, timeout_ms: int, now_ms: int, expire: Expired) -> None:
+def extend_session(group: G, member: M, timeout_ms: int, now_ms: int, expire: Expired[G, M]) -> None:
     """Gives a member its session timeout from now on. A later deadline costs nothing: the wheel finds out."""
     deadline_ms, session = now_ms + timeout_ms, member.session
     if session is None or session.completed:
@@ -39,21 +43,20 @@ def extend_session(group: ConsumerGroup, member: ConsumerMember, timeout_ms: int
         group.coordinator.purgatory.postpone(session, deadline_ms)
 
 
-def start(group: ConsumerGroup, member: ConsumerMember, timeout_ms: int, now_ms: int, expire: Expired) -> Timer:
+def start(group: G, member: M, timeout_ms: int, now_ms: int, expire: Expired[G, M]) -> Timer[G, M]:
     """A timer that waits from now on."""
     timer = Timer(now_ms + max(timeout_ms, 0), group, member, expire)
     group.coordinator.purgatory.wait(timer)
     return timer
 
 
-def stop(group: ConsumerGroup, timer: DelayedOperation | None) -> None:
+def stop(group: ModernGroup, timer: DelayedOperation | None) -> None:
     """Takes a timer away, if there is one."""
     if timer is not None and not timer.completed:
         group.coordinator.purgatory.cancel(timer)
 
 
-def stop_all(group: ConsumerGroup, member: ConsumerMember) -> None:
+def stop_all(group: ModernGroup, member: ModernMember) -> None:
     """Takes all timers of a member away."""
-    for timer in (member.session, member.revocation, member.join_timer, member.sync_timer):
+    for timer in member.take_timers():
         stop(group, timer)
-    member.session = member.revocation = member.join_timer = member.sync_timer = None

@@ -1,4 +1,4 @@
-"""What a consumer group has decided, on its way into the log (consumer-groups §19).
+"""What a group of a newer protocol has decided, on its way into the log (consumer-groups §19).
 
 One batch is under way at a time. What is decided meanwhile waits, and is the next batch: it builds on the first one,
 and must not be in the log without it. If a batch cannot be written, everything behind it is taken back before it was
@@ -12,8 +12,8 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.consumer_host import ConsumerHost
-    from kohort.coordinator.consumer.request_changes import ChangeSet
+    from kohort.coordinator.modern.group_changes import GroupChanges
+    from kohort.coordinator.modern.modern_host import ModernHost
 
 MOST_BYTES = 64 * 1024
 """How much of several requests is written as one batch. What a single request changes is never divided."""
@@ -24,15 +24,15 @@ class WriteQueue:
 
     __slots__ = ("_behind", "_coordinator", "_under_way", "last")
 
-    def __init__(self, coordinator: "ConsumerHost", changes: "ChangeSet", now_ms: int) -> None:
+    def __init__(self, coordinator: "ModernHost", changes: "GroupChanges", now_ms: int) -> None:
         self.last = changes
         """The latest changes of the group."""
         self._coordinator = coordinator
-        self._under_way: list[ChangeSet] = []
-        self._behind: list[ChangeSet | Append] = [changes]
+        self._under_way: list[GroupChanges] = []
+        self._behind: list[GroupChanges | Append] = [changes]
         self._go_on(now_ms)
 
-    def add(self, changes: "ChangeSet") -> None:
+    def add(self, changes: "GroupChanges") -> None:
         """Writes changes when what came before is written."""
         self.last = changes
         self._behind.append(changes)

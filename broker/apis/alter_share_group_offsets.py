@@ -1,0 +1,107 @@
+"""AlterShareGroupOffsets (key 91), version 0: where a share group without members is to begin (KIP-932)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
+from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.share.share_offsets import DONE, Result, alter_offsets
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+from kohort.security.rights import READ_GROUP, READ_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.share.state_partitions import TopicIdPartition
+
+    Asked = tuple[str, UUID | None, int]
+    """The name of a topic, its id if it exists, and a partition."""
+
+
+def handle(node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket) -> AlterShareGroupOffsetsResponse | None:
+    """None: answered when share coordinators have answered for all partitions."""
+    access = node.cluster.access
+    if not node.cluster.features.serves_share_groups:
+        return error_response(request, ErrorCode.unsupported_version)
+    if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
+        return error_response(request, ErrorCode.group_authorization_failed)
+    if not request.group_id:
+        return error_response(request, ErrorCode.invalid_group_id)
+    results, offsets = _sorted_out(node, request, ticket)
+    if not offsets and all(result.error is ErrorCode.topic_authorization_failed for result in results.values()):
+        return _response(results)
+
+    def altered(outcome: Refusal | Mapping[TopicIdPartition, Result], now_ms: int) -> None:
+        if isinstance(outcome, Refusal):
+            ticket.reply(_refused(outcome))
+            return
+        for name, topic_id, index in results:
+            if topic_id is not None and (topic_id, index) in outcome:
+                results[name, topic_id, index] = outcome[topic_id, index]
+        ticket.reply(_response(results))
+
+    alter_offsets(node.coordinator, request.group_id, offsets, altered, ticket.received_at_ms)
+    return None
+
+
+def _sorted_out(
+    node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
+) -> tuple[dict[Asked, Result], dict[TopicIdPartition, int]]:
+    """What was asked for with what is known of it so far, and the offsets of partitions that exist."""
+    results: dict[Asked, Result] = {}
+    offsets: dict[TopicIdPartition, int] = {}
+    access = node.cluster.access
+    for asked in request.topics:
+        topic = node.cluster.topics.by_name(asked.topic_name)
+        is_allowed = access is None or access.allows(ticket, READ_TOPIC, asked.topic_name)
+        topic_id = None if topic is None else topic.topic_id
+        for each in asked.partitions:
+            index, result = each.partition_index, DONE
+            if not is_allowed:
+                result = _known(ErrorCode.topic_authorization_failed)
+            elif topic is None or topic.partition(index) is None:
+                result = _known(ErrorCode.unknown_topic_or_partition)
+            elif topic_id is not None:
+                offsets[topic_id, index] = each.start_offset
+            results[asked.topic_name, topic_id, index] = result
+    return results, offsets
+
+
+def _known(error: ErrorCode) -> Result:
+    return Result(error, SHARE_OFFSETS_ERRORS[error])
+
+
+def _response(results: Mapping[Asked, Result]) -> AlterShareGroupOffsetsResponse:
+    topics: dict[tuple[str, UUID | None], list[AlterShareGroupOffsetsResponsePartition]] = {}
+    for (name, topic_id, index), result in results.items():
+        partition = AlterShareGroupOffsetsResponsePartition(
+            partition_index=index, error_code=result.error, error_message=result.message
+        )
+        topics.setdefault((name, topic_id), []).append(partition)
+    return AlterShareGroupOffsetsResponse(
+        error_code=ErrorCode.none,
+        responses=tuple(
+            AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id, partitions=tuple(partitions))
+            for (name, topic_id), partitions in topics.items()
+        ),
+    )
+
+
+def _refused(refusal: Refusal) -> AlterShareGroupOffsetsResponse:
+    message = refusal.message or SHARE_OFFSETS_ERRORS.get(refusal.error)
+    return AlterShareGroupOffsetsResponse(error_code=refusal.error, error_message=message)
+
+
+def error_response(request: AlterShareGroupOffsetsRequest, error_code: ErrorCode) -> AlterShareGroupOffsetsResponse:
+    """A refusal of the whole names no topics."""
+    return _refused(Refusal(error_code))

@@ -1,0 +1,86 @@
+"""DeleteShareGroupOffsets (key 92), version 0: what is known of a share group and topics is forgotten (KIP-932)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
+from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.share.share_offsets import Result, delete_offsets
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponseTopic,
+)
+from kohort.security.rights import DELETE_GROUP, READ_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.topic_info import TopicInfo
+
+NOTHING_KNOWN = "There is no offset information to delete."
+
+
+def handle(
+    node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Ticket
+) -> DeleteShareGroupOffsetsResponse | None:
+    """None: answered when share coordinators have answered for all topics."""
+    access = node.cluster.access
+    if not node.cluster.features.serves_share_groups:
+        return error_response(request, ErrorCode.unsupported_version)
+    if access is not None and not access.allows(ticket, DELETE_GROUP, request.group_id):
+        return error_response(request, ErrorCode.group_authorization_failed)
+    if not request.group_id:
+        return error_response(request, ErrorCode.invalid_group_id)
+    refused: list[DeleteShareGroupOffsetsResponseTopic] = []
+    topics: list[TopicInfo] = []
+    for name in dict.fromkeys(each.topic_name for each in request.topics):
+        topic = node.coordinator.topics.by_name(name)
+        if access is not None and not access.allows(ticket, READ_TOPIC, name):
+            refused.append(_answer(name, ErrorCode.topic_authorization_failed))
+        elif topic is None:
+            refused.append(_answer(name, ErrorCode.unknown_topic_or_partition))
+        else:
+            topics.append(topic)
+    if not topics and all(each.error_code is ErrorCode.topic_authorization_failed for each in refused):
+        return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(refused))
+
+    def deleted(outcome: Refusal | Mapping[UUID, Result], now_ms: int) -> None:
+        if isinstance(outcome, Refusal):
+            ticket.reply(_refused(outcome))
+            return
+        answers = [_outcome(topic, outcome.get(topic.topic_id)) for topic in topics]
+        ticket.reply(DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=(*answers, *refused)))
+
+    delete_offsets(node.coordinator, request.group_id, topics, deleted, ticket.received_at_ms)
+    return None
+
+
+def _outcome(topic: TopicInfo, result: Result | None) -> DeleteShareGroupOffsetsResponseTopic:
+    """What became of a topic; None: nothing was known of it."""
+    if result is None:
+        return _answer(topic.name, ErrorCode.unknown_topic_or_partition, NOTHING_KNOWN)
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=topic.name, topic_id=topic.topic_id, error_code=result.error, error_message=result.message
+    )
+
+
+def _answer(name: str, error: ErrorCode, message: str | None = None) -> DeleteShareGroupOffsetsResponseTopic:
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=name, error_code=error, error_message=message or SHARE_OFFSETS_ERRORS[error]
+    )
+
+
+def _refused(refusal: Refusal) -> DeleteShareGroupOffsetsResponse:
+    message = refusal.message or SHARE_OFFSETS_ERRORS.get(refusal.error)
+    return DeleteShareGroupOffsetsResponse(error_code=refusal.error, error_message=message)
+
+
+def error_response(request: DeleteShareGroupOffsetsRequest, error_code: ErrorCode) -> DeleteShareGroupOffsetsResponse:
+    """A refusal of the whole names no topics."""
+    return _refused(Refusal(error_code))

@@ -1,0 +1,57 @@
+"""DeleteShareGroupState (key 86), version 0 (KIP-932): group coordinators have share partitions forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.coordinator.share_state.state_requests import delete_state
+from kohort.protocol.messages.delete_share_group_state import (
+    DeleteShareGroupStateRequest,
+    DeleteShareGroupStateResponse,
+    DeleteStateResult,
+    PartitionData,
+    PartitionResult,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+    from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
+    from kohort.protocol.errors import ErrorCode
+
+
+def handle(node: Node, request: DeleteShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
+    """Answers for each partition when that is written."""
+    coordinator = node.share_coordinator
+
+    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
+        delete_state(coordinator, key, then, now_ms)
+
+    return ask_each(node, request, ticket, ask, _respond)
+
+
+def error_response(request: DeleteShareGroupStateRequest, error_code: ErrorCode) -> DeleteShareGroupStateResponse:
+    """The error for every partition."""
+    return _respond(refuse_each(request, error_code))
+
+
+def _respond(outcomes: Outcomes) -> DeleteShareGroupStateResponse:
+    return DeleteShareGroupStateResponse(
+        results=tuple(
+            DeleteStateResult(
+                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
+            )
+            for topic_id, partitions in outcomes.items()
+        )
+    )
+
+
+def _result(index: int, outcome: StateOutcome) -> PartitionResult:
+    return PartitionResult(
+        partition=index,
+        error_code=outcome.error_code,
+        error_message=outcome.error_message,
+    )

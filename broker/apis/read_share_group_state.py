@@ -1,0 +1,69 @@
+"""ReadShareGroupState (key 84), version 0 (KIP-932): leaders ask what has become of records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.coordinator.share_state.state_requests import read_state
+from kohort.protocol.messages.read_share_group_state import (
+    PartitionData,
+    PartitionResult,
+    ReadShareGroupStateRequest,
+    ReadShareGroupStateResponse,
+    ReadStateResult,
+)
+from kohort.protocol.messages.share_states import StateBatch
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+    from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
+    from kohort.protocol.errors import ErrorCode
+
+
+def handle(node: Node, request: ReadShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
+    """Answers for each partition when that is written."""
+    coordinator = node.share_coordinator
+
+    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
+        read_state(coordinator, key, asked.leader_epoch, then, now_ms)
+
+    return ask_each(node, request, ticket, ask, _respond)
+
+
+def error_response(request: ReadShareGroupStateRequest, error_code: ErrorCode) -> ReadShareGroupStateResponse:
+    """The error for every partition."""
+    return _respond(refuse_each(request, error_code))
+
+
+def _respond(outcomes: Outcomes) -> ReadShareGroupStateResponse:
+    return ReadShareGroupStateResponse(
+        results=tuple(
+            ReadStateResult(
+                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
+            )
+            for topic_id, partitions in outcomes.items()
+        )
+    )
+
+
+def _result(index: int, outcome: StateOutcome) -> PartitionResult:
+    return PartitionResult(
+        partition=index,
+        error_code=outcome.error_code,
+        error_message=outcome.error_message,
+        state_epoch=outcome.state_epoch,
+        start_offset=outcome.start_offset,
+        state_batches=tuple(
+            StateBatch(
+                first_offset=each.first_offset,
+                last_offset=each.last_offset,
+                delivery_state=each.delivery_state,
+                delivery_count=each.delivery_count,
+            )
+            for each in outcome.batches
+        ),
+    )

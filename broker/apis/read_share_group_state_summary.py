@@ -1,0 +1,66 @@
+"""ReadShareGroupStateSummary (key 87), versions 0-1: where share partitions begin.
+
+v0 (KIP-932) · v1 the number of records whose delivery is complete (KIP-1226).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.coordinator.share_state.state_requests import summarize_state
+from kohort.protocol.messages.read_share_group_state_summary import (
+    PartitionData,
+    PartitionResult,
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+    ReadStateSummaryResult,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+    from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
+    from kohort.protocol.errors import ErrorCode
+
+
+def handle(node: Node, request: ReadShareGroupStateSummaryRequest, ticket: Ticket) -> Task[Any]:
+    """Answers for each partition."""
+    coordinator = node.share_coordinator
+
+    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
+        then(summarize_state(coordinator, key), now_ms)
+
+    return ask_each(node, request, ticket, ask, _respond)
+
+
+def error_response(
+    request: ReadShareGroupStateSummaryRequest, error_code: ErrorCode
+) -> ReadShareGroupStateSummaryResponse:
+    """The error for every partition."""
+    return _respond(refuse_each(request, error_code))
+
+
+def _respond(outcomes: Outcomes) -> ReadShareGroupStateSummaryResponse:
+    return ReadShareGroupStateSummaryResponse(
+        results=tuple(
+            ReadStateSummaryResult(
+                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
+            )
+            for topic_id, partitions in outcomes.items()
+        )
+    )
+
+
+def _result(index: int, outcome: StateOutcome) -> PartitionResult:
+    return PartitionResult(
+        partition=index,
+        error_code=outcome.error_code,
+        error_message=outcome.error_message,
+        state_epoch=outcome.state_epoch,
+        leader_epoch=outcome.leader_epoch,
+        start_offset=outcome.start_offset,
+        delivery_complete_count=outcome.delivery_complete_count,
+    )

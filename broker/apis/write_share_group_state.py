@@ -1,0 +1,69 @@
+"""WriteShareGroupState (key 85), versions 0-1: leaders say what has become of records.
+
+v0 (KIP-932) · v1 the number of records whose delivery is complete (KIP-1226).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_requests import StateWrite, write_state
+from kohort.protocol.messages.write_share_group_state import (
+    PartitionData,
+    PartitionResult,
+    WriteShareGroupStateRequest,
+    WriteShareGroupStateResponse,
+    WriteStateResult,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+    from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
+    from kohort.protocol.errors import ErrorCode
+
+
+def handle(node: Node, request: WriteShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
+    """Answers for each partition when that is written."""
+    coordinator = node.share_coordinator
+
+    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
+        write_state(coordinator, key, _write(asked), then, now_ms)
+
+    return ask_each(node, request, ticket, ask, _respond)
+
+
+def error_response(request: WriteShareGroupStateRequest, error_code: ErrorCode) -> WriteShareGroupStateResponse:
+    """The error for every partition."""
+    return _respond(refuse_each(request, error_code))
+
+
+def _write(asked: PartitionData) -> StateWrite:
+    batches = [
+        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+        for each in asked.state_batches
+    ]
+    return StateWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, asked.delivery_complete_count, batches)
+
+
+def _respond(outcomes: Outcomes) -> WriteShareGroupStateResponse:
+    return WriteShareGroupStateResponse(
+        results=tuple(
+            WriteStateResult(
+                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
+            )
+            for topic_id, partitions in outcomes.items()
+        )
+    )
+
+
+def _result(index: int, outcome: StateOutcome) -> PartitionResult:
+    return PartitionResult(
+        partition=index,
+        error_code=outcome.error_code,
+        error_message=outcome.error_message,
+    )

@@ -1,0 +1,169 @@
+"""`__share_group_state`: created on first use, written for the share coordinators, and kept short.
+
+Its policy is `delete` without a limit: what later snapshots make superfluous is dropped from the log's start.
+Source: Kafka's `ShareCoordinatorService`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
+from kohort.broker.cluster.share_persister import SharePersister
+from kohort.coordinator.effects import SHARE_STATE_TOPIC
+from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
+from kohort.coordinator.share_state.share_state_loading import ShareStateLoading
+from kohort.coordinator.share_state.state_upkeep import redundant_before, snapshot_cold, topic_deleted_in_states
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from uuid import UUID
+
+    from kohort.broker.cluster.shared_state import SharedState
+    from kohort.coordinator.effects import Effect
+    from kohort.protocol.batches import EncodedRecords
+    from kohort.storage.topic import Partition
+
+UPKEEP_EVERY_MS: Final = 300_000
+"""`share.coordinator.state.topic.prune.interval.ms`."""
+
+
+def new_share_coordinator(state: SharedState, effects: list[Effect]) -> ShareCoordinator:
+    """One without partitions: they come later. `effects`: those of its node's group coordinator."""
+    settings = state.settings
+
+    def has_partition(topic_id: UUID, index: int) -> bool:
+        topic = state.topics.by_id(topic_id)
+        return topic is not None and topic.partition(index) is not None
+
+    return ShareCoordinator(
+        state.purgatory,
+        has_partition,
+        updates_per_snapshot=settings.share_coordinator_snapshot_update_records_per_snapshot,
+        partitions=settings.share_coordinator_state_topic_num_partitions,
+        epoch_ms=state.clock.epoch_ms,
+        effects=effects,
+    )
+
+
+class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
+    """The topic that keeps the state of share partitions, and who looks after which part of it."""
+
+    name = SHARE_STATE_TOPIC
+    keeps = "share group"
+
+    def __init__(self, state: SharedState, coordinators: Mapping[int, ShareCoordinator]) -> None:
+        super().__init__(state, coordinators)
+        self.persister = SharePersister(self, state.purgatory)
+
+    def create(self, now_ms: int) -> None:
+        """See `CoordinatedTopic`. From then on the topic is kept short."""
+        existed = self.exists
+        super().create(now_ms)
+        if self.exists and not existed:
+            upkeep = _Upkeep(self, self._state, now_ms)
+            self._state.housekeeping.append(upkeep)
+            self._state.purgatory.wait(upkeep)
+
+    def _shape(self) -> tuple[int, int, dict[str, str]]:
+        settings = self._state.settings
+        configs = {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "min.insync.replicas": str(settings.share_coordinator_state_topic_min_isr),
+            "retention.ms": "-1",
+            "segment.bytes": str(settings.share_coordinator_state_topic_segment_bytes),
+        }
+        return (
+            settings.share_coordinator_state_topic_num_partitions,
+            settings.share_coordinator_state_topic_replication_factor,
+            configs,
+        )
+
+    def _set_partitions(self, coordinator: ShareCoordinator, count: int) -> None:
+        coordinator.partitions = count
+
+    def _loading(self, leader: ShareCoordinator, partition: Partition) -> ShareStateLoading:
+        return ShareStateLoading(leader, partition.index)
+
+    def _unload(self, leader: ShareCoordinator, partition: Partition, now_ms: int) -> None:
+        leader.unload(partition.index, now_ms)
+
+    def append(
+        self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int
+    ) -> tuple[ErrorCode, int | None]:
+        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
+
+        Returns NONE and the offset of the last record, or the error.
+        """
+        topic = self._topic
+        if topic is None:
+            return ErrorCode.unknown_topic_or_partition, None
+        batch = records.batch(timestamp_ms)
+        if len(batch) > topic.log_config.max_message_bytes:
+            return ErrorCode.message_too_large, None
+        base_offset = self._state.append(topic.partitions[number], batch, now_ms)
+        return ErrorCode.none, base_offset + records.count - 1
+
+    def topic_deleted(self, topic_id: UUID, now_ms: int) -> Iterator[None]:
+        """Forgets the state of what is gone. Yields where others may be served."""
+        if self.exists:
+            for coordinator in self.coordinators.values():
+                yield from topic_deleted_in_states(coordinator, topic_id, now_ms)
+
+    def upkeep(self, now_ms: int) -> Iterator[None]:
+        """Drops what says nothing any more, and writes anew what was written long ago. Yields for others."""
+        cold_after_ms = self._state.settings.share_coordinator_cold_partition_snapshot_interval_ms
+        for node_id, coordinator in self.coordinators.items():
+            for partition in self._led_by(node_id):
+                _prune(coordinator, partition)
+                yield
+            yield from snapshot_cold(coordinator, cold_after_ms, now_ms)
+
+    def _led_by(self, node_id: int) -> list[Partition]:
+        partitions = [] if self._topic is None else self._topic.partitions
+        return [each for each in partitions if each.leader == node_id and each.log.log_end_offset]
+
+
+def _prune(coordinator: ShareCoordinator, partition: Partition) -> None:
+    log = partition.log
+    start = redundant_before(coordinator, partition.index, log.high_watermark)
+    if start is not None and log.log_start_offset < start <= log.high_watermark:
+        log.delete_before(start)
+
+
+class _Upkeep(DelayedOperation):
+    """Looks after the topic now and then, for as long as there is one; a little at a time."""
+
+    __slots__ = ("_state", "_steps", "_topic")
+
+    def __init__(self, topic: ShareStateTopic, state: SharedState, now_ms: int) -> None:
+        super().__init__(now_ms + UPKEEP_EVERY_MS)
+        self._topic = topic
+        self._state = state
+        self._steps: Iterator[None] | None = None
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        if not self._topic.exists:
+            self._state.housekeeping.remove(self)
+            return
+        self.completed = False
+        # Counted from now: what is due before the clock's time runs in this same turn.
+        self.deadline_ms = self._state.clock.now_ms() + (1 if self._goes_on(now_ms) else UPKEEP_EVERY_MS)
+        self._state.purgatory.wait(self)
+
+    def _goes_on(self, now_ms: int) -> bool:
+        """Does the next piece of work. Returns whether there is more."""
+        steps = self._steps or self._topic.upkeep(now_ms)
+        self._steps = None
+        try:
+            next(steps)
+        except StopIteration:
+            return False
+        except OSError as problem:
+            self._state.storage_failed(f"making room in {SHARE_STATE_TOPIC}", problem)
+            return False
+        self._steps = steps
+        return True

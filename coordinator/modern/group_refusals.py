@@ -1,0 +1,54 @@
+"""Refusals that groups of all newer protocols have, with Kafka's messages. `kind`: consumer, share."""
+
+from typing import NamedTuple
+
+from kohort.protocol.errors import ErrorCode
+
+
+class Refusal(NamedTuple):
+    """An error, and what Kafka says about it."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+MEMBER_ID_EMPTY = Refusal(ErrorCode.invalid_request, "MemberId can't be empty.")
+GROUP_ID_EMPTY = Refusal(ErrorCode.invalid_request, "GroupId can't be empty.")
+RACK_ID_EMPTY = Refusal(ErrorCode.invalid_request, "RackId can't be empty.")
+EPOCH_INVALID = Refusal(ErrorCode.invalid_request, "MemberEpoch is invalid.")
+NOT_SERVED = Refusal(ErrorCode.unsupported_version)
+
+
+def kind_missing(kind: str, group_id: str) -> Refusal:
+    """A member beats whose group does not exist."""
+    return Refusal(ErrorCode.group_id_not_found, f"{kind.capitalize()} group {group_id} not found.")
+
+
+def group_missing(group_id: str) -> Refusal:
+    """Refuses to leave or to describe a group that does not exist."""
+    return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} not found.")
+
+
+def not_of_kind(kind: str, group_id: str) -> Refusal:
+    """The group is of another protocol."""
+    return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} is not a {kind} group.")
+
+
+def group_full(kind: str, limit: int) -> Refusal:
+    """The group has as many members as it may have."""
+    message = f"The {kind} group has reached its maximum capacity of {limit} members."
+    return Refusal(ErrorCode.group_max_size_reached, message)
+
+
+def unknown_member(member_id: str, group_id: str) -> Refusal:
+    """Nobody in the group has that id."""
+    return Refusal(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {group_id}.")
+
+
+def fenced_epoch(kind: str, received: int, known: int) -> Refusal:
+    """The member's epoch is not the coordinator's."""
+    message = (
+        f"The {kind} group member has a {'greater' if received > known else 'smaller'} member epoch ({received}) "
+        f"than the one known by the group coordinator ({known}). The member must abandon all its partitions and rejoin."
+    )
+    return Refusal(ErrorCode.fenced_member_epoch, message)

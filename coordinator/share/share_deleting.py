@@ -1,0 +1,78 @@
+"""A share group is deleted, and what share coordinators keep of it (share-and-streams-groups §S16)."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.share.share_group import ShareGroup
+from kohort.coordinator.share.share_host import Outcome
+from kohort.coordinator.share.share_values import ShareKind
+from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition
+from kohort.protocol.batches import EncodedRecords, encode_record
+from kohort.protocol.errors import ErrorCode
+
+
+def delete_share_group(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
+    """Deletes an empty group: first its states, then itself. It stays if a share coordinator fails, to be tried again.
+
+    `on_written` gets NONE, or the error of a share coordinator or of the write.
+    """
+    if not group.has_states:
+        _bury(group, now_ms, on_written)
+        return
+    candidates = _candidates(group)
+    changes = GroupChanges(group)
+    names = {topic_id: name for topic_id, (name, _) in candidates.items()}
+    changes.make(ShareKind.STATE_PARTITIONS, None, StatePartitions(deleting=names))
+
+    def noted(error: ErrorCode, now_ms: int) -> None:
+        if error is not ErrorCode.none or not group.is_there:
+            on_written(error if error is not ErrorCode.none else ErrorCode.not_coordinator, now_ms)
+            return
+        wanted = [(topic_id, each) for topic_id, (_, partitions) in candidates.items() for each in sorted(partitions)]
+        if wanted:
+            group.coordinator.share_persister().delete(group.group_id, wanted, states_deleted, now_ms)
+        else:
+            _bury(group, now_ms, on_written)
+
+    def states_deleted(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
+        errors = [each.error_code for each in outcomes.values() if each.error_code is not ErrorCode.none]
+        if errors:
+            on_written(errors[0], now_ms)
+        elif not group.is_there:
+            on_written(ErrorCode.not_coordinator, now_ms)
+        else:
+            _bury(group, now_ms, on_written)
+
+    changes.write(now_ms, Cause("group_deleted"), noted)
+
+
+def _candidates(group: ShareGroup) -> dict[UUID, tuple[str, frozenset[int]]]:
+    """All topics that have states, with their partitions. Those that could not be deleted before are tried again."""
+    found = group.states.known()
+    for topic_id in group.states.deleting:
+        topic = group.coordinator.topics.by_id(topic_id)
+        if topic is not None:
+            found[topic_id] = topic.name, frozenset(range(topic.partitions))
+    return found
+
+
+def _bury(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
+    """Writes that the group is gone; who joins from then on begins a new one. One that has members meanwhile stays."""
+    refusal = group.refuses_delete()
+    if refusal is not ErrorCode.none:
+        on_written(refusal, now_ms)
+        return
+    bodies = [encode_record(key, None, at) for at, key in enumerate(group.record_keys())]
+    coordinator = group.coordinator
+    version = group.version
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none and group.is_empty and group.version == version:
+            coordinator.forget_share_group(group)
+        on_written(error, now_ms)
+
+    records = EncodedRecords(b"".join(bodies), len(bodies))
+    coordinator.append(group.partition, records, now_ms, written, group_id=group.group_id)

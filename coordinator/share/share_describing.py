@@ -1,0 +1,67 @@
+"""ShareGroupDescribe (share-and-streams-groups §S16)."""
+
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.java_order import in_table_order
+from kohort.coordinator.modern.group_refusals import group_missing, not_of_kind
+from kohort.coordinator.share.share_group import SHARE, ShareGroup
+from kohort.coordinator.share.share_member import ShareMember
+from kohort.coordinator.share.simple_assignor import SIMPLE
+from kohort.coordinator.share_state.state_outcome import MESSAGES
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+
+def describe_share_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
+    """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no share group, or who else to ask."""
+    if not group_id:
+        return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
+    group = coordinator.share_groups.get(group_id)
+    if group is not None:
+        return _described(group)
+    error = coordinator.availability(group_id)
+    if error is not ErrorCode.none:
+        return DescribedGroup(error_code=error, error_message=MESSAGES.get(error), group_id=group_id)
+    is_another = coordinator.group(group_id) is not None
+    refusal = not_of_kind(SHARE, group_id) if is_another else group_missing(group_id)
+    return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
+
+
+def _described(group: ShareGroup) -> DescribedGroup:
+    members = in_table_order(group.members.values(), _hash_of, group.most_members)
+    return DescribedGroup(
+        error_code=ErrorCode.none,
+        group_id=group.group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=SIMPLE,
+        members=tuple(_member(group, member) for member in members),
+    )
+
+
+def _hash_of(member: ShareMember) -> int:
+    return member.java_hash
+
+
+def _member(group: ShareGroup, member: ShareMember) -> Member:
+    metadata = member.metadata
+    return Member(
+        member_id=member.member_id,
+        rack_id=metadata.rack_id,
+        member_epoch=member.current.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=metadata.topic_names,
+        assignment=_assignment(group, member),
+    )
+
+
+def _assignment(group: ShareGroup, member: ShareMember) -> Assignment:
+    """By topic; topics that are gone are left out."""
+    found = []
+    for topic_id, partitions in member.current.assigned.items():
+        topic = group.coordinator.topics.by_id(topic_id)
+        if topic is not None:
+            numbers = tuple(sorted(partitions))
+            found.append(TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=numbers))
+    return Assignment(topic_partitions=tuple(found))

@@ -1,0 +1,167 @@
+"""AlterShareGroupOffsets and DeleteShareGroupOffsets: of groups without members (share-and-streams-groups §S16)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_kind
+from kohort.coordinator.share.share_group import SHARE, ShareGroup
+from kohort.coordinator.share.share_host import Outcome
+from kohort.coordinator.share.share_initializing import note_outcome
+from kohort.coordinator.share.share_values import ShareKind
+from kohort.coordinator.share.state_partitions import TopicIdPartition, by_topic
+from kohort.coordinator.topic_info import TopicInfo
+from kohort.protocol.errors import ErrorCode
+
+NON_EMPTY = Refusal(ErrorCode.non_empty_group)
+
+
+class Result(NamedTuple):
+    """What became of a partition or a topic: NONE, or an error and perhaps what is said about it."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+OnAltered = Callable[[Refusal | Mapping[TopicIdPartition, Result], int], None]
+"""Gets a refusal of all, or what became of each partition; and the time."""
+
+OnDeleted = Callable[[Refusal | Mapping[UUID, Result], int], None]
+"""Gets a refusal of all, or what became of each topic; and the time."""
+
+DONE = Result(ErrorCode.none)
+
+
+def alter_offsets(
+    coordinator: GroupCoordinator,
+    group_id: str,
+    offsets: Mapping[TopicIdPartition, int],
+    then: OnAltered,
+    now_ms: int,
+) -> None:
+    """A group without members is to begin there, at any offsets; what it had in flight is forgotten.
+
+    The partitions exist. A group that does not exist is made. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    GROUP_ID_NOT_FOUND for one of another kind, NON_EMPTY_GROUP.
+    """
+    group = _find_empty(coordinator, group_id, creates=True)
+    if isinstance(group, Refusal):
+        then(group, now_ms)
+        return
+    if not offsets:
+        then({}, now_ms)
+        return
+    changes = _changes_of(coordinator, group)
+    names = {topic_id: _name_of(coordinator, topic_id) for topic_id, _ in offsets}
+    begun = {topic_id: (names[topic_id], frozenset(numbers)) for topic_id, numbers in by_topic(offsets).items()}
+    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(begun, now_ms))
+    wanted = {each: (group.epoch, offset) for each, offset in offsets.items()}
+
+    def noted(error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none:
+            coordinator.share_persister().initialize(group_id, wanted, initialized, now_ms)
+        else:
+            then(Refusal(error), now_ms)
+
+    def initialized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
+        results = {each: Result(found.error_code, found.error_message) for each, found in outcomes.items()}
+
+        def written(error: ErrorCode, now_ms: int) -> None:
+            then(results if error is ErrorCode.none else Refusal(error), now_ms)
+
+        note_outcome(group, outcomes, now_ms, written)
+
+    changes.write(now_ms, Cause("offsets_altered"), noted)
+
+
+def delete_offsets(
+    coordinator: GroupCoordinator, group_id: str, topics: Iterable[TopicInfo], then: OnDeleted, now_ms: int
+) -> None:
+    """What share coordinators know of topics is deleted, and a group without members begins where its settings say.
+
+    Topics of which nothing is known are not in the result. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. A topic whose states could not be deleted may be named again.
+    """
+    group = _find_empty(coordinator, group_id, creates=False)
+    if isinstance(group, Refusal):
+        then(group, now_ms)
+        return
+    states, wanted = group.states, set[TopicIdPartition]()
+    for topic in topics:
+        again = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
+        partitions = range(topic.partitions) if again else states.ready(topic.topic_id)
+        wanted.update((topic.topic_id, partition) for partition in partitions)
+    if not wanted:
+        then({}, now_ms)
+        return
+    changes = GroupChanges(group)
+    changes.make(ShareKind.STATE_PARTITIONS, None, states.delete(by_topic(wanted)))
+
+    def noted(error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none:
+            coordinator.share_persister().delete(group_id, sorted(wanted), deleted, now_ms)
+        else:
+            then(Refusal(error), now_ms)
+
+    def deleted(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
+        results = _by_topic(outcomes)
+        gone = [topic_id for topic_id, result in results.items() if result == DONE]
+
+        def written(error: ErrorCode, now_ms: int) -> None:
+            then(results if error is ErrorCode.none else Refusal(error), now_ms)
+
+        _forget_deleted(group, gone, now_ms, written)
+
+    changes.write(now_ms, Cause("offsets_deleted"), noted)
+
+
+def _by_topic(outcomes: Mapping[TopicIdPartition, Outcome]) -> dict[UUID, Result]:
+    """For each topic NONE, or the first error of a partition."""
+    results: dict[UUID, Result] = {}
+    for (topic_id, _), outcome in outcomes.items():
+        if results.get(topic_id, DONE) == DONE:
+            results[topic_id] = Result(outcome.error_code, outcome.error_message)
+    return results
+
+
+def _forget_deleted(group: ShareGroup, topic_ids: list[UUID], now_ms: int, on_written: OnWritten) -> None:
+    """If that cannot be written the topics are still being deleted, as far as the group knows, and may be again."""
+    if not group.is_there:
+        on_written(ErrorCode.not_coordinator, now_ms)
+        return
+    changes = GroupChanges(group)
+    if topic_ids:
+        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.deleted(topic_ids))
+    changes.write(now_ms, Cause("offsets_deleted"), on_written)
+
+
+def _find_empty(coordinator: GroupCoordinator, group_id: str, *, creates: bool) -> ShareGroup | Refusal:
+    """A share group without members, or one that nobody knows yet."""
+    group = coordinator.share_groups.get(group_id)
+    if group is not None:
+        return group if group.is_empty else NON_EMPTY
+    if coordinator.group(group_id) is not None:
+        return not_of_kind(SHARE, group_id)
+    error = coordinator.creatable(group_id) if creates else coordinator.availability(group_id)
+    if error is not ErrorCode.none:
+        return Refusal(error)
+    return coordinator.new_share_group(group_id) if creates else group_missing(group_id)
+
+
+def _changes_of(coordinator: GroupCoordinator, group: ShareGroup) -> GroupChanges:
+    changes = GroupChanges(group)
+    if not group.is_there:
+        coordinator.share_groups[group.group_id] = group
+        changes.creates = True
+        changes.on_undo(lambda now_ms: coordinator.forget_share_group(group))
+    return changes
+
+
+def _name_of(coordinator: GroupCoordinator, topic_id: UUID) -> str:
+    topic = coordinator.topics.by_id(topic_id)
+    assert topic is not None, "whoever alters offsets has looked the topic up"
+    return topic.name

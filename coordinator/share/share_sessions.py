@@ -1,0 +1,56 @@
+"""Sessions of a share group's members, and how members go (share-and-streams-groups §S3.3).
+
+Who leaves or falls silent leaves its records locked: share sessions are the leaders' matter.
+"""
+
+from collections.abc import Iterable
+
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.group_epochs import bump, keep_in_mind_what_changed
+from kohort.coordinator.modern.timers import extend_session, start, stop, stop_all
+from kohort.coordinator.share.share_group import ShareGroup
+from kohort.coordinator.share.share_member import ShareMember
+from kohort.coordinator.share.share_values import ShareKind
+from kohort.protocol.errors import ErrorCode
+
+FENCE_AGAIN_AFTER_MS = 500
+"""How long to wait before a member is put out whose end could not be written."""
+
+
+def keep_alive(group: ShareGroup, member: ShareMember, now_ms: int) -> None:
+    """The session of a member begins anew."""
+    timeout_ms = group.coordinator.share_config(group.group_id).session_timeout_ms
+    extend_session(group, member, timeout_ms, now_ms, session_expired)
+
+
+def session_expired(group: ShareGroup, member: ShareMember, now_ms: int) -> None:
+    """A member has been silent for its session timeout. It is put out later if that cannot be written now."""
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        back = group.members.get(member.member_id) if group.is_there else None
+        if error is not ErrorCode.none and back is not None:
+            stop(group, back.session)
+            back.session = start(group, back, FENCE_AGAIN_AFTER_MS, now_ms, session_expired)
+
+    put_out(group, [member], cause_of(member, "session_expired"), now_ms, written)
+
+
+def put_out(
+    group: ShareGroup, members: Iterable[ShareMember], cause: Cause, now_ms: int, on_written: OnWritten
+) -> None:
+    """Takes members out of the group. The next heartbeat of anybody computes who gets their partitions."""
+    changes = GroupChanges(group)
+    keep_in_mind_what_changed(group)
+    for member in members:
+        stop_all(group, member)
+        for kind in (ShareKind.CURRENT, ShareKind.TARGET, ShareKind.MEMBER):
+            changes.make(kind, member.member_id, None)
+    bump(group, changes)
+    changes.write(now_ms, cause, on_written)
+
+
+def cause_of(member: ShareMember, name: str) -> Cause:
+    """A cause that a member has brought about."""
+    return Cause(name, member.member_id, member.metadata.client_id, member.metadata.client_host)

@@ -1,0 +1,106 @@
+"""Keys and values of `__share_group_state`, as Kafka writes them (`ShareSnapshotKey`, `ShareUpdateValue` and so on)."""
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+from kohort.coordinator.share_state.share_state import UNKNOWN_COUNT, ShareState, StateUpdate
+from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.protocol.wire import INT, compact_length, string, tag, unsigned_varint
+
+SNAPSHOT, UPDATE = 0, 1
+"""The types of records: the versions of their keys."""
+
+VALUE_VERSION: Final = 0
+
+_KIND: Final = struct.Struct(">h").pack
+_SNAPSHOT: Final = struct.Struct(">hiiiqqq").pack
+_UPDATE: Final = struct.Struct(">hiiq").pack
+_BATCH: Final = struct.Struct(">qqbhB").pack
+_DELIVERY_COMPLETE_COUNT: Final = 0
+"""A tag."""
+
+
+def state_key(kind: int, key: SharePartitionKey) -> bytes:
+    """The key of a snapshot or an update."""
+    return _KIND(kind) + string(key.group_id) + key.topic_id.bytes + INT.pack(key.partition)
+
+
+def snapshot_value(state: ShareState) -> bytes:
+    """Everything that is known of a share partition."""
+    head = _SNAPSHOT(
+        VALUE_VERSION,
+        state.snapshot_epoch,
+        state.state_epoch,
+        state.leader_epoch,
+        state.start_offset,
+        state.created_ms,
+        state.written_ms,
+    )
+    return head + _batches(state.batches) + _tags(state.delivery_complete_count)
+
+
+def update_value(update: StateUpdate) -> bytes:
+    """What has changed since."""
+    head = _UPDATE(VALUE_VERSION, update.snapshot_epoch, update.leader_epoch, update.start_offset)
+    return head + _batches(update.batches) + _tags(update.delivery_complete_count)
+
+
+def _batches(batches: Sequence[StateBatch]) -> bytes:
+    return compact_length(len(batches)) + b"".join([_BATCH(*each, 0) for each in batches])
+
+
+def _tags(delivery_complete_count: int) -> bytes:
+    if delivery_complete_count == UNKNOWN_COUNT:
+        return b"\x00"
+    return unsigned_varint(1) + tag(_DELIVERY_COMPLETE_COUNT, INT.pack(delivery_complete_count))
+
+
+def read_state_key(key: bytes) -> tuple[int, SharePartitionKey] | None:
+    """The type, and whose state it is; None for a kind of key that is not known. Raises UnreadableRecord."""
+    reader = RecordReader(key)
+    kind = reader.int16()
+    if kind not in (SNAPSHOT, UPDATE):
+        return None
+    return kind, SharePartitionKey(reader.string(), reader.uuid(), reader.int32())
+
+
+def read_snapshot(value: bytes) -> ShareState:
+    """Raises UnreadableRecord."""
+    reader = _reader(value)
+    epochs = reader.int32(), reader.int32(), reader.int32()
+    start_offset, created_ms, written_ms = reader.int64(), reader.int64(), reader.int64()
+    batches = _read_batches(reader)
+    return ShareState(*epochs, start_offset, _read_count(reader), batches, created_ms, written_ms)
+
+
+def read_update(value: bytes) -> StateUpdate:
+    """Raises UnreadableRecord."""
+    reader = _reader(value)
+    snapshot_epoch, leader_epoch, start_offset = reader.int32(), reader.int32(), reader.int64()
+    batches = _read_batches(reader)
+    return StateUpdate(snapshot_epoch, leader_epoch, start_offset, _read_count(reader), batches)
+
+
+def _reader(value: bytes) -> RecordReader:
+    reader = RecordReader(value)
+    version = reader.int16()
+    if version != VALUE_VERSION:
+        raise UnreadableRecord(f"a share state of version {version}; known is {VALUE_VERSION}")
+    return reader
+
+
+def _read_batches(reader: RecordReader) -> list[StateBatch]:
+    def read_batch() -> StateBatch:
+        batch = StateBatch(reader.int64(), reader.int64(), reader.int8(), reader.int16())
+        reader.tags()
+        return batch
+
+    return reader.array(read_batch)
+
+
+def _read_count(reader: RecordReader) -> int:
+    raw = reader.tags().get(_DELIVERY_COMPLETE_COUNT)
+    return UNKNOWN_COUNT if raw is None else int.from_bytes(raw, "big", signed=True)

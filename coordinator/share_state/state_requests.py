@@ -1,0 +1,245 @@
+"""What share coordinators are asked: to initialize, read, write, sum up and delete the state of a share partition.
+
+Checks stand in Kafka's order (`ShareCoordinatorShard`; share-and-streams-groups §S15). Each answers by its callback,
+at once where nothing has to be written, and otherwise when that is written.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+from kohort.coordinator.share_state.share_state import NO_EPOCH, UNKNOWN_COUNT, ShareState, StateUpdate
+from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE, snapshot_value, update_value
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch, combine
+from kohort.coordinator.share_state.state_outcome import (
+    DONE,
+    MESSAGES,
+    NOT_INITIALIZED,
+    OnOutcome,
+    StateOutcome,
+    read_outcome,
+    refused,
+)
+from kohort.protocol.errors import ErrorCode
+
+_NONE: Final = ErrorCode.none
+_NEGATIVE_PARTITION: Final = refused(ErrorCode.invalid_request, "The partition id cannot be a negative number.")
+_NOT_READ: Final = refused(ErrorCode.invalid_request, "Read operation on uninitialized share partition not allowed.")
+_NOT_WRITTEN: Final = refused(
+    ErrorCode.invalid_request, "Write operation on uninitialized share partition not allowed."
+)
+_UNKNOWN_PARTITION: Final = refused(ErrorCode.unknown_topic_or_partition)
+_FENCED_LEADER: Final = refused(ErrorCode.fenced_leader_epoch)
+_FENCED_STATE: Final = refused(ErrorCode.fenced_state_epoch)
+
+
+class StateWrite(NamedTuple):
+    """What a leader says of a share partition."""
+
+    state_epoch: int
+    """NO_EPOCH: whatever it is."""
+    leader_epoch: int
+    """NO_EPOCH: likewise."""
+    start_offset: int
+    """UNKNOWN_OFFSET: it stays."""
+    delivery_complete_count: int
+    batches: Sequence[StateBatch]
+
+
+def initialize_state(
+    coordinator: ShareCoordinator,
+    key: SharePartitionKey,
+    state_epoch: int,
+    start_offset: int,
+    then: OnOutcome,
+    now_ms: int,
+) -> None:
+    """Begins anew: whatever was known is forgotten. FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION."""
+
+    def check(state: ShareState | None) -> StateOutcome | None:
+        if state is not None and state_epoch != NO_EPOCH and state_epoch < state.state_epoch:
+            return _FENCED_STATE
+        return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
+
+    def begin(state: ShareState | None, now_ms: int) -> None:
+        wall_ms = coordinator.wall_ms(now_ms)
+        snapshot_epoch = 0 if state is None else state.snapshot_epoch + 1
+        count = UNKNOWN_COUNT if start_offset == UNKNOWN_OFFSET else 0
+        fresh = ShareState(snapshot_epoch, state_epoch, 0, start_offset, count, [], wall_ms, wall_ms)
+        write_snapshot(coordinator, key, fresh, partial(then, DONE), then, now_ms)
+
+    _ask(coordinator, key, check, begin, then, now_ms)
+
+
+def read_state(
+    coordinator: ShareCoordinator, key: SharePartitionKey, leader_epoch: int, then: OnOutcome, now_ms: int
+) -> None:
+    """Everything that is known, for a leader; a newer one is noted, and writes of those before it are refused.
+
+    INVALID_REQUEST: not initialized. FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+    """
+
+    def check(state: ShareState | None) -> StateOutcome | None:
+        if state is None:
+            return _NOT_READ
+        if leader_epoch < state.leader_epoch:
+            return _FENCED_LEADER
+        return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
+
+    def read(state: ShareState | None, now_ms: int) -> None:
+        assert state is not None, "it has been checked"
+        if leader_epoch == state.leader_epoch:
+            then(read_outcome(state), now_ms)
+            return
+        noted = StateWrite(NO_EPOCH, leader_epoch, state.start_offset, state.delivery_complete_count, ())
+        _write(coordinator, key, state, noted, partial(_read_again, coordinator, key, then), then, now_ms)
+
+    _ask(coordinator, key, check, read, then, now_ms)
+
+
+def _read_again(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
+    states = coordinator.states_of(key)
+    assert not isinstance(states, ErrorCode), "it was written just now"
+    then(read_outcome(states[key]), now_ms)
+
+
+def write_state(
+    coordinator: ShareCoordinator, key: SharePartitionKey, write: StateWrite, then: OnOutcome, now_ms: int
+) -> None:
+    """Notes what has become of records.
+
+    INVALID_REQUEST: not initialized. FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+    """
+
+    def check(state: ShareState | None) -> StateOutcome | None:
+        if state is None:
+            return _NOT_WRITTEN
+        if write.leader_epoch != NO_EPOCH and write.leader_epoch < state.leader_epoch:
+            return _FENCED_LEADER
+        if write.state_epoch != NO_EPOCH and write.state_epoch < state.state_epoch:
+            return _FENCED_STATE
+        return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
+
+    def note(state: ShareState | None, now_ms: int) -> None:
+        assert state is not None, "it has been checked"
+        _write(coordinator, key, state, write, partial(then, DONE), then, now_ms)
+
+    _ask(coordinator, key, check, note, then, now_ms)
+
+
+def delete_state(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
+    """Forgets everything; nothing is written where nothing is known. UNKNOWN_TOPIC_OR_PARTITION."""
+
+    def check(state: ShareState | None) -> StateOutcome | None:
+        return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
+
+    def delete(state: ShareState | None, now_ms: int) -> None:
+        if state is None:
+            then(DONE, now_ms)
+            return
+
+        def written(error: ErrorCode, now_ms: int) -> None:
+            then(DONE if error is _NONE else _not_written(error), now_ms)
+
+        coordinator.forget(key, written, now_ms)
+
+    _ask(coordinator, key, check, delete, then, now_ms)
+
+
+def summarize_state(coordinator: ShareCoordinator, key: SharePartitionKey) -> StateOutcome:
+    """Epochs, start and count of what was written last; nothing is known: no error. UNKNOWN_TOPIC_OR_PARTITION."""
+    states = coordinator.states_of(key)
+    if isinstance(states, ErrorCode):
+        return refused(states)
+    if key.partition < 0:
+        return _NEGATIVE_PARTITION
+    if not coordinator.has_partition(key.topic_id, key.partition):
+        return _UNKNOWN_PARTITION
+    state = states.get(key)
+    return NOT_INITIALIZED if state is None else read_outcome(state)._replace(batches=())
+
+
+def _ask(
+    coordinator: ShareCoordinator,
+    key: SharePartitionKey,
+    check: Callable[[ShareState | None], StateOutcome | None],
+    go_on: Callable[[ShareState | None, int], None],
+    then: OnOutcome,
+    now_ms: int,
+) -> None:
+    """Checks a request when it has its turn, and goes on unless it is refused."""
+
+    def operation(now_ms: int) -> None:
+        states = coordinator.states_of(key)
+        if isinstance(states, ErrorCode):
+            then(refused(states), now_ms)
+            return
+        state = states.get(key)
+        refusal = _NEGATIVE_PARTITION if key.partition < 0 else check(state)
+        if refusal is not None:
+            then(refusal, now_ms)
+        else:
+            go_on(state, now_ms)
+
+    coordinator.in_turn(key, operation, now_ms)
+
+
+def _write(
+    coordinator: ShareCoordinator,
+    key: SharePartitionKey,
+    state: ShareState,
+    write: StateWrite,
+    done: Callable[[int], None],
+    then: OnOutcome,
+    now_ms: int,
+) -> None:
+    """Writes an update, or a snapshot if there have been enough updates; calls `done`, or `then` with the error."""
+    batches = combine(write.batches, write.start_offset)
+    leader_epoch = state.leader_epoch if write.leader_epoch == NO_EPOCH else write.leader_epoch
+    update = StateUpdate(state.snapshot_epoch, leader_epoch, write.start_offset, write.delivery_complete_count, batches)
+    if state.updates >= coordinator.updates_per_snapshot:
+        fresh = state.snapshot(coordinator.wall_ms(now_ms))
+        if write.state_epoch != NO_EPOCH:
+            fresh.state_epoch = write.state_epoch
+        fresh.apply(update)
+        fresh.updates = 0
+        write_snapshot(coordinator, key, fresh, done, then, now_ms)
+        return
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if error is _NONE:
+            state.apply(update)
+            done(now_ms)
+        else:
+            then(_not_written(error), now_ms)
+
+    coordinator.append(key, UPDATE, update_value(update), written, now_ms)
+
+
+def write_snapshot(
+    coordinator: ShareCoordinator,
+    key: SharePartitionKey,
+    fresh: ShareState,
+    done: Callable[[int], None],
+    then: OnOutcome,
+    now_ms: int,
+) -> None:
+    """Writes a whole state, in its turn; calls `done`, or `then` with the error."""
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        states = coordinator.states_of(key)
+        if error is _NONE and not isinstance(states, ErrorCode):
+            if coordinator.appended_offset is not None:
+                fresh.snapshot_offset = coordinator.appended_offset
+            states[key] = fresh
+            done(now_ms)
+        else:
+            then(_not_written(error), now_ms)
+
+    coordinator.append(key, SNAPSHOT, snapshot_value(fresh), written, now_ms)
+
+
+def _not_written(error: ErrorCode) -> StateOutcome:
+    return refused(error, f"Unable to write share group state: {MESSAGES.get(error, error.name)}")

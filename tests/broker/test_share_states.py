@@ -1,0 +1,194 @@
+"""Share coordinators of real nodes: asked over the wire and by the persister, moved, killed, and kept short."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kohort.broker.cluster.moving import move_leader, stop_node
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey, TopicIdPartition
+from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_outcome import StateOutcome
+from kohort.coordinator.share_state.state_requests import StateWrite
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.delete_topics import DeleteTopicState
+from kohort.protocol.messages.read_share_group_state import PartitionData, ReadStateData
+from kohort.storage.disk.directory import DataDirectory
+from kohort.storage.refusal import Refusal
+from kohort.storage.topic import Partition, Topic
+from tests.support.broker import Broker
+
+GROUP = "g"
+
+
+class World:
+    """A broker with a topic of two partitions, and what its persister was told."""
+
+    def __init__(self, broker: Broker | None = None, **settings: Any) -> None:
+        self.broker = broker or Broker(**settings)
+        topics = self.broker.cluster.topics
+        created = topics.by_name("t") or topics.create("t", 2, 1)
+        assert not isinstance(created, Refusal)
+        self.topic: Topic = created
+        self.heard: dict[TopicIdPartition, StateOutcome] | None = None
+
+    @property
+    def which(self) -> TopicIdPartition:
+        return self.topic.topic_id, 0
+
+    def hears(self, outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int) -> None:
+        assert self.heard is None, "all partitions are answered at once, and only once"
+        self.heard = dict(outcomes)
+
+    def errors(self) -> list[E] | None:
+        """What was heard since it was last asked; None: nothing yet."""
+        heard, self.heard = self.heard, None
+        return None if heard is None else [each.error_code for each in heard.values()]
+
+    def asks(self, what: str, partitions: Any) -> None:
+        """Has the persister ask; what follows from it is done."""
+        persister = self.broker.cluster.share_persister
+        self.broker.server.act(partial(getattr(persister, what), GROUP, partitions, self.hears))
+
+    def initializes(self, *indexes: int) -> None:
+        self.asks("initialize", {(self.topic.topic_id, index): (1, 0) for index in indexes})
+
+    def reads(self) -> StateOutcome:
+        self.asks("read", {self.which: 0})
+        assert self.heard is not None
+        (outcome,) = self.heard.values()
+        self.heard = None
+        return outcome
+
+    def writes(self, *batches: StateBatch, start: int = 0) -> None:
+        self.asks("write", {self.which: StateWrite(1, 0, start, 0, batches)})
+
+    @property
+    def state_topic(self) -> Topic:
+        found = self.broker.cluster.topics.by_name("__share_group_state")
+        assert found is not None
+        return found
+
+    @property
+    def home(self) -> Partition:
+        """The partition in which the state of the first partition lies."""
+        key = SharePartitionKey(GROUP, *self.which)
+        return self.state_topic.partitions[self.broker.cluster.nodes[0].share_coordinator.partition_of(key)]
+
+
+def test_nothing_of_share_groups_is_there_before_somebody_asks() -> None:
+    broker = Broker()
+    assert "__share_group_state" not in broker.cluster.topics
+    client = broker.client()
+    keys = (SharePartitionKey(GROUP, UUID(int=1), 0).text,)
+    asked = client.asks("find_coordinator", 6, key_type=2, coordinator_keys=keys)
+    assert (asked.coordinators[0].error_code, asked.coordinators[0].node_id) == (E.none, 1)
+
+
+def test_the_persister_has_the_topic_made_and_is_answered() -> None:
+    world = World()
+    world.initializes(0, 1)
+    assert world.errors() == [E.none, E.none]
+    assert world.state_topic.configs["cleanup.policy"] == "delete"
+    world.writes(StateBatch(0, 4, 2, 1))
+    assert world.errors() == [E.none]
+    assert world.reads().batches == (StateBatch(0, 4, 2, 1),)
+    world.asks("read_summary", {world.which: 0})
+    assert world.errors() == [E.none]
+    world.asks("delete", [world.which])
+    assert world.errors() == [E.none]
+    assert world.reads().error_code is E.invalid_request
+    world.asks("delete", [])
+    assert world.errors() == []
+
+
+def test_without_a_topic_it_gives_up_after_some_attempts() -> None:
+    world = World(share_coordinator_state_topic_replication_factor=3)
+    world.initializes(0)
+    for pause_ms in (1_000, 2_000, 4_000, 8_000):
+        assert world.errors() is None
+        world.broker.loop.wait(pause_ms)
+    assert world.errors() == [E.coordinator_not_available]
+
+
+def test_a_summary_of_what_the_topic_does_not_have_takes_its_time() -> None:
+    world = World()
+    world.asks("read_summary", {(world.topic.topic_id, 7): 0})
+    world.broker.loop.wait(14_999)
+    assert world.errors() is None
+    world.broker.loop.wait(1)
+    assert world.errors() == [E.unknown_topic_or_partition]
+
+
+@pytest.mark.parametrize("how", ["moved", "stopped"])
+def test_a_coordinator_that_moves_has_all_that_was_written(how: str) -> None:
+    world = World(nodes=2, share_coordinator_state_topic_replication_factor=2)
+    world.initializes(0)
+    assert world.errors() == [E.none]
+    world.writes(StateBatch(0, 4, 2, 1), start=2)
+    assert world.errors() == [E.none]
+    cluster, home = world.broker.cluster, world.home
+    leader = cluster.node(home.leader)
+    assert leader is not None
+    if how == "moved":
+        world.broker.server.act(partial(move_leader, cluster, world.state_topic, home, 3 - home.leader))
+    else:
+        world.broker.server.act(partial(stop_node, cluster, leader))
+    assert home.leader != leader.id
+    assert home.index not in leader.share_coordinator.shards
+    world.asks("read", {world.which: 0})
+    world.broker.loop.wait(1_000)
+    assert world.heard is not None
+    outcome = world.heard[world.which]
+    assert (outcome.start_offset, outcome.batches) == (2, (StateBatch(2, 4, 2, 1),))
+
+
+def test_a_broker_that_is_killed_has_all_that_was_written(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    world = World(Broker(directory=directory))
+    world.initializes(0)
+    world.errors()
+    world.writes(StateBatch(0, 4, 2, 1), start=3)
+    assert world.errors() == [E.none]
+    directory.abandon()
+    again = World(Broker(directory=DataDirectory(tmp_path)))
+    assert again.topic.topic_id == world.topic.topic_id
+    outcome = again.reads()
+    assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (1, 3, (StateBatch(3, 4, 2, 1),))
+
+
+def test_a_topic_that_is_deleted_takes_its_states_along() -> None:
+    world = World()
+    world.initializes(0, 1)
+    client = world.broker.client()
+    states = [node.share_coordinator for node in world.broker.cluster.nodes]
+    assert sum(len(shard.states) for each in states for shard in each.shards.values()) == 2
+    client.asks("delete_topics", 5, topics=(DeleteTopicState(name="t"),), timeout_ms=1_000)
+    assert sum(len(shard.states) for each in states for shard in each.shards.values()) == 0
+
+
+def test_the_log_does_not_keep_what_says_nothing_any_more() -> None:
+    world = World(share_coordinator_snapshot_update_records_per_snapshot=2)
+    world.initializes(0)
+    for offset in range(9):
+        world.errors()
+        world.writes(StateBatch(offset, offset, 2, 1))
+    log = world.home.log
+    assert (log.log_start_offset, log.log_end_offset) == (0, 10)
+    world.broker.loop.wait(300_100)
+    assert log.log_start_offset == 9
+    world.errors()
+    assert world.reads().batches == (StateBatch(0, 8, 2, 1),)
+
+
+def test_a_coordinator_that_leads_nothing_says_so_to_whoever_asks_it() -> None:
+    world = World(nodes=2)
+    world.initializes(0)
+    other = world.broker.client(2 - world.home.leader)
+    asked = ReadStateData(topic_id=world.topic.topic_id, partitions=(PartitionData(partition=0, leader_epoch=0),))
+    answered = other.asks("read_share_group_state", 0, group_id=GROUP, topics=(asked,))
+    assert answered.results[0].partitions[0].error_code is E.not_coordinator

@@ -1,0 +1,252 @@
+"""A world with topics, where members of share groups behave as real ones do, and a share coordinator that may fail.
+
+world = ShareGroupWorld(foo=6)
+ada, bob = world.member("ada"), world.member("bob")
+world.rests(ada, bob)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.deleting import topic_deleted
+from kohort.coordinator.loading import load
+from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.share.share_config import ShareConfig
+from kohort.coordinator.share.share_group import ShareGroup
+from kohort.coordinator.share.share_heartbeating import Sender, share_group_heartbeat
+from kohort.coordinator.share.share_host import OnOutcomes
+from kohort.coordinator.share.share_offsets import alter_offsets, delete_offsets
+from kohort.coordinator.share.state_partitions import TopicIdPartition
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from tests.coordinator.consumer.world import Topics
+from tests.support.coordinator_records import Record, compacted
+from tests.support.coordinator_world import Ticket, World
+
+ROUNDS = 200
+"""More than anybody needs who comes to rest at all."""
+
+
+class Answer(NamedTuple):
+    """See `Outcome`."""
+
+    error_code: E = E.none
+    error_message: str | None = None
+    leader_epoch: int = 0
+    start_offset: int = -1
+    delivery_complete_count: int = -1
+
+
+class Persister:
+    """Share coordinators that answer at once, or when the test says so, and what they keep: state epoch and start."""
+
+    def __init__(self) -> None:
+        self.states: dict[tuple[str, UUID, int], tuple[int, int]] = {}
+        self.failing = E.none
+        self.holding = False
+        self.asked: list[str] = []
+        """`initialize g: foo-id 0 1`"""
+        self._held: list[Any] = []
+
+    def initialize(
+        self, group_id: str, partitions: Mapping[TopicIdPartition, tuple[int, int]], then: OnOutcomes, now_ms: int
+    ) -> None:
+        self._note("initialize", group_id, partitions)
+        self._answer(partial(self._initialize, group_id, partitions, then), now_ms)
+
+    def _initialize(
+        self, group_id: str, partitions: Mapping[TopicIdPartition, tuple[int, int]], then: OnOutcomes, now_ms: int
+    ) -> None:
+        if self.failing is E.none:
+            self.states |= {(group_id, *each): state for each, state in partitions.items()}
+        then(dict.fromkeys(partitions, Answer(self.failing)), now_ms)
+
+    def delete(self, group_id: str, partitions: Iterable[TopicIdPartition], then: OnOutcomes, now_ms: int) -> None:
+        wanted = list(partitions)
+        self._note("delete", group_id, wanted)
+        self._answer(partial(self._delete, group_id, wanted, then), now_ms)
+
+    def _delete(self, group_id: str, partitions: list[TopicIdPartition], then: OnOutcomes, now_ms: int) -> None:
+        if self.failing is E.none:
+            for each in partitions:
+                self.states.pop((group_id, *each), None)
+        then(dict.fromkeys(partitions, Answer(self.failing)), now_ms)
+
+    def read_summary(
+        self, group_id: str, partitions: Mapping[TopicIdPartition, int], then: OnOutcomes, now_ms: int
+    ) -> None:
+        raise AssertionError("a coordinator asks for no summaries")
+
+    def _note(self, what: str, group_id: str, partitions: Iterable[TopicIdPartition]) -> None:
+        self.asked.append(f"{what} {group_id}: " + " ".join(f"{topic.int}-{index}" for topic, index in partitions))
+
+    def _answer(self, action: Any, now_ms: int) -> None:
+        if self.holding:
+            self._held.append(action)
+        else:
+            action(now_ms)
+
+    def let_go(self, now_ms: int) -> None:
+        """What was asked is answered."""
+        self.holding = False
+        held, self._held = self._held, []
+        for action in held:
+            action(now_ms)
+
+
+class ShareGroupWorld(World):
+    """See above. Targets are computed at once; sessions last ten seconds."""
+
+    def __init__(self, *, interval_ms: int = 0, settings: dict[str, Any] | None = None, **partitions: int) -> None:
+        """`partitions`: of each topic."""
+        super().__init__(**(settings or {}))
+        self.topics = Topics(partitions)
+        self.persister = Persister()
+        self.coordinator.topics = self.topics
+        self.coordinator.share_persister = lambda: self.persister
+        self.coordinator.share_config = lambda _: ShareConfig(10_000, 1_000, interval_ms)
+
+    def member(self, name: str, **traits: Any) -> Member:
+        """A client of the share protocol."""
+        traits.setdefault("names", ("foo",))
+        return Member(self, name, **traits)
+
+    @property
+    def share_group(self) -> ShareGroup:
+        return self.coordinator.share_groups["g"]
+
+    def id_of(self, name: str) -> UUID:
+        topic = self.topics.by_name(name)
+        assert topic is not None
+        return topic.topic_id
+
+    def ready(self, name: str) -> set[int]:
+        """The partitions of a topic that are ready for the group."""
+        return set(self.share_group.states.ready(self.id_of(name)))
+
+    def rests(self, *members: Member) -> None:
+        """Everybody beats in turn, until nobody hears anything new."""
+        for _ in range(ROUNDS):
+            before = [(each.epoch, each.has) for each in members]
+            for each in members:
+                each.acts()
+            self.after(100)
+            if before == [(each.epoch, each.has) for each in members]:
+                return
+        raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(each) for each in members]}")
+
+    def loses_topic(self, name: str) -> None:
+        """A topic is deleted, and groups are told."""
+        topic_id = self.id_of(name)
+        self.topics.delete(name)
+        for _ in topic_deleted(self.coordinator, name, topic_id, self.now_ms):
+            self.settle()
+        self.settle()
+
+    def alters(self, name: str, offsets: dict[int, int], group_id: str = "g") -> list[Any]:
+        """The outcome of AlterShareGroupOffsets, once it is there: an error, or one for each partition."""
+        heard: list[Any] = []
+        wanted = {(self.id_of(name), index): offset for index, offset in offsets.items()}
+        alter_offsets(self.coordinator, group_id, wanted, partial(_told, heard), self.now_ms)
+        self.settle()
+        return heard
+
+    def deletes(self, *names: str, group_id: str = "g") -> list[Any]:
+        """The outcome of DeleteShareGroupOffsets, likewise, for each topic."""
+        heard: list[Any] = []
+        topics = [topic for topic in map(self.topics.by_name, names) if topic is not None]
+        delete_offsets(self.coordinator, group_id, topics, partial(_told, heard), self.now_ms)
+        self.settle()
+        return heard
+
+    def replayed(self, *, compact: bool) -> ShareGroupWorld:
+        """A world that knows what the log says, and nothing else."""
+        other = ShareGroupWorld()
+        other.topics = other.coordinator.topics = self.topics
+        records: list[Record] = compacted(self.log[0]) if compact else self.log[0]
+        other.log = {0: list(records)}
+        other.coordinator.shards = {}
+        load(other.coordinator, 0, other.log[0], self.now_ms)
+        return other
+
+
+def _told(heard: list[Any], outcome: Any, now_ms: int) -> None:
+    heard.append(outcome.error if isinstance(outcome, Refusal) else [each.error for each in outcome.values()])
+
+
+@dataclass(eq=False)
+class Member:
+    """A client of the share protocol."""
+
+    world: ShareGroupWorld
+    name: str
+    group_id: str = "g"
+    names: tuple[str, ...] = ("foo",)
+    epoch: int = 0
+    has: dict[UUID, set[int]] = field(default_factory=dict)
+    """What it was last told to fetch from."""
+    full: bool = True
+    """Whether the next heartbeat tells everything: the first one, and after an error."""
+    waiting: Ticket | None = None
+    tickets: list[Ticket] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.epoch} {self.has}"
+
+    @property
+    def member_id(self) -> str:
+        return f"{self.name}-id"
+
+    def partitions(self, name: str = "foo") -> set[int]:
+        """What it has of a topic."""
+        return self.has.get(self.world.id_of(name), set())
+
+    def beats(self, **changes: Any) -> Ticket:
+        """One heartbeat."""
+        said: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
+        request = ShareGroupHeartbeatRequest(**(said | changes))
+        ticket = Ticket(f"{self.world.now_ms} {self.name} beats {request.member_epoch}", self)  # type: ignore[arg-type]
+        self.tickets.append(ticket)
+        self.waiting = ticket
+        sender = Sender(ticket, self.name, "/127.0.0.1")
+        response = share_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms)
+        if response is not None:
+            ticket.answer(response)
+        self.world.settle()
+        return ticket
+
+    def tells(self, **changes: Any) -> Ticket:
+        """A heartbeat that says everything."""
+        return self.beats(**{"subscribed_topic_names": self.names} | changes)
+
+    def leaves(self) -> Ticket:
+        return self.beats(member_epoch=-1)
+
+    def acts(self) -> None:
+        """What a client does next, while it is not waiting for an answer."""
+        if self.waiting is None:
+            self.tells() if self.full else self.beats()
+
+    def forgets(self) -> None:
+        """Crashes; when it acts again it joins anew."""
+        self.epoch, self.has, self.full, self.waiting = 0, {}, True, None
+
+    def hear(self, ticket: Ticket) -> None:
+        if ticket is not self.waiting:
+            return
+        self.waiting = None
+        response = ticket.heard
+        if response.error_code in (E.unknown_member_id, E.fenced_member_epoch, E.group_id_not_found):
+            self.epoch, self.has = 0, {}
+        self.full = response.error_code is not E.none
+        if not self.full:
+            self.epoch = max(response.member_epoch, 0)
+            self.full = self.epoch == 0
+            if response.assignment is not None:
+                told = response.assignment.topic_partitions
+                self.has = {each.topic_id: set(each.partitions) for each in told}

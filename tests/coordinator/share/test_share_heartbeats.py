@@ -1,0 +1,220 @@
+"""What a share group does with share coordinators that fail, writes that fail, and coordinators that move."""
+
+import pytest
+
+from kohort.coordinator.loading import load
+from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.share.share_group_world import ShareGroupWorld
+
+
+def test_partitions_are_handed_out_once_they_are_ready() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada = world.member("ada")
+    world.persister.holding = True
+    assert ada.tells().heard.assignment is not None
+    assert (ada.epoch, ada.has) == (2, {})
+    assert ada.beats().heard.assignment is None
+    assert world.persister.asked == ["initialize g: 1-0 1-1"], "it is asked once"
+    world.persister.let_go(world.now_ms)
+    world.settle()
+    assert world.persister.states == {("g", world.id_of("foo"), index): (2, -1) for index in (0, 1)}
+    ada.beats()
+    assert (ada.epoch, ada.partitions()) == (3, {0, 1})
+
+
+def test_a_failure_is_no_matter_of_members_and_the_next_heartbeat_asks_again() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada = world.member("ada")
+    world.persister.failing = E.coordinator_not_available
+    assert ada.tells().error is E.none
+    assert not world.share_group.states.initializing, "it is not being made ready any more"
+    assert ada.beats().error is E.none
+    assert len(world.persister.asked) == 2
+    world.persister.failing = E.none
+    ada.beats()
+    assert world.ready("foo") == {0, 1}
+    world.rests(ada)
+    assert ada.partitions() == {0, 1}
+
+
+def test_what_takes_too_long_is_asked_for_again() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.persister.holding = True
+    ada.tells()
+    for _ in range(29):
+        world.after(1_000)
+        ada.beats()
+    assert len(world.persister.asked) == 1
+    world.after(1_000)
+    ada.beats()
+    assert world.persister.asked == ["initialize g: 1-0"] * 2
+
+
+def test_it_is_not_asked_for_again_sooner_than_a_write_may_take() -> None:
+    world = ShareGroupWorld(settings={"group_share_initialize_retry_interval_ms": 1}, foo=1)
+    ada = world.member("ada")
+    world.persister.holding = True
+    ada.tells()
+    world.after(4_999)
+    ada.beats()
+    assert len(world.persister.asked) == 1
+    world.after(1)
+    ada.beats()
+    assert len(world.persister.asked) == 2
+
+
+def test_new_partitions_are_made_ready_by_themselves() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada = world.member("ada")
+    world.rests(ada)
+    world.topics.create("foo", 3)
+    world.rests(ada)
+    assert world.persister.asked == ["initialize g: 1-0 1-1", "initialize g: 1-2"]
+    assert (ada.epoch, ada.partitions()) == (5, {0, 1, 2}), "once for the topic, once for the partition that is ready"
+
+
+def test_a_topic_deleted_while_it_is_made_ready_is_not_ready_then() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.persister.holding = True
+    ada.tells()
+    gone = world.id_of("foo")
+    world.loses_topic("foo")
+    world.persister.let_go(world.now_ms)
+    world.settle()
+    assert gone not in world.share_group.states.initialized
+    world.topics.create("foo", 1)
+    world.rests(ada)
+    assert world.id_of("foo") != gone
+    assert ada.partitions() == {0}
+
+
+def test_a_write_that_fails_takes_everything_back() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada, bob = world.member("ada"), world.member("bob")
+    world.failing = E.not_enough_replicas
+    assert ada.tells().error is E.coordinator_not_available
+    assert not world.coordinator.share_groups
+    assert not world.persister.asked, "nothing is made ready for a group that is not written"
+    world.failing = E.none
+    world.rests(ada)
+    world.failing = E.not_enough_replicas
+    assert bob.tells().error is E.coordinator_not_available
+    assert ada.leaves().error is E.coordinator_not_available
+    assert list(world.share_group.members) == ["ada-id"]
+    world.failing = E.none
+    assert ada.beats().heard.member_epoch == 3
+    world.after(10_000)
+    assert world.share_group.is_empty, "its session had begun again"
+
+
+def test_a_session_whose_end_cannot_be_written_ends_later() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.rests(ada)
+    world.failing = E.not_enough_replicas
+    world.after(10_000)
+    assert not world.share_group.is_empty
+    world.failing = E.none
+    world.after(500)
+    assert world.share_group.is_empty
+    assert ada.beats().error is E.unknown_member_id
+
+
+def test_a_heartbeat_that_changes_nothing_waits_for_what_came_before() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada, bob = world.member("ada"), world.member("bob")
+    world.rests(ada)
+    world.holding = True
+    bob.tells()
+    heard = ada.beats()
+    assert heard.answers == 0
+    while world.held:
+        world.write(E.none)
+    assert heard.error is E.none
+    assert len(ada.partitions()) == 1
+
+
+def test_who_loads_the_log_goes_on() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada, bob = world.member("ada"), world.member("bob")
+    world.rests(ada, bob)
+    epoch, asked = ada.epoch, len(world.persister.asked)
+    world.restart()
+    assert (ada.beats().error, ada.epoch) == (E.none, epoch)
+    assert len(world.persister.asked) == asked, "partitions stay ready"
+    world.after(10_000)
+    assert world.share_group.is_empty, "everybody had a whole session"
+    world.restart()
+    assert world.share_group.is_empty, "a group without members is there all the same"
+
+
+def test_what_was_being_made_ready_is_asked_for_again_by_the_next_coordinator() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.persister.holding = True
+    ada.tells()
+    world.restart()
+    world.persister.let_go(world.now_ms)
+    world.settle()
+    assert not world.ready("foo"), "the answer was for the coordinator before"
+    ada.beats()
+    assert len(world.persister.asked) == 1
+    for _ in range(4):
+        world.after(7_500)
+        ada.beats()
+    assert len(world.persister.asked) == 2
+    world.rests(ada)
+    assert ada.partitions() == {0}
+
+
+def test_after_a_move_nobody_is_answered_by_the_old_coordinator() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.holding = True
+    ticket = ada.tells()
+    world.unload()
+    assert ticket.error is E.not_coordinator
+    assert not world.coordinator.share_groups
+    assert ada.tells().error is E.not_coordinator
+    assert world.purgatory.next_wakeup_ms is None, "no timer is left"
+
+
+@pytest.mark.parametrize("kind", range(10, 16))
+def test_a_damaged_record_ends_the_load(kind: int) -> None:
+    world = ShareGroupWorld(foo=1)
+    world.rests(world.member("ada"))
+    key, value = next(each for each in world.log[0] if each[0][1] == kind)
+    assert value is not None
+    for damaged in (value[:-1], value[:3], b""):
+        other = ShareGroupWorld()
+        other.coordinator.shards = {}
+        with pytest.raises(UnreadableRecord):
+            load(other.coordinator, 0, [*world.log[0], (key, damaged)], 0)
+        assert not other.coordinator.shards
+        assert not other.coordinator.share_groups
+
+
+def test_in_a_compacted_log_a_member_s_records_may_come_in_any_order() -> None:
+    world = ShareGroupWorld(foo=2)
+    ada = world.member("ada")
+    world.rests(ada)
+    other = ShareGroupWorld()
+    other.coordinator.shards = {}
+    load(other.coordinator, 0, list(reversed(list(dict(world.log[0]).items()))), 0)
+    member = other.share_group.members["ada-id"]
+    assert member.metadata == world.share_group.members["ada-id"].metadata
+    assert member.current == world.share_group.members["ada-id"].current
+    assert other.share_group.names == {"foo": 1}
+
+
+def test_expiry_leaves_share_groups_alone() -> None:
+    world = ShareGroupWorld(settings={"offsets_retention_check_interval_ms": 1_000, "offsets_retention_ms": 1}, foo=1)
+    ada = world.member("ada")
+    world.rests(ada)
+    ada.leaves()
+    world.after(5_000)
+    world.sweeps()
+    assert world.share_group.is_empty

@@ -1,0 +1,138 @@
+"""Offsets of share groups are altered and deleted, and groups with them, while share coordinators fail."""
+
+from kohort.coordinator.deleting import delete_group
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.share.share_group_world import ShareGroupWorld
+
+
+def empty_group(foo: int, bar: int = 0) -> ShareGroupWorld:
+    """A world whose group has lost its only member. With partitions of the topics it subscribed to."""
+    world = ShareGroupWorld(foo=foo, bar=bar) if bar else ShareGroupWorld(foo=foo)
+    ada = world.member("ada", names=("foo", "bar") if bar else ("foo",))
+    world.rests(ada)
+    ada.leaves()
+    world.persister.asked.clear()
+    return world
+
+
+def test_an_altered_group_begins_there_in_its_own_epoch() -> None:
+    world = empty_group(foo=2)
+    assert world.alters("foo", {0: 7, 1: -2}) == [[E.none, E.none]]
+    assert world.persister.states == {("g", world.id_of("foo"), 0): (4, 7), ("g", world.id_of("foo"), 1): (4, -2)}
+    assert world.ready("foo") == {0, 1}
+    assert world.share_group.epoch == 4
+
+
+def test_a_group_that_does_not_exist_is_made() -> None:
+    world = ShareGroupWorld(foo=2)
+    assert world.alters("foo", {1: 5}) == [[E.none]]
+    assert (world.share_group.epoch, world.ready("foo")) == (1, {1})
+    world.restart()
+    assert world.ready("foo") == {1}, "one record is enough to know it"
+    assert world.alters("foo", {}, group_id="other") == [[]]
+    assert list(world.coordinator.share_groups) == ["g"], "nothing was altered"
+
+
+def test_who_has_members_or_is_of_another_kind_is_left_alone() -> None:
+    world = ShareGroupWorld(foo=1)
+    world.rests(world.member("ada"))
+    world.coordinator.create_group("classic", 0)
+    for group_id, error in (("g", E.non_empty_group), ("classic", E.group_id_not_found)):
+        assert world.alters("foo", {0: 1}, group_id) == [error]
+        assert world.deletes("foo", group_id=group_id) == [error]
+    assert world.deletes("foo", group_id="nobody") == [E.group_id_not_found]
+    world.unload()
+    assert world.alters("foo", {0: 1}) == [E.not_coordinator]
+    assert world.deletes("foo") == [E.not_coordinator]
+
+
+def test_an_alteration_that_fails_is_told_for_each_partition() -> None:
+    world = empty_group(foo=1, bar=1)
+    world.persister.failing = E.coordinator_not_available
+    assert world.alters("foo", {0: 7}) == [[E.coordinator_not_available]]
+    assert not world.share_group.states.initializing
+    world.persister.failing = E.none
+    world.failing = E.not_enough_replicas
+    assert world.alters("foo", {0: 7}) == [E.coordinator_not_available]
+    assert world.persister.states["g", world.id_of("foo"), 0] == (2, -1), "what is not written is not asked for"
+
+
+def test_topics_are_deleted_and_may_be_tried_again() -> None:
+    world = empty_group(foo=2, bar=1)
+    foo = world.id_of("foo")
+    world.persister.failing = E.coordinator_not_available
+    assert world.deletes("foo") == [[E.coordinator_not_available]]
+    assert (world.ready("foo"), world.share_group.states.deleting) == (set(), {foo: "foo"})
+    world.restart()
+    world.persister.failing = E.none
+    assert world.deletes("foo") == [[E.none]]
+    assert not world.share_group.states.deleting
+    assert {topic_id for _, topic_id, _ in world.persister.states} == {world.id_of("bar")}
+    assert world.deletes("foo") == [[]], "nothing is known of it"
+
+
+def test_who_joins_a_topic_that_is_being_deleted_has_it_made_ready_again() -> None:
+    world = empty_group(foo=1)
+    world.persister.failing = E.coordinator_not_available
+    world.deletes("foo")
+    world.persister.failing = E.none
+    ada = world.member("ada")
+    world.rests(ada)
+    assert ada.partitions() == {0}
+    assert not world.share_group.states.deleting
+
+
+def deletes_group(world: ShareGroupWorld) -> list[E]:
+    """What DeleteGroups says, once it does."""
+    heard: list[E] = []
+    refusal = delete_group(world.coordinator, "g", world.now_ms, lambda error, _: heard.append(error))
+    world.settle()
+    return heard if refusal is E.none else [refusal]
+
+
+def test_a_group_goes_with_its_states() -> None:
+    world = empty_group(foo=2, bar=1)
+    assert deletes_group(world) == [E.none]
+    assert not world.persister.states
+    assert not world.coordinator.share_groups
+    assert deletes_group(world) == [E.group_id_not_found]
+    assert not world.replayed(compact=False).coordinator.share_groups
+    ada = world.member("ada")
+    ada.tells()
+    assert ada.epoch == 2, "it is a new group"
+
+
+def test_a_group_whose_states_cannot_be_deleted_stays() -> None:
+    world = empty_group(foo=2)
+    world.persister.failing = E.coordinator_not_available
+    assert deletes_group(world) == [E.coordinator_not_available]
+    world.restart()
+    assert world.share_group.states.deleting == {world.id_of("foo"): "foo"}
+    world.persister.failing = E.none
+    assert deletes_group(world) == [E.none]
+    assert not world.persister.states
+    assert world.persister.asked == ["delete g: 1-0 1-1"] * 2
+
+
+def test_who_joins_while_the_states_are_deleted_keeps_the_group() -> None:
+    world = empty_group(foo=1)
+    world.persister.holding = True
+    heard: list[E] = []
+    delete_group(world.coordinator, "g", world.now_ms, lambda error, _: heard.append(error))
+    world.settle()
+    ada = world.member("ada")
+    ada.tells()
+    world.persister.let_go(world.now_ms)
+    world.settle()
+    assert heard == [E.non_empty_group]
+    assert list(world.share_group.members) == ["ada-id"]
+
+
+def test_a_group_that_never_had_states_goes_at_once() -> None:
+    world = ShareGroupWorld()
+    ada = world.member("ada", names=("not there",))
+    ada.tells()
+    assert deletes_group(world) == [E.non_empty_group]
+    ada.leaves()
+    assert deletes_group(world) == [E.none]
+    assert not world.persister.asked

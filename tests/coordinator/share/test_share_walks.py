@@ -1,0 +1,145 @@
+"""Random walks of share groups: the log says what the coordinator knows, and in the end everybody comes to rest."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.share.share_group import ShareGroup
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.share.share_group_world import ShareGroupWorld
+from tests.support.effort import EFFORT
+
+NAMES = ("foo", "bar", "baz")
+
+
+def picture(group: ShareGroup) -> Any:
+    """All that the log keeps of a group. Since when partitions are being made ready is not kept."""
+    members = {each.member_id: (each.metadata, each.current) for each in group.members.values()}
+    epochs = group.epoch, group.metadata_hash, group.target_epoch, group.target_timestamp_ms
+    return members, epochs, dict(group.targets), group.states.since(0), group.has_states
+
+
+class Walk:
+    """One walk, from a seed."""
+
+    def __init__(self, seed: int, *, failing: bool) -> None:
+        self.chance = chance = Random(seed)
+        self.failing = failing
+        self.world = ShareGroupWorld(interval_ms=chance.choice([0, 0, 2_000]), foo=chance.randint(1, 5), bar=2)
+        self.members = [
+            self.world.member(f"m{number}", names=chance.choice([("foo",), ("bar",), ("foo", "bar"), NAMES]))
+            for number in range(chance.randint(1, 5))
+        ]
+        self.said: list[str] = []
+
+    def step(self) -> None:
+        """Something happens."""
+        chance, world = self.chance, self.world
+        member = chance.choice(self.members)
+        what = chance.choices(
+            ["act", "time", "leave", "crash", "change", "topic", "persister", "move", "admin", "hold"],
+            [60, 12, 4, 3, 4, 3, 4, 2, 4, 4],
+        )[0]
+        self.said.append(f"{world.now_ms} {member.name} {what}")
+        match what:
+            case "act":
+                member.acts()
+            case "time":
+                world.after(chance.choice([1, 100, 1_000, 4_000, 11_000]))
+            case "leave" if member.waiting is None:
+                member.leaves()
+            case "crash":
+                member.forgets()
+            case "change" if member.waiting is None:
+                member.names, member.full = chance.choice([("foo",), ("bar",), NAMES]), True
+            case "topic":
+                self._changes_topic(chance.choice(NAMES))
+            case "persister":
+                self._changes_persister()
+            case "move" if not world.held:
+                world.restart()
+            case "admin":
+                self._administers()
+            case "hold" if self.failing:
+                world.holding = not world.holding
+                while not world.holding and world.held:
+                    world.write(chance.choice([E.none, E.not_enough_replicas]), count=1)
+
+    def _changes_topic(self, name: str) -> None:
+        topic = self.world.topics.by_name(name)
+        if topic is not None and self.chance.random() < 0.4:
+            self.world.loses_topic(name)
+        else:
+            self.world.topics.create(name, self.chance.randint(1, 3) + (0 if topic is None else topic.partitions))
+
+    def _changes_persister(self) -> None:
+        persister = self.world.persister
+        persister.failing = self.chance.choice([E.none, E.coordinator_not_available])
+        if persister.holding:
+            persister.let_go(self.world.now_ms)
+        else:
+            persister.holding = self.chance.random() < 0.5
+        self.world.settle()
+
+    def _administers(self) -> None:
+        name = self.chance.choice(NAMES)
+        if self.world.topics.by_name(name) is None:
+            return
+        if self.chance.random() < 0.4:
+            self.world.alters(name, {0: self.chance.randint(-2, 9)})
+        elif self.chance.random() < 0.7:
+            self.world.deletes(name)
+        else:
+            delete_group(self.world.coordinator, "g", self.world.now_ms, lambda error, _: None)
+            self.world.settle()
+
+    def check(self) -> None:
+        """When nothing is being written: who loads the log knows what the coordinator knows."""
+        if self.world.held or self.world.coordinator.unwritten:
+            return
+        live = {name: picture(group) for name, group in self.world.coordinator.share_groups.items()}
+        for compact in (False, True):
+            replayed = self.world.replayed(compact=compact).coordinator.share_groups
+            assert {name: picture(group) for name, group in replayed.items()} == live
+
+    def ends(self) -> None:
+        """Nothing fails any more: everybody comes to rest, and all partitions of what somebody wants are given."""
+        world = self.world
+        world.failing, world.holding, world.persister.failing = E.none, False, E.none
+        while world.held:
+            world.write(E.none)
+        world.persister.let_go(world.now_ms)
+        world.settle()
+        for _ in range(8):  # until what hangs is asked for again, and who is gone is put out
+            for member in self.members:
+                member.waiting = None
+                member.acts()
+            world.after(6_000)
+        world.rests(*self.members)
+        self.check()
+        for name in {name for member in self.members for name in member.names}:
+            topic = world.topics.by_name(name)
+            given = [member.partitions(name) for member in self.members] if topic is not None else []
+            assert topic is None or set().union(*given) == set(range(topic.partitions))
+
+
+def walk(seed: int, *, failing: bool) -> None:
+    this = Walk(seed, failing=failing)
+    try:
+        for _ in range(120):
+            this.step()
+            this.check()
+        this.ends()
+    except Exception as problem:
+        problem.add_note(f"seed {seed}, failing={failing}; " + "; ".join(this.said[-30:]))
+        raise
+
+
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("seed", range(EFFORT.walks))
+def test_whatever_happens_a_share_group_comes_to_rest(seed: int, failing: bool) -> None:
+    walk(seed, failing=failing)

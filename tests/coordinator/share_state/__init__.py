@@ -1,0 +1,1 @@
+"""What share coordinators keep."""

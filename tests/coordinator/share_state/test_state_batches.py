@@ -1,0 +1,62 @@
+"""What became of records: newer ranges over older ones, compared with what is known of each offset alone."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch, combine, merge_into
+
+BATCHES = st.lists(
+    st.builds(
+        lambda first, length, state, count: StateBatch(first, first + length, state, count),
+        st.integers(0, 30),
+        st.integers(0, 8),
+        st.sampled_from([0, 2, 4]),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+STARTS = st.integers(UNKNOWN_OFFSET, 40)
+
+
+def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
+    """For each offset the count and the state that count."""
+    known: dict[int, tuple[int, int]] = {}
+    for batch in batches:
+        for offset in range(max(batch.first_offset, start_offset), batch.last_offset + 1):
+            known[offset] = max(known.get(offset, (-1, -1)), (batch.delivery_count, batch.delivery_state))
+    return known
+
+
+def is_combined(batches: list[StateBatch]) -> bool:
+    """Whether they are in order, disjoint, and no two could be one."""
+    return all(
+        one.last_offset < other.first_offset and (one.last_offset + 1 < other.first_offset or one[2:] != other[2:])
+        for one, other in pairwise(batches)
+    )
+
+
+@given(BATCHES, STARTS)
+def test_each_offset_has_what_counts_most(batches: list[StateBatch], start_offset: int) -> None:
+    combined = combine(batches, start_offset)
+    assert by_offset(combined, UNKNOWN_OFFSET) == by_offset(batches, start_offset)
+    assert is_combined(combined)
+
+
+@given(BATCHES, BATCHES, STARTS)
+def test_merging_is_combining_all(older: list[StateBatch], newer: list[StateBatch], start_offset: int) -> None:
+    batches = combine(older, UNKNOWN_OFFSET)
+    merge_into(batches, newer, start_offset)
+    assert batches == combine([*older, *newer], start_offset)
+
+
+def test_the_example_of_the_specification() -> None:
+    assert combine([StateBatch(0, 9, 2, 1), StateBatch(5, 14, 0, 2)], UNKNOWN_OFFSET) == [
+        StateBatch(0, 4, 2, 1),
+        StateBatch(5, 14, 0, 2),
+    ]
+
+
+def test_what_ends_before_it_begins_is_dropped() -> None:
+    assert combine([StateBatch(5, 4, 2, 1), StateBatch(7, 7, 2, 1)], UNKNOWN_OFFSET) == [StateBatch(7, 7, 2, 1)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share.state_partitions import TopicIdPartition
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     """The name of a topic, its id if it exists, and a partition."""
 
 
-def handle(node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket) -> AlterShareGroupOffsetsResponse | None:
+def handle(
+    node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
+) -> Task[AlterShareGroupOffsetsResponse | None]:
     """None: answered when share coordinators have answered for all partitions."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
@@ -37,7 +40,7 @@ def handle(node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket) -
         return error_response(request, ErrorCode.group_authorization_failed)
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
-    results, offsets = _sorted_out(node, request, ticket)
+    results, offsets = yield from _sorted_out(node, request, ticket)
     if not offsets and all(result.error is ErrorCode.topic_authorization_failed for result in results.values()):
         return _response(results)
 
@@ -56,7 +59,7 @@ def handle(node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket) -
 
 def _sorted_out(
     node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
-) -> tuple[dict[Asked, Result], dict[TopicIdPartition, int]]:
+) -> Task[tuple[dict[Asked, Result], dict[TopicIdPartition, int]]]:
     """What was asked for with what is known of it so far, and the offsets of partitions that exist."""
     results: dict[Asked, Result] = {}
     offsets: dict[TopicIdPartition, int] = {}
@@ -74,6 +77,7 @@ def _sorted_out(
             elif topic_id is not None:
                 offsets[topic_id, index] = each.start_offset
             results[asked.topic_name, topic_id, index] = result
+            yield
     return results, offsets
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.topic_info import TopicInfo
 
@@ -28,7 +29,7 @@ NOTHING_KNOWN = "There is no offset information to delete."
 
 def handle(
     node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Ticket
-) -> DeleteShareGroupOffsetsResponse | None:
+) -> Task[DeleteShareGroupOffsetsResponse | None]:
     """None: answered when share coordinators have answered for all topics."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
@@ -47,6 +48,7 @@ def handle(
             refused.append(_answer(name, ErrorCode.unknown_topic_or_partition))
         else:
             topics.append(topic)
+        yield
     if not topics and all(each.error_code is ErrorCode.topic_authorization_failed for each in refused):
         return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(refused))
 

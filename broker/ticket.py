@@ -110,6 +110,11 @@ class Ticket:
         return self.requester.principal
 
     @property
+    def origin(self) -> Any:
+        """The connection, whatever stands before it: the same for all requests that come on it."""
+        return getattr(self.requester, "connection", self.requester)
+
+    @property
     def listener_name(self) -> str:
         """The name of the listener that the request came in on, as `SASL_SSL`."""
         return self.requester.listener_name

@@ -83,6 +83,8 @@ APIS = (
     ApiSpec(75, "describe_topic_partitions", 0, 0, 0, may_be_abandoned=True),
     ApiSpec(76, "share_group_heartbeat", 1, 1, 0),
     ApiSpec(77, "share_group_describe", 1, 1, 0, may_be_abandoned=True),
+    ApiSpec(78, "share_fetch", 1, 2, 0),
+    ApiSpec(79, "share_acknowledge", 1, 2, 0),
     ApiSpec(83, "initialize_share_group_state", 0, 0, 0),
     ApiSpec(84, "read_share_group_state", 0, 0, 0),
     ApiSpec(85, "write_share_group_state", 0, 1, 0),

@@ -2,10 +2,10 @@
 
     python -m tests.conformance --shared ../shared
 
-For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it. The
-profile `restart` gets one with a data directory, which is killed and started again; `--data-dir` gives all one. What
-kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes; `--quick` leaves
-out the profiles that wait for minutes, and says so.
+For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it.
+Profiles that restart it get one with a data directory, which is killed and started again; `--data-dir` gives all one.
+What kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes; `--quick`
+leaves out the profiles that wait for minutes, and says so.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ from tests.restarting import READY, kill, start
 KOHORT = Path(sys.executable).parent / "kohort"
 SLOWEST_FIRST = ("slow", "retention")
 """Profiles whose conversations wait for minutes."""
+
+RESTARTED = ("restart", "share-restart")
+"""Profiles whose conversations restart the broker."""
 
 AT_A_TIME = 3
 """Profiles played together: the slow ones only wait, so that one at a time does the work."""
@@ -131,7 +134,7 @@ def play(conformance: Path, profile: str, about: dict[str, Any], files: list[Pat
 def play_once(conformance: Path, profile: str, about: dict[str, Any], files: list[Path]) -> Outcome:
     """Plays conversations against a broker of their own."""
     started = time.monotonic()
-    on_disk = (about["on_disk"] or profile == "restart") and "listeners" not in about
+    on_disk = (about["on_disk"] or profile in RESTARTED) and "listeners" not in about
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_:
         if "listeners" in about:
             about["config"] = Path(folder) / "server.properties"

@@ -71,7 +71,7 @@ def _describe(
         return
     wanted = _all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked)
     if isinstance(wanted, ErrorCode):
-        done(_refused(asked.group_id, wanted))
+        done(_refused(asked.group_id, wanted, SHARE_OFFSETS_ERRORS.get(wanted)))
         return
     hidden = set()
     if access is not None:
@@ -161,9 +161,9 @@ def _partition(
     )
 
 
-def _refused(group_id: str, error: ErrorCode) -> DescribeShareGroupOffsetsResponseGroup:
-    """The errors that a client brings about have no message here."""
-    return DescribeShareGroupOffsetsResponseGroup(group_id=group_id, error_code=error)
+def _refused(group_id: str, error: ErrorCode, message: str | None = None) -> DescribeShareGroupOffsetsResponseGroup:
+    """The errors that a client brings about have no message here; those of the coordinator have one."""
+    return DescribeShareGroupOffsetsResponseGroup(group_id=group_id, error_code=error, error_message=message)
 
 
 def error_response(

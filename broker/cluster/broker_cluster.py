@@ -231,6 +231,9 @@ class BrokerCluster:
             if topic.name == SHARE_STATE_TOPIC:
                 self._share_state_topic.deleted(now_ms)
             yield from self._share_state_topic.topic_deleted(topic.topic_id, now_ms)
+        for node in self.nodes:
+            if node.has_share_partitions:
+                node.led_share_partitions.partition_lost(topic.topic_id)
         for coordinator in self.coordinators:
             yield from topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
 

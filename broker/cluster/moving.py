@@ -100,6 +100,8 @@ def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
     """
     node.running = False
     node.fetch_sessions.clear()
+    if node.has_share_partitions:
+        node.led_share_partitions.stopped()
     cluster.topics.placement.stopped_nodes |= {node.id}
     moved = left = 0
     for topic, partition in list(_partitions(cluster)):
@@ -132,6 +134,7 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
     coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
     if coordinated is not None and not cluster.hooks.hides_loss(topic, partition):
         coordinated.resigned(partition, now_ms)
+    _end_share_partitions(cluster, topic, partition)
     partition.leader = node_id
     partition.leader_epoch += 1
     partition.log.start_epoch(partition.leader_epoch)
@@ -140,6 +143,13 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
     if coordinated is not None:
         cluster.hooks.elected(topic, partition, now_ms)
         coordinated.elected(partition, now_ms)
+
+
+def _end_share_partitions(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:
+    """What share groups hold of a partition its leader knows; the next one reads what was written down."""
+    leader = cluster.node(partition.leader)
+    if leader is not None and leader.has_share_partitions:
+        leader.led_share_partitions.partition_lost(topic.topic_id, partition.index)
 
 
 def _note(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:

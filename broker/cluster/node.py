@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.fetch_sessions import FetchSessions
@@ -10,6 +11,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.led_share_partitions import LedSharePartitions
     from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
@@ -20,6 +22,7 @@ class Node:
     """A broker of the cluster. Nodes share everything but their coordinator and their port."""
 
     __slots__ = (
+        "_led_share_partitions",
         "_share_coordinator",
         "cluster",
         "coordinator",
@@ -40,6 +43,7 @@ class Node:
         self.transactions = transactions
         self.fetch_sessions = FetchSessions(cluster.settings.max_incremental_fetch_session_cache_slots, cluster.random)
         self._share_coordinator: ShareCoordinator | None = None
+        self._led_share_partitions: LedSharePartitions | None = None
         self.port = 0
         """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
         self.ports: dict[str, int] = {}
@@ -55,6 +59,26 @@ class Node:
 
             self._share_coordinator = new_share_coordinator(self.cluster, self)
         return self._share_coordinator
+
+    @property
+    def led_share_partitions(self) -> LedSharePartitions:
+        """The share partitions that it leads; made when somebody asks for the first time."""
+        if self._led_share_partitions is None:
+            from kohort.broker.cluster.led_share_partitions import LedSharePartitions
+
+            self._led_share_partitions = LedSharePartitions(self)
+        return self._led_share_partitions
+
+    @property
+    def has_share_partitions(self) -> bool:
+        """Whether anybody has asked for them."""
+        return self._led_share_partitions is not None
+
+    def client_gone(self, connection: object) -> None:
+        """A connection has ended."""
+        led = self._led_share_partitions
+        if led is not None and led.sessions.of_connection(connection):
+            self.cluster.soon(partial(led.client_gone, connection))
 
     def coordinator_for(self, topic: str) -> CoordinatorContext:
         """The one of its coordinators that keeps what it knows in that topic."""

@@ -237,6 +237,7 @@ class Server:
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""
         self.unread.note(connection)
+        connection.node.client_gone(connection)
         if connection in self.connections:
             self.connections.remove(connection)
             self._per_address[connection.client_host] -= 1

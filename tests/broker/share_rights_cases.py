@@ -30,6 +30,20 @@ def _joining(**more: Any) -> dict[str, Any]:
     return {"group_id": "s", "member_id": "m", "member_epoch": 0, "subscribed_topic_names": ["t"], **more}
 
 
+def _fetching(more: dict[str, Any], world: World) -> dict[str, Any]:
+    """A fetch that opens a session and does not wait."""
+    topics = [{"topic_id": world.topic_id, "partitions": [{"partition_index": 0}]}]
+    asked = {"max_wait_ms": 0, "min_bytes": 1, "max_records": 9, "batch_size": 9, "forgotten_topics_data": []}
+    return {"group_id": "s", "member_id": "m", "share_session_epoch": 0, "topics": topics, **asked, **more}
+
+
+def _acknowledging(world: World) -> dict[str, Any]:
+    """Says something of records in the session that was opened."""
+    batch = {"first_offset": 0, "last_offset": 0, "acknowledge_types": (1,)}
+    topics = [{"topic_id": world.topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": [batch]}]}]
+    return {"group_id": "s", "member_id": "m", "share_session_epoch": 1, "topics": topics}
+
+
 _NAMED = [{"topic_name": "t", "partitions": [0]}]
 _ALTERED = [{"topic_name": "t", "partitions": [{"partition_index": 0, "start_offset": 0}]}]
 
@@ -38,6 +52,10 @@ SHARE_GROUP_CASES = (
     Case("share_group_heartbeat", 1, _joining(), ("Read group s",), "topics are named"),
     Case("share_group_describe", 1, {"group_ids": ["s"]}, ("Describe topic t",), on="s"),
     Case("share_group_describe", 1, {"group_ids": ["s"]}, ("Describe group s",), "of every topic that members have"),
+    Case("share_fetch", 2, partial(_fetching, {}), ("Read topic t",), on="s"),
+    Case("share_fetch", 2, partial(_fetching, {}), ("Read group s",)),
+    Case("share_acknowledge", 2, _acknowledging, ("Read topic t",), on="s"),
+    Case("share_acknowledge", 2, _acknowledging, ("Read group s",)),
     Case(
         "describe_share_group_offsets",
         1,
@@ -81,4 +99,5 @@ def share_groups_there() -> list[Case]:
         Case("share_group_heartbeat", 1, _joining(member_id="admin")),
         Case("share_group_heartbeat", 1, _joining(member_id="admin", member_epoch=2, subscribed_topic_names=None)),
         Case("alter_share_group_offsets", 0, {"group_id": "empty", "topics": _ALTERED}),
+        Case("share_fetch", 2, partial(_fetching, {})),
     ]

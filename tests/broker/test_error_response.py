@@ -36,6 +36,8 @@ NO_NULL_LISTS = {
     "consumer_group_describe": b"\x01" + bytes(64),
     "share_group_heartbeat": b"\x01\x01" + bytes(64),
     "share_group_describe": b"\x01" + bytes(64),
+    "share_fetch": b"\x01\x01" + bytes(4 * 6) + b"\x01\x01" + bytes(64),
+    "share_acknowledge": b"\x01\x01" + bytes(4) + b"\x01" + bytes(64),
     "describe_share_group_offsets": b"\x01" + bytes(64),
     "alter_share_group_offsets": b"\x01\x01" + bytes(64),
     "delete_share_group_offsets": b"\x01\x01" + bytes(64),

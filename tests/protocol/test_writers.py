@@ -16,7 +16,7 @@ BY_HAND = [(name, version) for name, version in VERSIONS if load(name).written_b
 def test_the_hot_replies_are_written_by_hand() -> None:
     assert {name for name, _ in BY_HAND} == {
         "consumer_group_heartbeat", "fetch", "heartbeat", "join_group", "leave_group", "offset_commit", "offset_fetch",
-        "produce", "sync_group",
+        "produce", "share_fetch", "sync_group",
     }  # fmt: skip
 
 

@@ -1873,6 +1873,8 @@ public final class Control {
         @JsonProperty("RenewDelegationToken") RENEW_DELEGATION_TOKEN("RenewDelegationToken"),
         @JsonProperty("SaslAuthenticate") SASL_AUTHENTICATE("SaslAuthenticate"),
         @JsonProperty("SaslHandshake") SASL_HANDSHAKE("SaslHandshake"),
+        @JsonProperty("ShareAcknowledge") SHARE_ACKNOWLEDGE("ShareAcknowledge"),
+        @JsonProperty("ShareFetch") SHARE_FETCH("ShareFetch"),
         @JsonProperty("ShareGroupDescribe") SHARE_GROUP_DESCRIBE("ShareGroupDescribe"),
         @JsonProperty("ShareGroupHeartbeat") SHARE_GROUP_HEARTBEAT("ShareGroupHeartbeat"),
         @JsonProperty("SyncGroup") SYNC_GROUP("SyncGroup"),

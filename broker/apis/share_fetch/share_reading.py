@@ -1,0 +1,245 @@
+"""The partitions of a share fetch: which may be read, how much there is, and what its member acquires of them.
+
+Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-and-streams-groups §S8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kohort.broker.apis.share_fetch.read_batches import ReadBatches
+from kohort.coordinator.share_partitions.acquiring import Wanted, acquire
+from kohort.coordinator.share_partitions.share_partition import Progress
+from kohort.protocol.errors import ErrorCode
+from kohort.security.rights import READ_TOPIC
+from kohort.storage.transactions import before
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.coordinator.share_partitions.acquiring import Acquired
+    from kohort.coordinator.share_partitions.share_partition import SharePartition
+    from kohort.protocol.messages.share_fetch import ShareFetchRequest
+    from kohort.storage.segment import Chunk
+    from kohort.storage.topic import Partition, Topic
+
+    Which = tuple[UUID | None, int]
+
+_NONE: Final = ErrorCode.none
+READ_COMMITTED: Final = "read_committed"
+BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1
+ACQUIRE_MODES: Final = (BATCH_OPTIMIZED, RECORD_LIMIT)
+"""KIP-1206."""
+
+
+class ReadPartition:
+    """A partition of a share fetch, and what came of it."""
+
+    __slots__ = ("_measured", "acquired", "error", "partition", "records", "share_partition", "topic", "which")
+
+    def __init__(self, which: Which, topic: Topic | None, partition: Partition | None, error: ErrorCode) -> None:
+        self.which = which
+        self.topic = topic
+        self.partition = partition
+        self.error = error
+        """Why it is not read; NONE: it is."""
+        self.share_partition: SharePartition | None = None
+        self.acquired: list[Acquired] | None = None
+        """What its member holds of it now; None: it was not read."""
+        self.records: list[Chunk] = []
+        self._measured = (-1, 0, 0)
+        """The offset from which bytes were counted, how large the log was then, and how many there were."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is anything to say of it."""
+        return self.error is not _NONE or self.acquired is not None
+
+    def bytes_from(self, offset: int, end: int, most: int) -> int:
+        """About how many bytes there are to read. They are counted once, and again only from another offset."""
+        assert self.partition is not None
+        log = self.partition.log
+        if not log.log_start_offset <= offset < end:
+            return 0
+        counted_from, size_then, bytes_then = self._measured
+        grown = log.size_bytes - size_then
+        if counted_from != offset or grown < 0 or end != log.log_end_offset:
+            found = sum(map(len, before(log.read(offset, most), end)))
+            self._measured = offset, log.size_bytes, found
+            return found
+        return bytes_then + grown
+
+
+class ShareReading:
+    """What a fetch asks for, and what it was given."""
+
+    def __init__(self, node: Node, request: ShareFetchRequest, ticket: Ticket, group_id: str, member_id: str) -> None:
+        self._node = node
+        self._ticket = ticket
+        self._group_id = group_id
+        cluster = node.cluster
+        self._max_bytes = min(request.max_bytes, cluster.settings.fetch_max_bytes)
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
+        self._exactly = request.share_acquire_mode == RECORD_LIMIT
+        self._wanted = Wanted(member_id, request.max_records, request.batch_size, self._exactly)
+        self._config = cluster.group_configs.share_config(group_id)
+        self.partitions: list[ReadPartition] = []
+        self.knows_all_topics = True
+        """Whether the ids of all topics mean something."""
+
+    def look_up(self, partitions: Iterable[Which], now_ms: int) -> None:
+        """Finds out what partitions mean; share partitions nobody has fetched from yet begin."""
+        cluster = self._node.cluster
+        for which in partitions:
+            topic = cluster.topics.by_id(which[0])
+            if topic is None:
+                self.knows_all_topics = False
+                continue
+            partition = topic.partition(which[1])
+            error = self._error_of(topic, partition)
+            found = ReadPartition(which, topic, partition, error)
+            if error is _NONE:
+                self._begin(found, now_ms)
+            self.partitions.append(found)
+
+    def _error_of(self, topic: Topic, partition: Partition | None) -> ErrorCode:
+        access = self._node.cluster.access
+        if access is not None and not access.allows(self._ticket, READ_TOPIC, topic.name):
+            return ErrorCode.topic_authorization_failed
+        if partition is None:
+            return ErrorCode.unknown_topic_or_partition
+        return _NONE if partition.leader == self._node.id else ErrorCode.not_leader_or_follower
+
+    def _begin(self, found: ReadPartition, now_ms: int) -> None:
+        assert found.topic is not None
+        assert found.partition is not None
+        led = self._node.led_share_partitions
+        found.share_partition = led.get(self._group_id, found.topic, found.partition, now_ms)
+
+    def look_up_errors(self, partitions: Iterable[Which]) -> None:
+        """Finds out what is wrong with partitions that are not to be read."""
+        cluster = self._node.cluster
+        for which in partitions:
+            topic = cluster.topics.by_id(which[0])
+            if topic is None:
+                self.knows_all_topics = False
+                continue
+            error = self._error_of(topic, topic.partition(which[1]))
+            if error is not _NONE:
+                self.partitions.append(ReadPartition(which, topic, None, error))
+
+    @property
+    def has_only_errors(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return all(each.error is not _NONE for each in self.partitions)
+
+    def keys(self) -> list[object]:
+        """What is announced under itself when there may be more to read."""
+        readable = [each for each in self.partitions if each.error is _NONE]
+        return [each.partition for each in readable] + [each.share_partition for each in readable]
+
+    def attempt(self, now_ms: int, *, final: bool) -> bool:
+        """Acquires what there is, if there is enough or time is up. Returns whether that is the end of it."""
+        ready = []
+        failed = False
+        for each in self.partitions:
+            if each.error is _NONE:
+                failed = self._has_lost(each) or failed
+            if each.error is _NONE and (offset := self._next_offset(each)) is not None:
+                ready.append((each, offset))
+        if not final and not failed and not self._is_enough(ready):
+            return False
+        self._read(ready, now_ms)
+        if final:
+            for each in self.partitions:
+                if each.share_partition is not None and each.share_partition.problem is not None:
+                    each.error = each.share_partition.problem
+        return True
+
+    def _has_lost(self, each: ReadPartition) -> bool:
+        """Whether this node leads a partition no more."""
+        assert each.partition is not None
+        assert each.topic is not None
+        if self._node.cluster.topics.by_id(each.topic.topic_id) is not each.topic:
+            each.error = ErrorCode.unknown_topic_or_partition
+        elif each.partition.leader != self._node.id:
+            each.error = ErrorCode.not_leader_or_follower
+        return each.error is not _NONE
+
+    @staticmethod
+    def _next_offset(each: ReadPartition) -> int | None:
+        """Where it is read next; None: nothing can be acquired of it now."""
+        found = each.share_partition
+        if found is None or found.progress is not Progress.ACTIVE or not found.has_room:
+            return None
+        return found.next_fetch_offset
+
+    def _end_of(self, partition: Partition) -> int:
+        committed = self._config.isolation_level == READ_COMMITTED
+        return partition.last_stable_offset if committed else partition.log.high_watermark
+
+    def _is_enough(self, ready: list[tuple[ReadPartition, int]]) -> bool:
+        available = 0
+        most = self._share_of_each(ready)
+        for each, offset in ready:
+            assert each.partition is not None
+            if offset < each.partition.log.log_start_offset:
+                return True  # which is found out by reading
+            end = self._end_of(each.partition)
+            if offset < end:
+                if self._min_bytes <= 1:
+                    return True
+                available += min(each.bytes_from(offset, end, most), most)
+        return bool(available) and available >= self._min_bytes
+
+    def _share_of_each(self, ready: list[tuple[ReadPartition, int]]) -> int:
+        return max(self._max_bytes // max(len(ready), 1), 1)
+
+    def _read(self, ready: list[tuple[ReadPartition, int]], now_ms: int) -> None:
+        room, most, max_records = self._max_bytes, self._share_of_each(ready), self._wanted.max_records
+        read_any = False
+        for each, offset in ready:
+            each.acquired = []
+            chunks = self._chunks(each, offset, min(most, room), at_least_one=not read_any)
+            if not chunks:
+                continue
+            read_any = True
+            room = max(room - sum(map(len, chunks)), 0)
+            wanted = self._wanted._replace(max_records=max_records)
+            max_records -= self._acquire(each, offset, ReadBatches(chunks), wanted, now_ms)
+
+    def _chunks(self, each: ReadPartition, offset: int, most: int, *, at_least_one: bool) -> list[Chunk]:
+        """What is read of the log; a log that begins later moves the share partition's start, and nothing is read."""
+        assert each.partition is not None
+        assert each.topic is not None
+        assert each.share_partition is not None
+        log = each.partition.log
+        if offset < log.log_start_offset:
+            each.share_partition.log_starts_at(log.log_start_offset)
+            return []
+        end = self._end_of(each.partition)
+        if offset >= end or (not most and not at_least_one):
+            return []
+        try:
+            return before(log.read(offset, most, at_least_one=at_least_one), end)
+        except OSError as problem:
+            name = f"reading partition {each.partition.index} of {each.topic.name}"
+            self._node.cluster.storage_failed(name, problem)
+            each.error = ErrorCode.kafka_storage_error
+            return []
+
+    def _acquire(self, each: ReadPartition, offset: int, read: ReadBatches, wanted: Wanted, now_ms: int) -> int:
+        """Returns how many records were acquired."""
+        assert each.partition is not None
+        assert each.share_partition is not None
+        producers = each.partition.producers
+        aborted = []
+        if self._config.isolation_level == READ_COMMITTED and producers is not None and read.batches:
+            end = read.batches[-1].last_offset + 1
+            aborted = read.aborted(producers.transactions.aborted_in(offset, end))
+        each.acquired = acquire(each.share_partition, wanted, offset, read.batches, aborted, now_ms)
+        each.records = read.part(each.acquired)
+        return sum([entry.last_offset - entry.first_offset + 1 for entry in each.acquired])

@@ -1,0 +1,75 @@
+"""What ShareFetch and ShareAcknowledge have in common: who may ask, leaders that are named, topics put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kohort.coordinator.share.share_checks import is_member_id
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
+from kohort.security.rights import READ_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+
+PartT = TypeVar("PartT")
+
+NO_LEADER_NAMED: Final = LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
+"""What is answered where nothing is said of leaders (heard from Kafka 4.3.0)."""
+
+SHORT: Final = 32
+"""Up to so many partitions are looked at without a pause."""
+
+
+def refusal_of(node: Node, group_id: str | None, member_id: str | None, ticket: Ticket) -> ErrorCode | None:
+    """Why a member is not served, in Kafka's order; None: it is."""
+    if not node.cluster.features.serves_share_groups:
+        return ErrorCode.unsupported_version
+    if group_id is None:
+        return ErrorCode.invalid_request
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, READ_GROUP, group_id):
+        return ErrorCode.group_authorization_failed
+    return None if member_id is not None and is_member_id(member_id) else ErrorCode.invalid_request
+
+
+class Leaders:
+    """The leaders that an answer names, since its client should ask them."""
+
+    def __init__(self, node: Node, ticket: Ticket) -> None:
+        self._node = node
+        self._ticket = ticket
+        self._named: dict[int, NodeEndpoint] = {}
+
+    def of(self, which: tuple[UUID | None, int], error: ErrorCode) -> LeaderIdAndEpoch:
+        """Who leads a partition, where an error says that it is somebody else, or was."""
+        if error not in (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch):
+            return NO_LEADER_NAMED
+        cluster = self._node.cluster
+        topic = cluster.topics.by_id(which[0])
+        partition = None if topic is None else topic.partition(which[1])
+        if partition is None:
+            return NO_LEADER_NAMED
+        leader = cluster.node(partition.leader)
+        if leader is not None:
+            host, port = leader.address_for(self._ticket)
+            rack = cluster.settings.broker_rack or None
+            self._named[leader.id] = NodeEndpoint(node_id=leader.id, host=host, port=port, rack=rack)
+        return LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+
+    @property
+    def endpoints(self) -> tuple[NodeEndpoint, ...]:
+        """Where those are that were named."""
+        return tuple(self._named.values())
+
+
+def by_topic(parts: Iterable[tuple[UUID | None, PartT]]) -> dict[UUID | None, list[PartT]]:
+    """Partitions of one topic together, in the order in which topics come."""
+    found: dict[UUID | None, list[PartT]] = {}
+    for topic_id, part in parts:
+        found.setdefault(topic_id, []).append(part)
+    return found

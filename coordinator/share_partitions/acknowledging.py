@@ -1,0 +1,200 @@
+"""What a member says of the records it holds: accepted, released, rejected, that there are none, or held for longer.
+
+All batches of one request count, or none does. Source: Kafka's `SharePartition.acknowledge`, whose order of checks and
+words are kept; share-and-streams-groups §S12.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from kohort.coordinator.share_partitions.in_flight import Lock, Pending
+from kohort.coordinator.share_partitions.record_states import ACQUIRED, RENEW, STATE_AFTER
+from kohort.coordinator.share_partitions.share_partition import SharePartition
+from kohort.coordinator.share_partitions.transitions import OnDone, Transition
+from kohort.protocol.errors import ErrorCode
+
+NOT_FOUND: Final = "Batch record not found. The request batch offsets are not found in the cache."
+FIRST_IS_BEYOND: Final = "Batch record not found. The first offset in request is past acquired records."
+LAST_IS_BEYOND: Final = "Batch record not found. The last offset in request is past acquired records."
+BATCH_NOT_ACQUIRED: Final = "The batch cannot be acknowledged. The batch is not in the acquired state."
+PART_NOT_ACQUIRED: Final = "The batch cannot be acknowledged. The subset batch is not in the acquired state."
+OFFSET_NOT_ACQUIRED: Final = "The offset cannot be acknowledged. The offset is not acquired."
+NOT_OWNER_OF_BATCH: Final = "Member is not the owner of batch record"
+NOT_OWNER_OF_OFFSET: Final = "Member is not the owner of offset"
+NO_RENEWAL: Final = "Renewing the acquisition lock is not enabled for the group."
+
+
+class Acknowledgement(NamedTuple):
+    """Offsets and what a member says of them: one type for all, or one for each."""
+
+    first_offset: int
+    last_offset: int
+    types: Sequence[int]
+
+
+class Refused(NamedTuple):
+    """Why a request does not count."""
+
+    error_code: ErrorCode
+    message: str | None = None
+
+
+BATCHES_AT_ONCE: Final = 100
+"""After so many batches of a request others may be served: a millisecond or two."""
+
+
+def acknowledge(
+    partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
+) -> None:
+    """See `acknowledging`; nobody comes in between."""
+    for _ in acknowledging(partition, member_id, batches, then, now_ms):
+        pass
+
+
+def acknowledging(
+    partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
+) -> Iterator[None]:
+    """Has what a member says written down; answers INVALID_RECORD_STATE, INVALID_REQUEST at once, and nothing changes.
+
+    The caller has checked what can be seen without the records (`badly_formed`). Yields where others may be served:
+    what has been said is nobody's any more, and is taken back if the rest is refused.
+    """
+    request = _Request(partition, member_id, now_ms)
+    refusal = None
+    for number, batch in enumerate(batches, 1):
+        refusal = request.say(batch)
+        if refusal is not None:
+            break
+        if not number % BATCHES_AT_ONCE:
+            yield
+    if request.renewed.held:
+        partition.keep(request.renewed)
+    if refusal is not None:
+        request.transition.take_back()
+        then(refusal.error_code, refusal.message, now_ms)
+    elif request.transition.began:
+        request.transition.write(then, now_ms)
+    else:
+        then(ErrorCode.none, None, now_ms)
+
+
+def badly_formed(batches: Sequence[Acknowledgement], highest_type: int, *, renews: bool) -> bool:
+    """Whether batches contradict themselves or one another: INVALID_REQUEST, whatever is in flight.
+
+    highest_type: the largest that the version of the request knows; `renews`: whether the request says that it renews.
+    Source: Kafka's `KafkaApis.validateAcknowledgementBatches`.
+    """
+    before = None
+    for first, last, types in batches:
+        if first > last or (before is not None and first < before):
+            return True
+        if not types or (len(types) > 1 and len(types) != last - first + 1):
+            return True
+        if min(types) < 0 or max(types) > highest_type or (RENEW in types and not renews):
+            return True
+        before = last
+    return False
+
+
+class _Request:
+    """One call of `acknowledge`."""
+
+    def __init__(self, partition: SharePartition, member_id: str, now_ms: int) -> None:
+        self._partition = partition
+        self._member_id = member_id
+        self.transition = Transition(partition)
+        self.renewed = partition.lock_for(member_id, now_ms)
+        """By this is held what the member wants to hold for longer."""
+
+    def say(self, said: Acknowledgement) -> Refused | None:
+        """Does one batch, or says why it cannot be done."""
+        in_flight = self._partition.in_flight
+        if said.last_offset < in_flight.start:
+            return None
+        number = in_flight.batch_at_or_before(said.first_offset)
+        if number < 0 and said.first_offset < in_flight.start:
+            number = in_flight.batch_at_or_before(in_flight.start)
+        if number < 0:
+            return Refused(ErrorCode.invalid_record_state, NOT_FOUND)
+        found = in_flight.batches_beginning_in(in_flight.batch_firsts[number], said.last_offset)
+        end = in_flight.batch_lasts[found[-1]]
+        if end < said.first_offset:
+            return Refused(ErrorCode.invalid_request, FIRST_IS_BEYOND)
+        if end < said.last_offset:
+            return Refused(ErrorCode.invalid_request, LAST_IS_BEYOND)
+        for number in found:
+            refusal = self._say_of_batch(number, said)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _say_of_batch(self, number: int, said: Acknowledgement) -> Refused | None:
+        in_flight = self._partition.in_flight
+        first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
+        if last < max(in_flight.start, said.first_offset):
+            return None
+        begin, end = max(first, said.first_offset, in_flight.start), min(last, said.last_offset)
+        if not in_flight.split[number]:
+            problem = self._problem_of_whole(number, begin, end)
+            if problem is not None:
+                return Refused(ErrorCode.invalid_record_state, problem)
+            in_flight.split[number] = (begin, end) != (first, last) or len(said.types) > 1
+        for piece_begin, piece_end, kind in _pieces(said, begin, end):
+            problem = self._say_of_piece(piece_begin, piece_end, kind)
+            if problem is not None:
+                return Refused(ErrorCode.invalid_record_state, problem)
+        if RENEW in said.types:  # what is being written is joined when it is
+            found = in_flight.ranges_between(begin, end)
+            in_flight.join(found.start, found.stop)
+        return None
+
+    def _problem_of_whole(self, number: int, begin: int, end: int) -> str | None:
+        """Why nothing can be said of a batch that shares a fate."""
+        in_flight = self._partition.in_flight
+        first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
+        (index,) = in_flight.ranges_between(first, last)
+        holder = in_flight.holders[index]
+        if holder is None or isinstance(holder, Pending):
+            return BATCH_NOT_ACQUIRED
+        if holder.member_id != self._member_id:
+            return NOT_OWNER_OF_BATCH
+        if in_flight.states[index] != ACQUIRED:
+            return BATCH_NOT_ACQUIRED if (begin, end) == (first, last) else PART_NOT_ACQUIRED
+        return None
+
+    def _say_of_piece(self, begin: int, end: int, kind: int) -> str | None:
+        """Offsets of which a member says the same."""
+        in_flight = self._partition.in_flight
+        for index in in_flight.carve(begin, end):
+            problem = self._problem_of_range(index, kind)
+            if problem is not None:
+                return problem
+            if kind == RENEW:
+                in_flight.change(index, ACQUIRED, in_flight.counts[index], self.renewed)
+            else:
+                self.transition.begin(index, STATE_AFTER[kind])
+        return None
+
+    def _problem_of_range(self, index: int, kind: int) -> str | None:
+        in_flight = self._partition.in_flight
+        holder = in_flight.holders[index]
+        if in_flight.states[index] != ACQUIRED or not isinstance(holder, Lock):
+            return OFFSET_NOT_ACQUIRED
+        if holder.member_id != self._member_id:
+            return NOT_OWNER_OF_OFFSET
+        if kind == RENEW and not self._partition.config.renew_acknowledge_enable:
+            return NO_RENEWAL
+        return None
+
+
+def _pieces(said: Acknowledgement, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Stretches of offsets between the two that have one type, and the type."""
+    if len(said.types) == 1:
+        yield begin, end, said.types[0]
+        return
+    types = said.types[begin - said.first_offset : end - said.first_offset + 1]
+    for kind, alike in groupby(types):
+        size = sum(1 for _ in alike)
+        yield begin, begin + size - 1, kind
+        begin += size

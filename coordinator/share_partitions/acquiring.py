@@ -1,0 +1,278 @@
+"""What a member may take of the records that were read for it, and what it holds from now on.
+
+Batches from the log and batches in flight are not the same ones: after a restart, or when few records are taken at a
+time, they overlap. Source: Kafka's `SharePartition.acquire`, whose order and limits are kept; share-and-streams-groups
+§S11.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kohort.coordinator.share_partitions.in_flight import InFlight, Lock
+from kohort.coordinator.share_partitions.record_states import ACQUIRED, ARCHIVED, AVAILABLE
+from kohort.coordinator.share_partitions.share_partition import MOST_DELIVERIES, Progress, SharePartition
+
+FEW_DELIVERIES: Final = 2
+"""From so many on a record may be delivered more carefully, and with so many allowed none is delivered alone."""
+
+
+class LogBatch(NamedTuple):
+    """A record batch that was read: where it begins and ends."""
+
+    first_offset: int
+    last_offset: int
+
+
+class Wanted(NamedTuple):
+    """What a member asks for."""
+
+    member_id: str
+    max_records: int
+    batch_size: int
+    """Records of one entry; less than one counts as one: each batch is an entry of its own. Kafka adds an entry that
+    ends before it begins."""
+    exactly: bool = False
+    """Not one record more than `max_records` (KIP-1206: record-limit); else up to the end of a batch."""
+
+
+class Acquired(NamedTuple):
+    """An entry of the answer: offsets that the member holds now, and how often they were delivered with that."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+def acquire(
+    partition: SharePartition,
+    wanted: Wanted,
+    fetch_offset: int,
+    read: Sequence[LogBatch],
+    aborted: Sequence[LogBatch],
+    now_ms: int,
+) -> list[Acquired]:
+    """Gives a member what there is among the batches read from `fetch_offset` on.
+
+    aborted: those of them that belong to aborted transactions, where the group has committed records only: they are
+    archived, and not delivered.
+    """
+    in_flight = partition.in_flight
+    if partition.progress is not Progress.ACTIVE or wanted.max_records <= 0 or not read:
+        return []
+    if read[-1].last_offset < in_flight.start:
+        return []
+    most, last = _limits(partition, wanted, fetch_offset, read[-1].last_offset)
+    if most <= 0:
+        return []
+    acquisition = _Acquisition(partition, wanted, read, last, most, now_ms)
+    acquisition.archive_what_is_gone(fetch_offset)
+    acquisition.take()
+    entries = acquisition.entries
+    if aborted:
+        _archive_aborted(in_flight, aborted)
+        entries = _without(entries, aborted)
+    if acquisition.lock.held:
+        partition.keep(acquisition.lock)
+    return entries
+
+
+def _limits(partition: SharePartition, wanted: Wanted, fetch_offset: int, last: int) -> tuple[int, int]:
+    """How many records may be taken, and up to which offset: where no more may be in flight, only what is already."""
+    in_flight = partition.in_flight
+    most = min(wanted.max_records, partition.config.partition_max_record_locks - in_flight.count)
+    if most <= 0 and fetch_offset <= in_flight.end:
+        return min(wanted.max_records, in_flight.end - fetch_offset + 1), min(last, in_flight.end)
+    return most, last
+
+
+class _Acquisition:
+    """One call of `acquire`."""
+
+    def __init__(
+        self, partition: SharePartition, wanted: Wanted, read: Sequence[LogBatch], last: int, most: int, now_ms: int
+    ) -> None:
+        self._in_flight = partition.in_flight
+        self._wanted = wanted
+        self._read = read
+        self._first, self._last = read[0].first_offset, last
+        self._most = most
+        """How many records may be taken; 0 once no more are to be."""
+        self._limit = partition.config.delivery_count_limit
+        self._careful_from = max(FEW_DELIVERIES, (self._limit + 1) // 2)
+        """What was delivered so often is delivered in smaller pieces, so that a bad record is found."""
+        self.lock = partition.lock_for(wanted.member_id, now_ms)
+        self.entries: list[Acquired] = []
+        self._taken = 0
+
+    @property
+    def _left(self) -> int:
+        return self._most - self._taken
+
+    def archive_what_is_gone(self, fetch_offset: int) -> None:
+        """Records that may be had, and are not in the log any more: compaction has taken them."""
+        in_flight = self._in_flight
+        if fetch_offset >= self._first:
+            return
+        for index in in_flight.carve(fetch_offset, self._first - 1):
+            if in_flight.states[index] == AVAILABLE and in_flight.holders[index] is None:
+                in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
+
+    def take(self) -> None:
+        """First what is in flight already, then what is new."""
+        in_flight = self._in_flight
+        number = in_flight.batch_at_or_before(self._first)
+        first = self._first
+        if number >= 0 and in_flight.batch_lasts[number] >= first:
+            first = in_flight.batch_firsts[number]
+        behind = None
+        for number in in_flight.batches_beginning_in(first, self._last):
+            behind = in_flight.batch_lasts[number] + 1
+            if self._left > 0:
+                self._take_batch(number)
+        if behind is None:
+            behind = in_flight.end if in_flight.is_empty and in_flight.end > self._first else self._first
+        if self._left > 0 and behind <= self._last:
+            self._take_new(behind)
+
+    # What is in flight already
+
+    def _take_batch(self, number: int) -> None:
+        in_flight, wanted = self._in_flight, self._wanted
+        first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
+        from_offset = max(first, self._first, in_flight.available_from)
+        found = in_flight.ranges_between(from_offset, min(last, self._last))
+        may_be_had = [index for index in found if self._may_be_had(index)]
+        if not may_be_had:
+            return
+        careful = max(in_flight.counts[index] for index in may_be_had) >= self._careful_from
+        if careful and self._taken:
+            self._most = 0  # it is delivered by itself, the next time
+            return
+        whole = first >= self._first and last <= self._last and not in_flight.split[number]
+        if whole and not careful and not (wanted.exactly and last - first + 1 > self._left):
+            self._hold(may_be_had[0])
+            return
+        in_flight.split[number] = True
+        before = self._taken
+        self._take_pieces(from_offset, min(last, self._last), last - first + 1)
+        if careful and self._taken > before:
+            self._most = 0
+
+    def _may_be_had(self, index: int) -> bool:
+        return self._in_flight.states[index] == AVAILABLE and self._in_flight.holders[index] is None
+
+    def _take_pieces(self, first: int, last: int, size: int) -> None:
+        """Offset by offset, from a batch of that size. Source: Kafka's `acquireSubsetBatchRecords`."""
+        in_flight = self._in_flight
+        left, taken, careful_most = self._left, 0, None
+        at = first
+        while at <= last:
+            index = in_flight.ranges_between(at, last).start
+            if index == len(in_flight) or in_flight.firsts[index] > last:
+                break
+            begin, end = max(in_flight.firsts[index], at), min(in_flight.lasts[index], last)
+            at = end + 1
+            if not self._may_be_had(index):
+                continue
+            count = in_flight.counts[index]
+            alone = self._limit > FEW_DELIVERIES and count == self._limit - 1
+            if alone and taken:
+                break
+            if count >= self._careful_from and careful_most is None:
+                careful_most = max(1, size >> (count - self._careful_from + 1))
+            most = 1 if alone else end - begin + 1
+            if self._wanted.exactly:
+                most = min(most, left - taken)
+            if careful_most is not None and taken < careful_most:
+                most = min(most, careful_most - taken)
+            most = min(most, end - begin + 1)
+            (index,) = in_flight.carve(begin, begin + most - 1)
+            self._hold(index, joins=taken > 0)
+            taken += most
+            if alone or taken == careful_most or (self._wanted.exactly and taken == left):
+                break
+        found = in_flight.ranges_between(first, min(at, last))
+        in_flight.join(found.start, found.stop)
+
+    def _hold(self, index: int, *, joins: bool = False) -> None:
+        """A range is the member's, once more. `joins`: it is of the batch of the last entry, and may be one with it."""
+        in_flight = self._in_flight
+        first, last = in_flight.firsts[index], in_flight.lasts[index]
+        count = min(in_flight.counts[index] + 1, MOST_DELIVERIES)
+        in_flight.change(index, ACQUIRED, count, self.lock)
+        before = self.entries[-1] if joins else None
+        if before is not None and (before.last_offset + 1, before.delivery_count) == (first, count):
+            self.entries[-1] = Acquired(before.first_offset, last, count)
+        else:
+            self.entries.append(Acquired(first, last, count))
+        self._taken += last - first + 1
+
+    # What is new
+
+    def _take_new(self, first: int) -> None:
+        """What lies behind all that is in flight. Source: Kafka's `acquireNewBatchRecords`."""
+        in_flight = self._in_flight
+        last = self._last
+        if self._left < last - first + 1:
+            last = in_flight.free_until(first, self._end_of_batch_with(first + self._left - 1))
+        was_empty = in_flight.is_empty
+        if self._wanted.exactly:
+            held = min(last, first + self._left - 1)
+            in_flight.add(first, last, AVAILABLE, 0, None)
+            (index,) = in_flight.carve(first, held)
+            self._hold(index)
+        else:
+            for begin, end in self._entries_of(first, last):
+                in_flight.add(begin, end, ACQUIRED, 1, self.lock)
+                self.entries.append(Acquired(begin, end, 1))
+                self._taken += end - begin + 1
+        if was_empty:
+            in_flight.start = first
+        in_flight.end = max(in_flight.end, last)
+
+    def _end_of_batch_with(self, offset: int) -> int:
+        """The last offset of the batch that was read and holds `offset`; that itself, if there is none."""
+        for batch in self._read:
+            if batch.first_offset <= offset <= batch.last_offset:
+                return batch.last_offset
+        return offset
+
+    def _entries_of(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Where the answer begins a new entry: where a batch begins, and the entry before has its size."""
+        entries, begin, size = [], first, max(self._wanted.batch_size, 1)
+        for batch in self._read:
+            if batch.first_offset > last:
+                break
+            if batch.first_offset - begin >= size:
+                entries.append((begin, batch.first_offset - 1))
+                begin = batch.first_offset
+        return [*entries, (begin, last)]
+
+
+def _archive_aborted(in_flight: InFlight, aborted: Sequence[LogBatch]) -> None:
+    """Nobody gets records of transactions that were aborted."""
+    for batch in aborted:
+        found = in_flight.carve(batch.first_offset, batch.last_offset)
+        for index in found:
+            if isinstance(in_flight.holders[index], Lock):
+                in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
+        in_flight.join(found.start, found.stop)
+
+
+def _without(entries: Sequence[Acquired], gone: Sequence[LogBatch]) -> list[Acquired]:
+    """What is left of the entries; both are in the order of their offsets."""
+    left = list(entries)
+    for batch in gone:
+        left = [piece for entry in left for piece in _cut_out(entry, batch)]
+    return left
+
+
+def _cut_out(entry: Acquired, gone: LogBatch) -> list[Acquired]:
+    if entry.last_offset < gone.first_offset or entry.first_offset > gone.last_offset:
+        return [entry]
+    pieces = []
+    if entry.first_offset < gone.first_offset:
+        pieces.append(entry._replace(last_offset=gone.first_offset - 1))
+    if entry.last_offset > gone.last_offset:
+        pieces.append(entry._replace(first_offset=gone.last_offset + 1))
+    return pieces

@@ -1,0 +1,282 @@
+"""The records of a share partition that are in flight: ranges of offsets that are alike, in the batches they came in.
+
+A batch is what was taken from the log at once. It stays one for as long as its records share a fate; from then on it is
+split, and its offsets are looked at one by one, as in Kafka (`InFlightBatch`). Kafka keeps an object for each offset
+then; here neighbours that are alike stay one range. Ranges are columns of numbers: one costs some thirty bytes, however
+many records it has.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+from kohort.coordinator.share_partitions.record_states import AVAILABLE, IS_TERMINAL
+
+_NOWHERE: Final = 2**63 - 1
+
+
+class Lock:
+    """What a member holds by one fetch, and until when."""
+
+    __slots__ = ("deadline_ms", "expired", "held", "member_id")
+
+    def __init__(self, member_id: str, deadline_ms: int) -> None:
+        self.member_id = member_id
+        self.deadline_ms = deadline_ms
+        self.held = 0
+        """Offsets that are held by it, those that are being written included."""
+        self.expired = False
+
+
+class Pending:
+    """What was held by `lock`, while what became of it is being written down."""
+
+    __slots__ = ("lock", "transition")
+
+    def __init__(self, lock: Lock, transition: object) -> None:
+        self.lock = lock
+        self.transition = transition
+
+
+Holder = Lock | Pending
+
+
+def lock_of(holder: Holder) -> Lock:
+    """The lock behind what holds a range."""
+    return holder if isinstance(holder, Lock) else holder.lock
+
+
+class InFlight:
+    """Batches and ranges, each in the order of their offsets. Offsets in between hold no records."""
+
+    __slots__ = (
+        "available_from",
+        "batch_firsts",
+        "batch_lasts",
+        "complete",
+        "counts",
+        "end",
+        "firsts",
+        "holders",
+        "lasts",
+        "let_go",
+        "split",
+        "start",
+        "states",
+    )
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        """The first offset that is not done with. What lies below is never delivered."""
+        self.end = start
+        """The last offset that was ever taken from the log; the start, if nothing is in flight."""
+        self.complete = 0
+        """Offsets from the start on that are done with."""
+        self.batch_firsts = array("q")
+        self.batch_lasts = array("q")
+        self.split = bytearray()
+        self.firsts = array("q")
+        self.lasts = array("q")
+        self.states = bytearray()
+        self.counts = array("h")
+        """How often each range was delivered."""
+        self.holders: list[Holder | None] = []
+        self.let_go = 0
+        """How many locks hold nothing any more; whoever owns them counts anew from time to time."""
+        self.available_from = _NOWHERE
+        """No offset below is available."""
+
+    def __len__(self) -> int:
+        """How many ranges there are."""
+        return len(self.firsts)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in flight."""
+        return not self.batch_firsts
+
+    @property
+    def count(self) -> int:
+        """How many offsets count against the limit of locks: all from the start to the end."""
+        return self.end - self.start + 1 if self.batch_firsts else 0
+
+    # Batches
+
+    def batch_at_or_before(self, offset: int) -> int:
+        """The number of the last batch that begins at `offset` or before; -1: there is none."""
+        return bisect_right(self.batch_firsts, offset) - 1
+
+    def batches_beginning_in(self, first: int, last: int) -> range:
+        """The numbers of the batches that begin between the two offsets, both included."""
+        return range(bisect_left(self.batch_firsts, first), bisect_right(self.batch_firsts, last))
+
+    def free_until(self, first: int, last: int) -> int:
+        """The last offset up to which a new batch may reach that begins at `first`: none reaches into another."""
+        number = bisect_left(self.batch_firsts, first)
+        return min(last, self.batch_firsts[number] - 1) if number < len(self.batch_firsts) else last
+
+    def add(self, first: int, last: int, state: int, count: int, holder: Holder | None) -> None:
+        """A new batch, where none is. Offsets below the start are done with, and not counted."""
+        number = bisect_left(self.batch_firsts, first)
+        self.batch_firsts.insert(number, first)
+        self.batch_lasts.insert(number, last)
+        self.split.insert(number, False)
+        index = bisect_left(self.firsts, first)
+        self._insert(index, first, last, AVAILABLE, 0, None)
+        self.change(index, state, count, holder)
+
+    def _insert(self, index: int, first: int, last: int, state: int, count: int, holder: Holder | None) -> None:
+        self.firsts.insert(index, first)
+        self.lasts.insert(index, last)
+        self.states.insert(index, state)
+        self.counts.insert(index, count)
+        self.holders.insert(index, holder)
+
+    # Ranges
+
+    def carve(self, first: int, last: int) -> range:
+        """The numbers of the ranges between two offsets, both included; those that reach beyond are cut."""
+        begin = bisect_left(self.lasts, first)
+        if begin < len(self.firsts) and self.firsts[begin] < first <= last:
+            self._cut(begin, first)
+            begin += 1
+        end = bisect_right(self.firsts, last)
+        if end > begin and self.lasts[end - 1] > last:
+            self._cut(end - 1, last + 1)
+        return range(begin, max(begin, end))
+
+    def ranges_between(self, first: int, last: int) -> range:
+        """The numbers of the ranges that have offsets between the two, both included; none is cut."""
+        begin = bisect_left(self.lasts, first)
+        return range(begin, max(begin, bisect_right(self.firsts, last)))
+
+    def _cut(self, index: int, offset: int) -> None:
+        """Makes two of a range, the second one from `offset` on. Its batch is split from now on."""
+        self.split[self.batch_at_or_before(offset)] = True
+        state, count, holder = self.states[index], self.counts[index], self.holders[index]
+        self._insert(index + 1, offset, self.lasts[index], state, count, holder)
+        self.lasts[index] = offset - 1
+
+    def change(self, index: int, state: int, count: int, holder: Holder | None) -> None:
+        """A range has another state, count or holder from now on."""
+        first, last = self.firsts[index], self.lasts[index]
+        now, before = IS_TERMINAL[state], IS_TERMINAL[self.states[index]]
+        if now != before and last >= self.start:
+            size = last - max(first, self.start) + 1
+            self.complete += size if now else -size
+        self.states[index] = state
+        self.counts[index] = count
+        held = self.holders[index]
+        if held is not holder:
+            self.holders[index] = holder
+            size = last - first + 1
+            if holder is not None:
+                lock_of(holder).held += size
+            if held is not None:
+                self._let_go(lock_of(held), size)
+        if state == AVAILABLE and holder is None and first < self.available_from:
+            self.available_from = first
+
+    def _let_go(self, lock: Lock, size: int) -> None:
+        lock.held -= size
+        if not lock.held:
+            self.let_go += 1
+
+    def join(self, begin: int, end: int) -> None:
+        """Makes one of neighbours that are alike, among the ranges from `begin` to before `end` and beside them."""
+        begin, end = max(begin - 1, 0), min(end + 1, len(self.firsts))
+        kept = [index for index in range(begin, end) if index == begin or not self._are_alike(index - 1, index)]
+        if len(kept) == end - begin:
+            return
+        ends = [*(index - 1 for index in kept[1:]), end - 1]
+        self.lasts[begin:end] = array("q", [self.lasts[index] for index in ends])
+        self.firsts[begin:end] = array("q", [self.firsts[index] for index in kept])
+        self.states[begin:end] = bytes([self.states[index] for index in kept])
+        self.counts[begin:end] = array("h", [self.counts[index] for index in kept])
+        self.holders[begin:end] = [self.holders[index] for index in kept]
+
+    def _are_alike(self, one: int, other: int) -> bool:
+        return (
+            self.states[one] == self.states[other]
+            and self.counts[one] == self.counts[other]
+            and self.holders[one] is self.holders[other]
+            and self.lasts[one] + 1 == self.firsts[other]
+            and not self._begins_batch(self.firsts[other])
+        )
+
+    def _begins_batch(self, offset: int) -> bool:
+        number = bisect_left(self.batch_firsts, offset)
+        return number < len(self.batch_firsts) and self.batch_firsts[number] == offset
+
+    # What is next, and where it begins
+
+    def next_available(self) -> int | None:
+        """The lowest offset that may be delivered again; None: there is none."""
+        if self.available_from == _NOWHERE:
+            return None
+        for index in range(bisect_left(self.lasts, self.available_from), len(self.firsts)):
+            if self.states[index] == AVAILABLE and self.holders[index] is None:
+                self.available_from = self.firsts[index]
+                return self.available_from
+        self.available_from = _NOWHERE
+        return None
+
+    def move_start(self, start: int) -> None:
+        """The start moves on; what is done with below does not count any more."""
+        for index in range(len(self.firsts)):
+            first, last = max(self.firsts[index], self.start), min(self.lasts[index], start - 1)
+            if self.firsts[index] >= start:
+                break
+            if IS_TERMINAL[self.states[index]] and first <= last:
+                self.complete -= last - first + 1
+        self.start = start
+
+    def pass_what_is_done(self) -> bool:
+        """Moves the start behind what is done with, and drops batches that lie before it. Returns whether it moved.
+
+        Source: Kafka's `SharePartition.maybeUpdateCachedStateAndOffsets`.
+        """
+        index = 0
+        while index < len(self.firsts) and self._is_passed(index):
+            index += 1
+        if index == len(self.firsts):
+            return self._pass_all()
+        start = self.firsts[index]
+        if start <= self.start:
+            return False
+        self.move_start(start)
+        self._drop_batches(bisect_left(self.batch_lasts, start))
+        return True
+
+    def _is_passed(self, index: int) -> bool:
+        if self.lasts[index] < self.start:
+            return not isinstance(self.holders[index], Pending)
+        return IS_TERMINAL[self.states[index]] and self.holders[index] is None
+
+    def _pass_all(self) -> bool:
+        """Everything is done with."""
+        if not self.batch_firsts:
+            return False
+        before = self.start
+        self.start = self.end = max(self.lasts[-1] + 1, self.start)
+        self._drop_batches(len(self.batch_firsts))
+        self.complete = 0
+        return self.start != before
+
+    def _drop_batches(self, count: int) -> None:
+        """The first batches go, whatever their records are: they lie before the start."""
+        if not count:
+            return
+        ranges = bisect_right(self.lasts, self.batch_lasts[count - 1])
+        for index in range(ranges):
+            holder = self.holders[index]
+            if holder is not None:
+                self._let_go(lock_of(holder), self.lasts[index] - self.firsts[index] + 1)
+        del self.firsts[:ranges]
+        del self.lasts[:ranges]
+        del self.states[:ranges]
+        del self.counts[:ranges]
+        del self.holders[:ranges]
+        del self.batch_firsts[:count]
+        del self.batch_lasts[:count]
+        del self.split[:count]

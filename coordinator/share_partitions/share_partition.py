@@ -1,0 +1,227 @@
+"""One partition as a share group sees it: where it begins, what of it is in flight, and for how long members hold it.
+
+Source: KIP-932; Kafka's `SharePartition`. What members may take stands in acquiring.py, what they say of it in
+acknowledging.py, how that is written down in transitions.py, and what happens to locks in locks.py.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, Protocol
+
+from kohort.coordinator.share.share_config import ShareConfig
+from kohort.coordinator.share_partitions.in_flight import InFlight, Lock
+from kohort.coordinator.share_partitions.record_states import ARCHIVED, AVAILABLE
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_outcome import OnOutcome
+from kohort.coordinator.share_state.state_requests import StateWrite
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation, Purgatory
+
+MOST_DELIVERIES: Final = 2**15 - 1
+"""What a delivery count may come to, as it travels in two bytes."""
+
+
+class Progress(Enum):
+    """How far a leader is with a share partition."""
+
+    INITIALIZING = "initializing"
+    ACTIVE = "active"
+    FAILED = "failed"
+    FENCED = "fenced"
+
+
+class SharePartitionHost(Protocol):
+    """Who has share partitions: what they ask of it."""
+
+    purgatory: Purgatory
+
+    def config(self, group_id: str) -> ShareConfig:
+        """What counts for a group now."""
+        ...
+
+    def write(self, key: SharePartitionKey, write: StateWrite, then: OnOutcome, now_ms: int) -> None:
+        """Has a state written by its share coordinator."""
+        ...
+
+    def changed(self, partition: "SharePartition", now_ms: int) -> None:
+        """Records may be had again, or the start has moved: fetches that wait are to be tried."""
+        ...
+
+    def fenced(self, partition: "SharePartition", now_ms: int) -> None:
+        """What is known here does not count any more: it is to be read again."""
+        ...
+
+
+class InvalidState(Exception):
+    """A state that was read contradicts itself."""
+
+
+class SharePartition:
+    """What one leader knows of it. It is made anew when that does not count any more."""
+
+    __slots__ = ("_timer", "host", "in_flight", "key", "leader_epoch", "locks", "problem", "progress", "state_epoch")
+
+    def __init__(self, key: SharePartitionKey, leader_epoch: int, host: SharePartitionHost) -> None:
+        self.key = key
+        self.leader_epoch = leader_epoch
+        """The epoch of the partition's leader when this began."""
+        self.host = host
+        self.progress = Progress.INITIALIZING
+        self.state_epoch = 0
+        self.in_flight = InFlight(0)
+        self.locks: deque[Lock] = deque()
+        """In the order in which they expire; some may hold nothing any more."""
+        self.problem: ErrorCode | None = None
+        """Why it could not be read, as clients hear it."""
+        self._timer: _LockTimer | None = None
+
+    @property
+    def config(self) -> ShareConfig:
+        """The group's settings as they are now."""
+        return self.host.config(self.key.group_id)
+
+    # Beginning
+
+    def load(self, state_epoch: int, start_offset: int, batches: Sequence[StateBatch]) -> None:
+        """Takes over what its coordinator knows, with the start that was decided. Raises InvalidState.
+
+        What lies between batches was delivered and never written about. It is available, as if never delivered.
+        """
+        in_flight = self.in_flight = InFlight(start_offset)
+        self.state_epoch = state_epoch
+        behind = start_offset
+        for batch in batches:
+            if batch.first_offset < behind or batch.last_offset < batch.first_offset:
+                raise InvalidState(f"a batch from {batch.first_offset} to {batch.last_offset}, where {behind} is next")
+            if batch.first_offset > behind:
+                in_flight.add(behind, batch.first_offset - 1, AVAILABLE, 0, None)
+            in_flight.add(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count, None)
+            behind = batch.last_offset + 1
+        if batches:
+            in_flight.end = behind - 1
+            in_flight.pass_what_is_done()
+        self.progress = Progress.ACTIVE
+
+    # Reading
+
+    @property
+    def next_fetch_offset(self) -> int:
+        """Where the next fetch reads: the lowest offset that may be had again, or what comes behind all that was."""
+        in_flight = self.in_flight
+        if in_flight.is_empty or in_flight.start > in_flight.lasts[-1]:
+            return in_flight.end
+        available = in_flight.next_available()
+        return in_flight.end + 1 if available is None else available
+
+    @property
+    def has_room(self) -> bool:
+        """Whether anything may be taken: again, or as there are fewer in flight than the group may have."""
+        in_flight = self.in_flight
+        if self.next_fetch_offset != in_flight.end + 1:
+            return True
+        return in_flight.count < self.config.partition_max_record_locks
+
+    def log_starts_at(self, offset: int) -> None:
+        """The log begins later than the share partition: what lies before is not delivered any more.
+
+        Records that members hold stay theirs until they say something of them, which is fine whatever it is, or until
+        their lock expires. Nothing is written down. Source: Kafka's `SharePartition.updateCacheAndOffsets`.
+        """
+        in_flight = self.in_flight
+        if offset <= in_flight.start:
+            return
+        for index in in_flight.carve(in_flight.start, offset - 1):
+            if in_flight.states[index] == AVAILABLE:
+                in_flight.change(index, ARCHIVED, in_flight.counts[index], in_flight.holders[index])
+        in_flight.move_start(offset)
+        in_flight.end = max(in_flight.end, offset)
+
+    # Locks
+
+    def lock_for(self, member_id: str, now_ms: int) -> Lock:
+        """What a member is about to hold, for as long as the group's records are held from now on."""
+        return Lock(member_id, now_ms + self.config.record_lock_duration_ms)
+
+    def keep(self, lock: Lock) -> None:
+        """A lock by which something is held: it expires when its time is up."""
+        locks = self.locks
+        if not locks or locks[-1].deadline_ms <= lock.deadline_ms:
+            locks.append(lock)
+        else:  # the group holds records for a shorter time than before
+            later = [locks.pop()]
+            while locks and locks[-1].deadline_ms > lock.deadline_ms:
+                later.append(locks.pop())
+            locks.append(lock)
+            locks.extend(reversed(later))
+        self._forget_empty_locks()
+        self._set_timer()
+
+    def _forget_empty_locks(self) -> None:
+        """Now and then, when half of them or more hold nothing."""
+        if self.in_flight.let_go * 2 > len(self.locks):
+            self.locks = deque(lock for lock in self.locks if lock.held)
+            self.in_flight.let_go = 0
+
+    def take_due(self, now_ms: int) -> list[Lock]:
+        """The locks whose time is up, which are not kept any more."""
+        due = []
+        while self.locks and (self.locks[0].deadline_ms <= now_ms or not self.locks[0].held):
+            lock = self.locks.popleft()
+            if lock.held:
+                due.append(lock)
+            else:
+                self.in_flight.let_go = max(self.in_flight.let_go - 1, 0)
+        return due
+
+    def _set_timer(self) -> None:
+        deadline_ms = self.locks[0].deadline_ms if self.locks else None
+        timer, purgatory = self._timer, self.host.purgatory
+        if timer is not None and deadline_ms == timer.deadline_ms:
+            return
+        if timer is not None:
+            purgatory.cancel(timer)
+        self._timer = None
+        if deadline_ms is not None:
+            self._timer = _LockTimer(self, deadline_ms)
+            purgatory.wait(self._timer)
+
+    def timer_rang(self, now_ms: int) -> None:
+        """The time of the first lock is up."""
+        from kohort.coordinator.share_partitions.locks import expire  # which knows what becomes of records
+
+        self._timer = None
+        due = self.take_due(now_ms)
+        self._set_timer()
+        if due:
+            expire(self, due, now_ms)
+
+    # Ending
+
+    def end(self, progress: Progress) -> None:
+        """It does not count any more, and nothing will happen to it."""
+        self.progress = progress
+        self.locks.clear()
+        self._set_timer()
+
+
+class _LockTimer(DelayedOperation):
+    """The moment at which the first lock of a share partition expires."""
+
+    __slots__ = ("_partition",)
+
+    def __init__(self, partition: SharePartition, deadline_ms: int) -> None:
+        super().__init__(deadline_ms)
+        self._partition = partition
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self._partition.timer_rang(now_ms)
+
+
+def states_of(in_flight: InFlight, indexes: Iterable[int]) -> list[StateBatch]:
+    """What is written down of these ranges."""
+    return [
+        StateBatch(in_flight.firsts[index], in_flight.lasts[index], in_flight.states[index], in_flight.counts[index])
+        for index in indexes
+    ]

@@ -1,0 +1,159 @@
+"""What becomes of records counts once it is written down. Until then nobody else can have them, and it may fail.
+
+Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-and-streams-groups §S10, §S12.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kohort.coordinator.share_partitions.in_flight import Lock, Pending
+from kohort.coordinator.share_partitions.record_states import ACQUIRED, ARCHIVED, AVAILABLE
+from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition, states_of
+from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_outcome import StateOutcome
+from kohort.coordinator.share_state.state_requests import StateWrite
+from kohort.protocol.errors import ErrorCode
+
+_NONE: Final = ErrorCode.none
+
+HEARD: Final = {
+    ErrorCode.none: ErrorCode.none,
+    ErrorCode.not_coordinator: ErrorCode.coordinator_not_available,
+    ErrorCode.coordinator_not_available: ErrorCode.coordinator_not_available,
+    ErrorCode.coordinator_load_in_progress: ErrorCode.coordinator_not_available,
+    ErrorCode.group_id_not_found: ErrorCode.group_id_not_found,
+    ErrorCode.unknown_topic_or_partition: ErrorCode.unknown_topic_or_partition,
+    ErrorCode.fenced_leader_epoch: ErrorCode.not_leader_or_follower,
+    ErrorCode.fenced_state_epoch: ErrorCode.not_leader_or_follower,
+}
+"""What a client hears when the share coordinator says this; UNKNOWN_SERVER_ERROR for all else."""
+
+FENCING: Final = frozenset(
+    {ErrorCode.not_leader_or_follower, ErrorCode.group_id_not_found, ErrorCode.unknown_topic_or_partition}
+)
+"""What a client hears when what is known of a share partition does not count any more."""
+
+OnDone = Callable[[ErrorCode, str | None, int], None]
+"""Gets NONE or the error as a client hears it, its message, and the time."""
+
+
+def heard(error: ErrorCode) -> ErrorCode:
+    """What a client hears of an outcome."""
+    return HEARD.get(error, ErrorCode.unknown_server_error)
+
+
+class Transition:
+    """Records on their way from being held to what becomes of them: those of one request."""
+
+    __slots__ = ("_first_offset", "_last_offset", "_partition", "_pending", "began")
+
+    def __init__(self, partition: SharePartition) -> None:
+        self._partition = partition
+        self._pending: dict[Lock, Pending] = {}
+        self._first_offset = self._last_offset = -1
+        self.began = False
+        """Whether anything is on its way."""
+
+    def begin(self, index: int, state: int) -> None:
+        """A range that a member holds will be in that state; one that was delivered as often as allowed is archived."""
+        in_flight = self._partition.in_flight
+        lock = in_flight.holders[index]
+        assert isinstance(lock, Lock), "it has been checked"
+        pending = self._pending.get(lock)
+        if pending is None:
+            pending = self._pending[lock] = Pending(lock, self)
+        in_flight.change(index, after(self._partition, index, state), in_flight.counts[index], pending)
+        first, last = in_flight.firsts[index], in_flight.lasts[index]
+        self._first_offset = min(first, self._first_offset) if self.began else first
+        self._last_offset = max(last, self._last_offset)
+        self.began = True
+
+    def write(self, then: OnDone, now_ms: int) -> None:
+        """Has it written down. Afterwards it counts, or everything is as it was before."""
+        partition = self._partition
+        batches = states_of(partition.in_flight, self._ranges())
+
+        def written(outcome: StateOutcome, now_ms: int) -> None:
+            error = heard(outcome.error_code)
+            if error is _NONE:
+                changed = self._commit()
+            else:
+                changed = self.take_back()
+                if error in FENCING:
+                    partition.host.fenced(partition, now_ms)
+            then(error, outcome.error_message, now_ms)
+            if changed:
+                partition.host.changed(partition, now_ms)
+
+        write_down(partition, batches, written, now_ms)
+
+    def _commit(self) -> bool:
+        """It counts. Returns whether fetches have something to look for."""
+        in_flight = self._partition.in_flight
+        freed = False
+        for index in self._ranges():
+            state = in_flight.states[index]
+            in_flight.change(index, state, in_flight.counts[index], None)
+            freed = freed or state == AVAILABLE
+        self._join()
+        return in_flight.pass_what_is_done() or freed
+
+    def take_back(self) -> bool:
+        """It does not count: members hold what they held, unless their time is up by now. Returns as `_commit`."""
+        partition = self._partition
+        in_flight = partition.in_flight
+        freed = False
+        for index in self._ranges():
+            holder = in_flight.holders[index]
+            assert isinstance(holder, Pending)
+            count = in_flight.counts[index]
+            if in_flight.lasts[index] >= in_flight.start and not holder.lock.expired:
+                in_flight.change(index, ACQUIRED, count, holder.lock)
+            else:
+                in_flight.change(index, after(partition, index, AVAILABLE), count, None)
+                freed = True
+        self._join()
+        return in_flight.pass_what_is_done() or freed
+
+    def _ranges(self) -> list[int]:
+        """The ranges that are on their way, wherever they are by now."""
+        if not self.began:
+            return []
+        holders = self._partition.in_flight.holders
+        mine = set(self._pending.values())
+        found = self._partition.in_flight.ranges_between(self._first_offset, self._last_offset)
+        return [index for index in found if holders[index] in mine]
+
+    def _join(self) -> None:
+        in_flight = self._partition.in_flight
+        found = in_flight.ranges_between(self._first_offset, self._last_offset)
+        in_flight.join(found.start, found.stop)
+
+
+def after(partition: SharePartition, index: int, state: int) -> int:
+    """The state that a range gets: records below the start, or delivered as often as allowed, are not available."""
+    in_flight = partition.in_flight
+    if state != AVAILABLE:
+        return state
+    if in_flight.lasts[index] < in_flight.start:
+        return ARCHIVED
+    return ARCHIVED if in_flight.counts[index] >= partition.config.delivery_count_limit else AVAILABLE
+
+
+def write_down(
+    partition: SharePartition,
+    batches: Iterable[StateBatch],
+    then: Callable[[StateOutcome, int], None],
+    now_ms: int,
+) -> None:
+    """Has the state of some records written, with where the share partition begins now."""
+    in_flight = partition.in_flight
+    write = StateWrite(
+        partition.state_epoch, partition.leader_epoch, in_flight.start, in_flight.complete, tuple(batches)
+    )
+    partition.host.write(partition.key, write, then, now_ms)
+
+
+def is_over(partition: SharePartition) -> bool:
+    """Whether nothing happens to it any more."""
+    return partition.progress is not Progress.ACTIVE

@@ -1,0 +1,1 @@
+"""Records of share groups: who holds them, and what became of them."""

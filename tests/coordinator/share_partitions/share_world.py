@@ -1,0 +1,163 @@
+"""One share partition on a clock of the test's own, its log, and a coordinator whose writes the test lets through."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from uuid import UUID
+
+from kohort.coordinator.share.share_config import ShareConfig
+from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledge
+from kohort.coordinator.share_partitions.acquiring import LogBatch, Wanted, acquire
+from kohort.coordinator.share_partitions.locks import release
+from kohort.coordinator.share_partitions.record_states import ACCEPT, ACQUIRED, GAP, NAMES, REJECT, RELEASE, RENEW
+from kohort.coordinator.share_partitions.share_partition import SharePartition
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+from kohort.coordinator.share_state.state_batches import StateBatch, merge_into
+from kohort.coordinator.share_state.state_outcome import DONE, OnOutcome, refused
+from kohort.coordinator.share_state.state_requests import StateWrite
+from kohort.protocol.errors import ErrorCode as E
+from kohort.purgatory import Purgatory
+
+KEY = SharePartitionKey("g", UUID(int=1), 0)
+TYPES = {"gap": GAP, "accept": ACCEPT, "release": RELEASE, "reject": REJECT, "renew": RENEW}
+LONG = 1_000_000
+
+
+class World:
+    """The share partition, and everything around it."""
+
+    def __init__(self, *, writes_at_once: bool = True, **config: object) -> None:
+        self.settings = ShareConfig(record_lock_duration_ms=1_000)._replace(**config)  # type: ignore[arg-type]
+        self.purgatory = Purgatory()
+        self.now_ms = 0
+        self.log: list[LogBatch] = []
+        self.log_end = 0
+        self.log_start = 0
+        self.writes_at_once = writes_at_once
+        self.writes: deque[tuple[StateWrite, OnOutcome]] = deque()
+        self.written: list[StateBatch] = []
+        """What the coordinator knows."""
+        self.written_start = -1
+        self.written_complete = -1
+        self.woken = self.fences = 0
+        self.heard: list[tuple[E, str | None]] = []
+        self.partition = self.begin()
+
+    # The host
+
+    def config(self, group_id: str) -> ShareConfig:
+        return self.settings
+
+    def write(self, key: SharePartitionKey, write: StateWrite, then: OnOutcome, now_ms: int) -> None:
+        self.writes.append((write, then))
+        if self.writes_at_once:
+            self.lets_write()
+
+    def changed(self, partition: SharePartition, now_ms: int) -> None:
+        self.woken += 1
+
+    def fenced(self, partition: SharePartition, now_ms: int) -> None:
+        self.fences += 1
+
+    # What the test does
+
+    def begin(self) -> SharePartition:
+        """A leader that knows what was written, and nothing else."""
+        self.partition = SharePartition(KEY, 0, self)
+        self.partition.load(0, max(self.written_start, 0), self.written)
+        return self.partition
+
+    def lets_write(self, error: E = E.none) -> None:
+        """The oldest write is done, or has failed."""
+        write, then = self.writes.popleft()
+        if error is E.none:
+            merge_into(self.written, write.batches, write.start_offset)
+            self.written_start, self.written_complete = write.start_offset, write.delivery_complete_count
+        then(DONE if error is E.none else refused(error), self.now_ms)
+
+    def produces(self, size: int, gap: int = 0) -> None:
+        """A batch of so many records, behind offsets that hold none."""
+        first = self.log_end + gap
+        self.log.append(LogBatch(first, first + size - 1))
+        self.log_end = first + size
+
+    def reads(self, offset: int, most: int = LONG) -> list[LogBatch]:
+        """The batches from the one that holds the offset on, as the log gives them."""
+        found = [batch for batch in self.log if batch.last_offset >= max(offset, self.log_start)]
+        return found[:most]
+
+    def fetches(
+        self,
+        member: str = "ada",
+        most: int = LONG,
+        batch_size: int = LONG,
+        *,
+        exactly: bool = False,
+        batches: int = LONG,
+        aborted: tuple[LogBatch, ...] = (),
+    ) -> list[tuple[int, int, int]]:
+        """What a member is given: first and last offset, and the delivery count, of each entry."""
+        partition = self.partition
+        if not partition.has_room:
+            return []
+        offset = partition.next_fetch_offset
+        if offset < self.log_start:
+            partition.log_starts_at(self.log_start)
+            return []
+        wanted = Wanted(member, most, batch_size, exactly)
+        read = self.reads(offset, batches)
+        return [tuple(each) for each in acquire(partition, wanted, offset, read, aborted, self.now_ms)]  # type: ignore[misc]
+
+    def says(self, said: str, member: str = "ada") -> tuple[E, str | None] | None:
+        """`0-3 accept, 4 release gap`: batches of offsets with their types. None: no answer yet."""
+        batches = []
+        for batch in said.split(","):
+            offsets, *types = batch.split()
+            first, _, last = offsets.partition("-")
+            batches.append(Acknowledgement(int(first), int(last or first), [TYPES[each] for each in types]))
+        return self.acknowledges(batches, member)
+
+    def acknowledges(self, batches: list[Acknowledgement], member: str = "ada") -> tuple[E, str | None] | None:
+        heard: list[tuple[E, str | None]] = []
+        acknowledge(self.partition, member, batches, self._noting(heard), self.now_ms)
+        self.heard = heard
+        return heard[0] if heard else None
+
+    def leaves(self, member: str) -> None:
+        """A member's session ends."""
+        release(self.partition, member, self._noting(self.heard), self.now_ms)
+
+    @staticmethod
+    def _noting(heard: list[tuple[E, str | None]]) -> Callable[[E, str | None, int], None]:
+        return lambda error, message, now_ms: heard.append((error, message))
+
+    def waits(self, length_ms: int) -> None:
+        """Time passes."""
+        self.now_ms += length_ms
+        self.purgatory.advance(self.now_ms)
+
+    def deletes_before(self, offset: int) -> None:
+        """The log begins there from now on."""
+        self.log_start = offset
+
+    # What the test sees
+
+    @property
+    def states(self) -> str:
+        """`0-3 acquired 1 ada, 4 available 1`: the ranges in flight, from the start on."""
+        in_flight = self.partition.in_flight
+        shown = []
+        for index in range(len(in_flight)):
+            first, last = max(in_flight.firsts[index], in_flight.start), in_flight.lasts[index]
+            if last < in_flight.start:
+                continue
+            offsets = str(first) if first == last else f"{first}-{last}"
+            words = [offsets, NAMES[in_flight.states[index]], str(in_flight.counts[index])]
+            holder = in_flight.holders[index]
+            if in_flight.states[index] == ACQUIRED:
+                words.append(holder.member_id)  # type: ignore[union-attr]
+            elif holder is not None:
+                words.append("pending")
+            shown.append(" ".join(words))
+        return ", ".join(shown)

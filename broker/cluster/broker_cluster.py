@@ -232,8 +232,7 @@ class BrokerCluster:
                 self._share_state_topic.deleted(now_ms)
             yield from self._share_state_topic.topic_deleted(topic.topic_id, now_ms)
         for node in self.nodes:
-            if node.has_share_partitions:
-                node.led_share_partitions.partition_lost(topic.topic_id)
+            node.share_partitions_lost(topic)
         for coordinator in self.coordinators:
             yield from topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
 

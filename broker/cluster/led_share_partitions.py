@@ -6,7 +6,7 @@ Source: Kafka's `SharePartitionManager`, `SharePartitionCache`.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kohort.broker.cluster.share_fetch_sessions import ShareSessions
 from kohort.broker.logs import log
@@ -21,6 +21,7 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
+    from uuid import UUID
 
     from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.share_fetch_sessions import ShareSession
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition, Topic
 
 _NONE: Final = ErrorCode.none
+
+KeyT = TypeVar("KeyT")
 
 STEPS_AT_ONCE: Final = 64
 """Steps of the search for a time before others are served."""
@@ -49,6 +52,7 @@ class LedSharePartitions:
         self.sessions = ShareSessions(node.cluster.settings.group_share_max_share_sessions)
         self._known: dict[SharePartitionKey, SharePartition] = {}
         self._of_groups: dict[str, set[SharePartitionKey]] = {}
+        self._of_partitions: dict[TopicIdPartition, set[SharePartitionKey]] = {}
 
     def __len__(self) -> int:
         """How many there are."""
@@ -75,18 +79,18 @@ class LedSharePartitions:
         if found is None:
             found = self._known[key] = SharePartition(key, partition.leader_epoch, self)
             self._of_groups.setdefault(group_id, set()).add(key)
+            self._of_partitions.setdefault((key.topic_id, key.partition), set()).add(key)
             _Beginning(self, found, topic, partition).read(now_ms)
         return found
 
     def forget(self, partition: SharePartition, progress: Progress) -> None:
         """It does not count any more. The next fetch reads it again."""
         partition.end(progress)
-        if self._known.get(partition.key) is partition:
-            del self._known[partition.key]
-            keys = self._of_groups[partition.key.group_id]
-            keys.discard(partition.key)
-            if not keys:
-                del self._of_groups[partition.key.group_id]
+        key = partition.key
+        if self._known.get(key) is partition:
+            del self._known[key]
+            _discard(self._of_groups, key.group_id, key)
+            _discard(self._of_partitions, (key.topic_id, key.partition), key)
 
     # What share partitions ask of it (`SharePartitionHost`)
 
@@ -142,14 +146,16 @@ class LedSharePartitions:
         for each in partitions:
             self.forget(each, Progress.FENCED)
 
-    def partition_lost(self, topic_id: object, index: int | None = None) -> None:
-        """A partition has another leader now, or its topic (without an index) is gone."""
-        lost = [
-            each
-            for key, each in self._known.items()
-            if key.topic_id == topic_id and (index is None or key.partition == index)
-        ]
-        self.forget_all(lost)
+    def partition_lost(self, topic_id: UUID, index: int) -> None:
+        """A partition has another leader now, or its topic is gone."""
+        self.forget_all([self._known[key] for key in self._of_partitions.get((topic_id, index), ())])
+
+
+def _discard(sets: dict[KeyT, set[SharePartitionKey]], where: KeyT, key: SharePartitionKey) -> None:
+    keys = sets[where]
+    keys.discard(key)
+    if not keys:
+        del sets[where]
 
 
 def _released(error: ErrorCode, message: str | None, now_ms: int) -> None:

@@ -100,8 +100,6 @@ def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
     """
     node.running = False
     node.fetch_sessions.clear()
-    if node.has_share_partitions:
-        node.led_share_partitions.stopped()
     cluster.topics.placement.stopped_nodes |= {node.id}
     moved = left = 0
     for topic, partition in list(_partitions(cluster)):
@@ -109,6 +107,7 @@ def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
             _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
             moved += partition.leader != NO_LEADER
             left += partition.leader == NO_LEADER
+    node.forget_share_partitions()
     without = f"; {left} have no other copy, and no leader till it is back" if left else ""
     log.info(f"node {node.id} is stopped; {moved} partitions have another leader{without}", node=node.id)
 
@@ -148,8 +147,8 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
 def _end_share_partitions(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:
     """What share groups hold of a partition its leader knows; the next one reads what was written down."""
     leader = cluster.node(partition.leader)
-    if leader is not None and leader.has_share_partitions:
-        leader.led_share_partitions.partition_lost(topic.topic_id, partition.index)
+    if leader is not None:
+        leader.share_partitions_lost(topic, partition)
 
 
 def _note(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:

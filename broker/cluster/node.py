@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
     from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+    from kohort.storage.topic import Partition, Topic
 
 
 class Node:
@@ -69,10 +70,16 @@ class Node:
             self._led_share_partitions = LedSharePartitions(self)
         return self._led_share_partitions
 
-    @property
-    def has_share_partitions(self) -> bool:
-        """Whether anybody has asked for them."""
-        return self._led_share_partitions is not None
+    def share_partitions_lost(self, topic: Topic, *partitions: Partition) -> None:
+        """What share groups hold of these partitions does not count here any more. Without any: of all of them."""
+        if self._led_share_partitions is not None:
+            for each in partitions or topic.partitions:
+                self._led_share_partitions.partition_lost(topic.topic_id, each.index)
+
+    def forget_share_partitions(self) -> None:
+        """It stops: sessions end, and what they hold is what was written down of it, as in Kafka."""
+        if self._led_share_partitions is not None:
+            self._led_share_partitions.stopped()
 
     def client_gone(self, connection: object) -> None:
         """A connection has ended."""

@@ -154,6 +154,8 @@ class Server:
                 listener.close()
         for node_id in list(self._kept):
             self._let_go(node_id)
+        for node in self.cluster.nodes:
+            node.forget_share_partitions()
         for connection in list(self.connections):
             connection.abort()
         if self._timer is not None:

@@ -18,6 +18,7 @@ IN_ORDER = {
     ("LeaveGroup", "members"),
     ("FindCoordinator", "coordinators"),
     ("Fetch", "records"),
+    ("ShareFetch", "records"),
     ("GroupLog", "records"),
 }
 """Lists of structures whose order says something; others are compared in any order."""

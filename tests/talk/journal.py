@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import groupby
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.pipeline.records.record_codec import decode
 from kohort.protocol.batches import CONTROL, keys_and_values, read_batch
+from tests.talk.share_states import states_since
 from tests.talk.values import Value, from_bytes
 
 
@@ -53,6 +55,13 @@ def _snake(name: str) -> str:
 
 def in_order(records: list[Value], people: dict[str, str]) -> list[Value]:
     """Records of one kind in one batch are ordered by the person: which comes first is a matter of hash maps."""
-    runs = groupby(records, key=lambda record: (record["batch"], record["type"]))
+    runs = groupby(records, key=lambda record: (record.get("batch"), record["type"]))
     ordered = [sorted(run, key=lambda record: people.get(record.get("member_id", ""), "")) for _, run in runs]
     return [{name: value for name, value in record.items() if name != "batch"} for run in ordered for record in run]
+
+
+READ_BY: dict[str, Callable[[BrokerCluster, str, Value], tuple[list[Value], Value]]] = {
+    "log": records_since,
+    "share state": states_since,
+}
+"""By what somebody reads of a group: what finds the records since the last time, and where to go on from."""

@@ -121,6 +121,8 @@ def _plain(kind: Any, value: Any) -> Value:
         values = {
             OTHER_NAMES.get(name, name): _plain(field, getattr(value, name)) for name, field in _types(kind).items()
         }
+        if "acknowledge_error_code" in values:
+            values["acknowledge_error_code"] = ErrorCode(values["acknowledge_error_code"]).name.upper()
         if "records" in values:
             values["records"] = read_records(b"".join(value.records or ()))
         return values

@@ -13,7 +13,7 @@ from kohort.broker.cluster.node import Node
 from kohort.coordinator.group_placement import partition_for
 from tests.talk.compare import Names, differences
 from tests.talk.consumer_groups import HEARTBEATS, KINDS, TELLS_SHARES, brief, remember, share_a_group, unsaid
-from tests.talk.journal import in_order, records_since
+from tests.talk.journal import READ_BY, in_order
 from tests.talk.messages import (
     WrongBytes,
     correlation_id_of,
@@ -109,7 +109,7 @@ class Player:
         """What somebody has read in a group's log, and not told yet."""
         self._version = 0
         """Of the answer that was heard last."""
-        self._read_until: dict[tuple[str, str], int] = {}
+        self._read_until: dict[tuple[str, str, str], Value] = {}
 
     def take(self, step: Step) -> None:
         """Raises Differs when the broker does something else."""
@@ -155,8 +155,8 @@ class Player:
     def _reads(self, step: Step) -> None:
         self._make_up_names(step.words["of"])
         group = fill(step.words["of"], self.names)
-        since = self._read_until.get((step.speaker, group), 0)
-        records, self._read_until[step.speaker, group] = records_since(self.stage.server.cluster, group, since)
+        key, read = (step.speaker, step.words["what"], group), READ_BY[step.words["what"]]
+        records, self._read_until[key] = read(self.stage.server.cluster, group, self._read_until.get(key, 0))
         self._client(step.speaker)
         people = {bound: name for name, bound in self.names.items() if isinstance(bound, str)}
         self._read[step.speaker] = {"records": brief(in_order(records, people), self.names)}

@@ -51,6 +51,9 @@ PROFILES = {
     "share": Profile(SHARE),
     "share-restart": Profile(SHARE),  # one at a time, where a broker is shared
     "share-max-size-2": Profile(SHARE | {"group.share.max.size": "2", "group.share.max.share.sessions": "2"}),
+    "share-snapshots": Profile(SHARE | {"share.coordinator.snapshot.update.records.per.snapshot": "2"}),
+    "share-stateless": Profile(SHARE | {"share.coordinator.state.topic.replication.factor": "3"}),
+    "share-three-brokers": Profile(SHARE, nodes=3),
     "share-off": Profile(QUICK | {"group.share.assignment.interval.ms": "0"}),
     "migration-disabled": Profile(CONSUMER | {"group.consumer.migration.policy": "disabled"}),
 }

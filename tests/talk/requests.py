@@ -26,6 +26,8 @@ def complete(api: str, version: int, values: Value, names: Names, person: str) -
         return heartbeat(values, names, person)
     if api == share_groups.HEARTBEAT:
         return share_groups.heartbeat(values, names, person)
+    if api in (share_groups.FETCH, share_groups.ACKNOWLEDGE):
+        return share_groups.in_session(api, values, names, person)
     if api in BY_AN_EPOCH:
         _name_epoch(api, version, values, names, person)
     if api in ABOUT_A_GROUP:

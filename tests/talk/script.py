@@ -21,7 +21,7 @@ KINDS = {
     "request": rf"{SPEAKER} {API}(?: {VALUES})?",
     "beats": rf"{SPEAKER} (?:(?P<of>share)-)?beats(?: v(?P<version>\d+))?(?: {VALUES})?",
     "leaves": rf"{SPEAKER} leaves the group(?: {VALUES})?",
-    "reads": rf"{SPEAKER} reads the log of (?P<of>\S+)",
+    "reads": rf"{SPEAKER} reads the (?P<what>log|share state) of (?P<of>\S+)",
     "joins": rf"{SPEAKER} joins(?: v(?P<version>\d+))?(?: {VALUES})?",
     "sends": rf"{SPEAKER} sends (?:{VALUES}|0x(?P<bytes>[0-9a-f]*))",
     "connects": rf"{SPEAKER} connects(?: to (?P<where>.+?))?(?: as (?P<client>\S+))?",
@@ -31,7 +31,7 @@ KINDS = {
     "restarts": r"the broker restarts(?: with (?P<setting>[a-z.]+)=(?P<value>\S+))?",
     "leads": r"broker (?P<node>\S+) leads (?P<topic>\S+) partition (?P<partition>\S+)",
     "wait": r"wait (?P<length>\d+) ms",
-    "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions)?",
+    "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions?)?(?: and 1 replicas)?",
     "members": rf"given (?P<members>[a-z0-9, ]+?) shares? a (?P<of>consumer|share) group(?: {VALUES})?",
     "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",
 }

@@ -17,3 +17,51 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
     values.setdefault("member_epoch", names.get(f"{person}_epoch", 0))
     return values
+
+
+FETCH, ACKNOWLEDGE = "ShareFetch", "ShareAcknowledge"
+FETCH_DEFAULTS = {"max_wait_ms": 500, "min_bytes": 1, "max_records": 500, "batch_size": 500}
+TYPES = {"gap": 0, "accept": 1, "release": 2, "reject": 3, "renew": 4}
+
+
+def in_session(api: str, values: Value, names: Names, person: str) -> Value:
+    """A fetch or an acknowledgement: which partitions, what is said of their records, what is forgotten."""
+    values = dict(values)
+    values.setdefault("group_id", "$group")
+    values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
+    if "epoch" in values:
+        values["share_session_epoch"] = values.pop("epoch")
+    for name, value in FETCH_DEFAULTS.items() if api == FETCH else ():
+        values.setdefault(name, value)
+    partitions: Value = {(topic, int(index)): [] for topic, asked in values.pop("from", {}).items() for index in asked}
+    for topic, said in values.pop("acks", {}).items():
+        for index, batches in said.items():
+            partitions[topic, int(index)] = [_batch(str(offsets), kinds) for offsets, kinds in batches.items()]
+    if partitions:
+        values["topics"] = _by_topic(partitions, names)
+    if "forgets" in values:
+        forgotten = values.pop("forgets").items()
+        values["forgotten_topics_data"] = [
+            {"topic_id": _id_of(topic, names), "partitions": indexes} for topic, indexes in forgotten
+        ]
+    return values
+
+
+def _by_topic(partitions: Value, names: Names) -> list[Value]:
+    topics: dict[str, list[Value]] = {}
+    for (topic, index), batches in partitions.items():
+        part = {"partition_index": index, "acknowledgement_batches": batches}
+        topics.setdefault(_id_of(topic, names), []).append(part)
+    return [{"topic_id": topic_id, "partitions": parts} for topic_id, parts in topics.items()]
+
+
+def _batch(offsets: str, kinds: Value) -> Value:
+    first, _, last = offsets.partition("-")
+    types = [TYPES.get(kind, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])]
+    return {"first_offset": int(first), "last_offset": int(last or first), "acknowledge_types": types}
+
+
+def _id_of(topic: str, names: Names) -> str:
+    """The id of a topic whose name is filled in already."""
+    ids = (names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names)
+    return next(ids, topic)

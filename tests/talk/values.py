@@ -232,8 +232,14 @@ def read_records(data: bytes) -> list[Value]:
     found = []
     batches = MemoryRecords(data)
     while (each := batches.next_batch()) is not None:
-        found += [{"offset": record.offset, "key": _text(record.key), "value": _text(record.value)} for record in each]
+        found += [_record(record, control=each.is_control_batch) for record in each]
     return found
+
+
+def _record(record: Any, *, control: bool) -> Value:
+    if control:
+        return {"offset": record.offset, "control": True}
+    return {"offset": record.offset, "key": _text(record.key), "value": _text(record.value)}
 
 
 def _text(data: bytes | None) -> str | None:

@@ -116,13 +116,16 @@ class ShareFetch(DelayedOperation):
 
     __slots__ = (
         "_acknowledged",
+        "_again",
         "_answer",
         "_fetched",
         "_handled",
+        "_is_attempting",
         "_node",
         "_request",
         "_session",
         "_session_epoch",
+        "_time_is_up",
         "reading",
         "ticket",
     )
@@ -141,6 +144,9 @@ class ShareFetch(DelayedOperation):
         self._handled = False
         """Whether its handler has returned: what comes then is a reply of its own."""
         self._answer: ShareFetchResponse | None = None
+        self._is_attempting = self._again = False
+        """Whether many partitions are being read, and whether something has happened since that began."""
+        self._time_is_up = False
 
     @property
     def is_short(self) -> bool:
@@ -181,15 +187,19 @@ class ShareFetch(DelayedOperation):
         for which in self._session.in_turn():
             self.reading.look_up((which,), now_ms)
             yield
-        if not self.reading.knows_all_topics:
-            self._wait()
-        elif not self.reading.partitions or self.reading.has_only_errors or self.reading.attempt(now_ms, final=False):
-            self._was_fetched(now_ms)
-        elif request.max_wait_ms <= 0:
-            self.reading.attempt(now_ms, final=True)
+        if self.reading.knows_all_topics and (yield from self._is_complete(now_ms)):
             self._was_fetched(now_ms)
         else:
             self._wait()
+
+    def _is_complete(self, now_ms: int) -> Task[bool]:
+        """Whether there is nothing to wait for."""
+        reading = self.reading
+        if reading.has_only_errors or (yield from reading.attempt(now_ms, final=False)):
+            return True
+        if self._request.max_wait_ms <= 0:
+            return (yield from reading.attempt(now_ms, final=True))
+        return False
 
     def _wait(self) -> None:
         cluster = self._node.cluster
@@ -200,14 +210,47 @@ class ShareFetch(DelayedOperation):
     # While it waits
 
     def can_complete(self, now_ms: int) -> bool:
-        """Whether there is enough now, which its member then holds."""
-        return not self._is_overtaken and self.reading.attempt(now_ms, final=False)
+        """Whether there is enough now, which its member then holds. Many partitions are read in steps."""
+        if self._is_overtaken:
+            return False
+        if self.reading.is_long:
+            self._attempt_in_steps()
+            return False
+        return at_once(self.reading.attempt(now_ms, final=False))
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Answers with what made it complete, or with what there is when its time is up."""
-        if expired and not self._is_overtaken and self.reading.knows_all_topics:
-            self.reading.attempt(now_ms, final=True)
-        self._was_fetched(now_ms)
+        if not expired or self._is_overtaken or not self.reading.knows_all_topics:
+            self._was_fetched(now_ms)
+        elif self.reading.is_long:
+            self._time_is_up = True
+            self._attempt_in_steps()
+        else:
+            at_once(self.reading.attempt(now_ms, final=True))
+            self._was_fetched(now_ms)
+
+    def _attempt_in_steps(self) -> None:
+        self._again = True
+        if not self._is_attempting:
+            self._is_attempting = True
+            self.ticket.work_on(self._attempts())
+
+    def _attempts(self) -> Task[ShareFetchResponse | None]:
+        """Tries until nothing has happened meanwhile. None: it waits on."""
+        cluster = self._node.cluster
+        while self._again and not self._fetched:
+            self._again = False
+            now_ms = cluster.clock.now_ms()
+            done = self._time_is_up
+            if not self._is_overtaken:
+                done = (yield from self.reading.attempt(now_ms, final=done)) or self._time_is_up
+            if done:
+                cluster.purgatory.cancel(self)
+                self._handled = False
+                self._was_fetched(now_ms)
+                self._handled = True
+        self._is_attempting = False
+        return self._answer
 
     def abandon(self) -> None:
         """It has failed: its connection ends."""

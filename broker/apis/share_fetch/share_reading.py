@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.share_fetch.read_batches import ReadBatches
+from kohort.broker.apis.share_requests import SHORT
 from kohort.coordinator.share_partitions.acquiring import Wanted, acquire
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share_partitions.acquiring import Acquired
     from kohort.coordinator.share_partitions.share_partition import SharePartition
@@ -141,23 +143,37 @@ class ShareReading:
         readable = [each for each in self.partitions if each.error is _NONE]
         return [each.partition for each in readable] + [each.share_partition for each in readable]
 
-    def attempt(self, now_ms: int, *, final: bool) -> bool:
-        """Acquires what there is, if there is enough or time is up. Returns whether that is the end of it."""
-        ready = []
+    @property
+    def is_long(self) -> bool:
+        """Whether reading takes so long that others are served in between."""
+        return len(self.partitions) > SHORT
+
+    def attempt(self, now_ms: int, *, final: bool) -> Task[bool]:
+        """Acquires what there is, if there is enough or time is up. Returns whether that is the end of it.
+
+        Yields where others may be served, if there are many partitions.
+        """
         failed = False
-        for each in self.partitions:
+        ready = []
+        for number, each in enumerate(self.partitions, 1):
             if each.error is _NONE:
                 failed = self._has_lost(each) or failed
             if each.error is _NONE and (offset := self._next_offset(each)) is not None:
                 ready.append((each, offset))
+            if not number % SHORT:
+                yield
         if not final and not failed and not self._is_enough(ready):
             return False
-        self._read(ready, now_ms)
+        yield from self._read([each for each, _ in ready], now_ms)
         if final:
-            for each in self.partitions:
-                if each.share_partition is not None and each.share_partition.problem is not None:
-                    each.error = each.share_partition.problem
+            self._tell_problems()
         return True
+
+    def _tell_problems(self) -> None:
+        """Share partitions that could not be begun are told of when time is up, as in Kafka 4.3.0 (heard)."""
+        for each in self.partitions:
+            if each.share_partition is not None and each.share_partition.problem is not None:
+                each.error = each.share_partition.problem
 
     def _has_lost(self, each: ReadPartition) -> bool:
         """Whether this node leads a partition no more."""
@@ -165,6 +181,7 @@ class ShareReading:
         assert each.topic is not None
         if self._node.cluster.topics.by_id(each.topic.topic_id) is not each.topic:
             each.error = ErrorCode.unknown_topic_or_partition
+            self.knows_all_topics = False
         elif each.partition.leader != self._node.id:
             each.error = ErrorCode.not_leader_or_follower
         return each.error is not _NONE
@@ -183,7 +200,7 @@ class ShareReading:
 
     def _is_enough(self, ready: list[tuple[ReadPartition, int]]) -> bool:
         available = 0
-        most = self._share_of_each(ready)
+        most = self._share_of_each(len(ready))
         for each, offset in ready:
             assert each.partition is not None
             if offset < each.partition.log.log_start_offset:
@@ -195,21 +212,25 @@ class ShareReading:
                 available += min(each.bytes_from(offset, end, most), most)
         return bool(available) and available >= self._min_bytes
 
-    def _share_of_each(self, ready: list[tuple[ReadPartition, int]]) -> int:
-        return max(self._max_bytes // max(len(ready), 1), 1)
+    def _share_of_each(self, count: int) -> int:
+        return max(self._max_bytes // max(count, 1), 1)
 
-    def _read(self, ready: list[tuple[ReadPartition, int]], now_ms: int) -> None:
-        room, most, max_records = self._max_bytes, self._share_of_each(ready), self._wanted.max_records
+    def _read(self, ready: list[ReadPartition], now_ms: int) -> Task[None]:
+        room, most, max_records = self._max_bytes, self._share_of_each(len(ready)), self._wanted.max_records
         read_any = False
-        for each, offset in ready:
+        for number, each in enumerate(ready, 1):
+            offset = self._next_offset(each)
+            if offset is None:
+                continue  # somebody has come in between
             each.acquired = []
             chunks = self._chunks(each, offset, min(most, room), at_least_one=not read_any)
-            if not chunks:
-                continue
-            read_any = True
-            room = max(room - sum(map(len, chunks)), 0)
-            wanted = self._wanted._replace(max_records=max_records)
-            max_records -= self._acquire(each, offset, ReadBatches(chunks), wanted, now_ms)
+            if chunks:
+                read_any = True
+                room = max(room - sum(map(len, chunks)), 0)
+                wanted = self._wanted._replace(max_records=max_records)
+                max_records -= self._acquire(each, offset, ReadBatches(chunks), wanted, now_ms)
+            if not number % SHORT:
+                yield
 
     def _chunks(self, each: ReadPartition, offset: int, most: int, *, at_least_one: bool) -> list[Chunk]:
         """What is read of the log; a log that begins later moves the share partition's start, and nothing is read."""

@@ -1,0 +1,237 @@
+"""ShareFetch and ShareAcknowledge, as far as recorded conversations do not tell them: many, large, moved, killed."""
+
+from __future__ import annotations
+
+import errno
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.broker.cluster import share_fetch_sessions
+from kohort.broker.cluster.moving import move_leader, stop_node
+from kohort.protocol.errors import ErrorCode as E
+from kohort.storage.disk.directory import DataDirectory
+from tests.broker.share_member import ACCEPT, RELEASE, Member, acquired, produce, ready, values
+from tests.support.broker import Broker
+from tests.support.data_requests import delete
+
+
+def test_records_are_fetched_and_accepted() -> None:
+    broker = Broker()
+    ready(broker)
+    produce(broker, b"a", b"b", b"c")
+    ada, bob = Member(broker), Member(broker, "bob")
+    answer = ada.fetches(0)
+    assert (acquired(answer), values(answer)) == ([(0, 2, 1)], [b"a", b"b", b"c"])
+    assert answer.acquisition_lock_timeout_ms == 30_000
+    assert bob.acquires(0) == []
+    assert ada.acknowledges((0, 1, [ACCEPT]), (2, 2, [RELEASE])) is E.none
+    assert bob.acquires() == [(2, 2, 2)]
+
+
+def test_a_fetch_waits_for_records_and_for_locks_that_expire() -> None:
+    broker = Broker()
+    ready(broker)
+    ada, bob = Member(broker), Member(broker, "bob")
+    ada.asks_for(0, wait_ms=100_000)
+    assert ada.hears() is None
+    produce(broker, b"a")
+    assert acquired(ada.hears()) == [(0, 0, 1)]
+    bob.asks_for(0, wait_ms=100_000)
+    broker.loop.wait(29_999)
+    assert bob.hears() is None
+    broker.loop.wait(1)
+    assert acquired(bob.hears()) == [(0, 0, 2)]
+
+
+def test_one_who_is_gone_is_given_nothing() -> None:
+    broker = Broker()
+    ready(broker)
+    ada, bob = Member(broker), Member(broker, "bob")
+    ada.asks_for(0, wait_ms=100_000)
+    ada.disconnects()
+    produce(broker, b"a")
+    assert bob.acquires(0) == [(0, 0, 1)]
+
+
+def test_a_connection_that_ends_lets_go_of_everything_at_once() -> None:
+    broker = Broker()
+    ready(broker)
+    produce(broker, b"a", b"b")
+    ada, bob = Member(broker), Member(broker, "bob")
+    ada.fetches(0)
+    bob.asks_for(0, wait_ms=1_000)
+    ada.disconnects()
+    assert acquired(bob.hears()) == [(0, 1, 2)]
+    bob.disconnects()
+    assert len(broker.cluster.nodes[0].led_share_partitions) == 0, "nobody of the group is there any more"
+
+
+def test_a_fetch_that_is_overtaken_takes_nothing() -> None:
+    broker = Broker()
+    ready(broker)
+    ada = Member(broker)
+    ada.fetches(0)
+    ada.asks_for(wait_ms=1_000)
+    other = Member(broker)
+    assert other.fetches(epoch=2).error_code is E.none
+    produce(broker, b"a")
+    assert ada.hears() is None
+    broker.loop.wait(1_000)
+    late = ada.hears()
+    assert (late.error_code, late.acquisition_lock_timeout_ms) == (E.invalid_share_session_epoch, 30_000)
+    assert other.acquires() == [(0, 0, 1)]
+
+
+def test_sessions_are_limited_whoever_opens_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker(group_share_max_share_sessions=100, group_share_max_size=100)
+    ready(broker)
+    crowd = Member(broker)
+    for number in range(1_000):
+        crowd.name = f"m{number}"
+        crowd.asks_for(0, epoch=0)
+        broker.loop.wait(0)
+        assert crowd.hears().error_code is (E.none if number < 100 else E.share_session_limit_reached)
+    sessions = broker.cluster.nodes[0].led_share_partitions.sessions
+    assert len(sessions) == 100
+    crowd.disconnects()
+    assert len(sessions) == 0
+    monkeypatch.setattr(share_fetch_sessions, "PARTITIONS_REMEMBERED", 10)
+    greedy = Member(broker)
+    greedy.asks_for(*range(11))
+    broker.loop.wait(0)
+    assert greedy.hears().error_code is E.share_session_limit_reached
+
+
+def test_many_partitions_are_read_in_steps_while_others_are_served() -> None:
+    broker = Broker()
+    ready(broker, partitions=100)
+    for index in (3, 40, 99):
+        produce(broker, b"%d" % index, partition=index)
+    ada = Member(broker)
+    ada.asks_for(*range(100))
+    broker.loop.wait(0)
+    answer = ada.hears()
+    assert {*values(answer)} == {b"3", b"40", b"99"}
+    assert len(answer.responses[0].partitions) == 100
+    ada.asks_for(wait_ms=1_000)
+    broker.loop.wait(500)
+    assert ada.hears() is None
+    produce(broker, b"more", partition=50)
+    broker.loop.wait(0)
+    assert values(ada.hears()) == [b"more"]
+    ada.asks_for(wait_ms=1_000)
+    broker.loop.wait(1_000)
+    assert ada.hears().responses == ()
+
+
+def test_a_giant_acknowledgement_is_answered_as_a_small_one() -> None:
+    broker = Broker()
+    ready(broker)
+    count = 600
+    produce(broker, *[b"x"] * count)
+    ada = Member(broker)
+    assert ada.acquires(0, most=count) == [(0, count - 1, 1)]
+    one_by_one: list[tuple[int, int, list[int]]] = [(offset, offset, [ACCEPT]) for offset in range(count)]
+    ada.asks_for(acks={0: one_by_one}, max_bytes=0)
+    broker.loop.wait(0)
+    assert ada.hears().responses[0].partitions[0].acknowledge_error_code == E.none
+    found = broker.cluster.nodes[0].led_share_partitions.of_group("g")[0]
+    assert found.in_flight.start == count
+    assert ada.acknowledges((0, 2**62, [ACCEPT])) is E.invalid_record_state
+    assert ada.acknowledges((5, 4, [ACCEPT])) is E.invalid_request
+    assert ada.acknowledges((-(2**62), -1, [ACCEPT])) is E.none, "below the start everything is fine"
+
+
+@pytest.mark.parametrize("how", ["moved", "stopped"])
+def test_a_new_leader_knows_what_was_written(how: str) -> None:
+    broker = Broker(nodes=2, share_coordinator_state_topic_replication_factor=2)
+    topic = ready(broker, replicas=2)
+    produce(broker, b"a", b"b", b"c")
+    where = topic.partitions[0]
+    old = where.leader
+    ada = Member(broker, node=old - 1)
+    ada.fetches(0)
+    assert ada.acknowledges((0, 0, [ACCEPT])) is E.none
+    ada.asks_for(wait_ms=10_000)
+    cluster = broker.cluster
+    if how == "moved":
+        broker.server.act(partial(move_leader, cluster, topic, where, 3 - old))
+    else:
+        leader = cluster.node(old)
+        assert leader is not None
+        broker.server.act(partial(stop_node, cluster, leader))
+    part = ada.hears().responses[0].partitions[0]
+    assert (part.error_code, part.current_leader.leader_id) == (E.not_leader_or_follower, 3 - old)
+    bob = Member(broker, "bob", node=2 - old)
+    bob.asks_for(0, wait_ms=5_000)
+    broker.loop.wait(2_000)
+    assert acquired(bob.hears()) == [(1, 2, 1)], "what was held was never written about"
+
+
+def test_what_was_accepted_before_a_kill_is_not_delivered_again(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    broker = Broker(directory=directory)
+    ready(broker)
+    produce(broker, b"a", b"b", b"c", b"d")
+    ada = Member(broker)
+    ada.fetches(0)
+    assert ada.acknowledges((0, 0, [ACCEPT]), (1, 1, [RELEASE]), (2, 2, [ACCEPT])) is E.none
+    directory.abandon()
+    again = Broker(directory=DataDirectory(tmp_path))
+    ada = Member(again)
+    ada.asks_for(0, wait_ms=1_000)
+    again.loop.wait(0)
+    assert acquired(ada.hears()) == [(1, 1, 2), (3, 3, 1)]
+
+
+def test_what_cannot_be_written_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker()
+    ready(broker)
+    produce(broker, b"a")
+    ada, bob = Member(broker), Member(broker, "bob")
+    ada.fetches(0)
+
+    def full(*_: Any, **__: Any) -> int:
+        raise OSError(errno.ENOSPC, "no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker.cluster.share_state_topic, "append", full)
+        ada.asks_for(acks={0: [(0, 0, [ACCEPT])]}, max_bytes=0)
+        broker.loop.wait(20_000)
+        part = ada.hears().responses[0].partitions[0]
+        assert part.acknowledge_error_code == E.coordinator_not_available
+    assert bob.acquires(0) == []
+    assert ada.acknowledges((0, 0, [ACCEPT])) is E.none
+
+
+def test_a_topic_that_goes_takes_its_share_partitions_along() -> None:
+    broker = Broker()
+    ready(broker)
+    produce(broker, b"a")
+    ada = Member(broker)
+    ada.fetches(0)
+    delete(broker.client(), "t")
+    assert len(broker.cluster.nodes[0].led_share_partitions) == 0
+
+
+def test_a_time_to_begin_at_is_looked_for_a_little_at_a_time() -> None:
+    broker = Broker()
+    topic = ready(broker)
+    assert broker.cluster.group_configs.configure("g", {"share.auto.offset.reset": "by_duration:PT1S"}) is None
+    ada = Member(broker)
+    ada.asks_for(0, wait_ms=100)
+    broker.loop.wait(100)
+    assert ada.hears().responses[0].partitions[0].error_code is E.offset_not_available
+    assert topic.partitions[0].log.log_end_offset == 0
+
+
+def test_where_switched_off_everything_is_refused() -> None:
+    broker = Broker()
+    ready(broker)
+    broker.cluster.features.move("share.version", 0)
+    ada = Member(broker)
+    assert ada.fetches(0).error_code is E.unsupported_version
+    assert ada.says((0, 0, [ACCEPT])).error_code is E.unsupported_version

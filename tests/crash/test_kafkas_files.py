@@ -19,7 +19,7 @@ from tests.support.frames import to_fetch
 
 RECORDED_MS = 1_795_213_800_000
 """About when the recording ended: what was committed has not expired."""
-OFFSET, CLASSIC_GROUP = "1", "2"
+OFFSET, CLASSIC_GROUP, SHARE_GROUP = "1", "2", "11"
 
 
 class Dump:
@@ -28,6 +28,7 @@ class Dump:
     def __init__(self, lines: list[str]) -> None:
         self.groups: dict[str, dict[str, Any]] = {}
         """The last record of each classic group that was not deleted."""
+        self.share_groups: set[str] = set()
         self.offsets: dict[tuple[str, str, int], tuple[int, int]] = {}
         """By group, topic and partition: where the commit stands in the log, and what was committed."""
         self._open: dict[int, list[tuple[tuple[str, str, int], int, Any]]] = defaultdict(list)
@@ -50,12 +51,19 @@ class Dump:
             self.groups.pop(data["group"], None)
             if value is not None:
                 self.groups[data["group"]] = value
+        elif key["type"] == SHARE_GROUP:
+            (self.share_groups.discard if value is None else self.share_groups.add)(data["groupId"])
         elif key["type"] == OFFSET:
             where = data["group"], data["topic"], data["partition"]
             if producer_id is None:
                 self._commit(where, at, value)
             else:
                 self._open[producer_id].append((where, at, value))
+
+    @property
+    def names(self) -> set[str]:
+        """All groups that are there."""
+        return set(self.groups) | self.share_groups | {group for group, _, _ in self.offsets}
 
     def _commit(self, key: tuple[str, str, int], at: int, value: Any) -> None:
         if value is None:
@@ -88,7 +96,7 @@ def committed(life: Life, group: str) -> dict[tuple[str, str, int], int]:
 
 def test_every_group_and_every_committed_offset_is_there(life: Life, dump: Dump) -> None:
     listed = {group.group_id for group in life.hears("list_groups", 4).groups}
-    assert listed == set(dump.groups) | {group for group, _, _ in dump.offsets}
+    assert listed == dump.names
     assert len(listed) > 20
     for group in listed:
         there = {key: offset for key, (_, offset) in dump.offsets.items() if key[0] == group}
@@ -125,6 +133,4 @@ def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: 
     life.directory.close()
     again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
     assert not again.directory.warnings
-    assert {group.group_id for group in again.hears("list_groups", 4).groups} == set(dump.groups) | {
-        group for group, _, _ in dump.offsets
-    }
+    assert {group.group_id for group in again.hears("list_groups", 4).groups} == dump.names

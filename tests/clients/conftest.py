@@ -29,7 +29,7 @@ def bootstrap() -> Iterator[str]:
     if ELSEWHERE:
         yield ELSEWHERE
         return
-    with serving(nodes=3) as addresses:
+    with serving(nodes=3, options=("--set", "group.share.min.record.lock.duration.ms=1000")) as addresses:
         yield addresses
 
 

@@ -1,0 +1,215 @@
+"""Share consumers in processes of their own, as a test talks of them: ada holds records, bob releases, eve crashes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from uuid import uuid4
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from tests.clients.company import PATIENCE_S
+from tests.clients.libraries import HERE, fresh_folder, run
+
+JAVA, FRANZ_GO, CONFLUENT = "kafka-clients 4.3.0", "franz-go", "confluent-kafka"
+LIBRARIES = (JAVA, FRANZ_GO, CONFLUENT)
+
+Place = tuple[int, int]
+"""Partition and offset."""
+
+Decide = Callable[[Place, int], str]
+"""How a record is acknowledged that came for the nth time: accept, release, reject, renew; empty: it is held."""
+
+
+def accept(_: Place, __: int) -> str:
+    """Whatever comes is done with."""
+    return "accept"
+
+
+def hold(_: Place, __: int) -> str:
+    """A member that is busy with the first records it got."""
+    return ""
+
+
+@cache
+def command_of(library: str) -> tuple[str, ...]:
+    """What runs a worker, built if need be. Raises Missing."""
+    if library == CONFLUENT:
+        return sys.executable, "-m", "tests.clients.share_worker"
+    if library == FRANZ_GO:
+        built = fresh_folder("franz_go", HERE / "franz_go") / "shareworker"
+        if not built.exists():
+            run(["go", "build", "-o", str(built), "./shareworker"], HERE / "franz_go")
+        return (str(built),)
+    folder = fresh_folder("java-4.3.0", HERE / "java")
+    jars = folder / "jars"
+    if not (folder / "shares").exists():
+        fetched = f"-DoutputDirectory={jars}", "-Dkafka.version=4.3.0"
+        run(["mvn", "-q", "-B", "dependency:copy-dependencies", *fetched], HERE / "java")
+        run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(folder), "ShareWorker.java"], HERE / "java")
+        (folder / "shares").touch()
+    return "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{jars}/*", "ShareWorker"
+
+
+class Sharer:
+    """One member of a share group, and everything it has got."""
+
+    def __init__(self, arguments: tuple[str, ...], decide: Decide | None, changed: threading.Condition) -> None:
+        """`decide`: in explicit mode, what it does with a record; None: it accepts all by asking for more."""
+        self.got: list[tuple[Place, int]] = []
+        """Place and delivery count of all that came, in order."""
+        self.problems: list[str] = []
+        """Errors that acknowledgements were answered with."""
+        self.closed = False
+        self._decide = decide
+        self._changed = changed
+        self._process = subprocess.Popen(
+            arguments,
+            cwd=Path(__file__).parent.parent.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def says(self, how: str, *places: Place) -> None:
+        """Acknowledges records that it holds."""
+        self._order(" ".join(f"{partition},{offset},{how}" for partition, offset in places))
+
+    def crash(self) -> None:
+        """kill -9."""
+        self._process.kill()
+        self._end()
+
+    def stop(self) -> None:
+        """Closes the consumer, which leaves the group."""
+        self._order("stop")
+        self._process.wait(PATIENCE_S)
+        self._end()
+        assert self.closed, "it did not close properly"
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
+    def _order(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def _end(self) -> None:
+        self._listener.join(PATIENCE_S)
+        self._process.wait(PATIENCE_S)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._changed:
+                self._note(*json.loads(line))
+                self._changed.notify_all()
+
+    def _note(self, what: str, told: object = None) -> None:
+        if what == "Got":
+            assert isinstance(told, list)
+            came = [((partition, offset), count) for partition, offset, count in told]
+            self.got += came
+            if self._decide is not None:
+                decided = defaultdict(list)
+                for place, count in came:
+                    decided[self._decide(place, count)].append(place)
+                if line := " ".join(f"{p},{o},{how}" for how, places in decided.items() if how for p, o in places):
+                    self._order(line)
+        elif what == "Acknowledged" and told:
+            self.problems.append(str(told))
+        elif what == "Closed":
+            self.closed = True
+
+
+class Sharing:
+    """A share group on a topic of its own, which it reads from the beginning, and whoever belongs to it."""
+
+    def __init__(self, bootstrap: str, partitions: int = 1, copies: int = 1, **configs: str) -> None:
+        """`configs`: settings of the group, with underscores for dots: `share_delivery_count_limit`."""
+        self.bootstrap = bootstrap
+        self.topic = f"topic-{uuid4().hex[:8]}"
+        self.group = f"group-{uuid4().hex[:8]}"
+        self.members: list[Sharer] = []
+        self._changed = threading.Condition()
+        self._next = [0] * partitions
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic(self.topic, partitions, copies)])[self.topic].result(PATIENCE_S)
+        settings = {"share.auto.offset.reset": "earliest"} | {n.replace("_", "."): v for n, v in configs.items()}
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.GROUP, self.group, incremental_configs=entries)
+        admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+
+    def join(self, name: str, library: str, decide: Decide | None = None, *, most: int = 500) -> Sharer:
+        """Starts a member. `decide`: see `Sharer`; `most`: records it asks for at a time."""
+        mode = "implicit" if decide is None else "explicit"
+        arguments = (*command_of(library), self.bootstrap, self.topic, self.group, name, mode, str(most))
+        member = Sharer(arguments, decide, self._changed)
+        self.members.append(member)
+        return member
+
+    def produce(self, count: int, *, one_by_one: bool = False) -> set[Place]:
+        """Sends so many records to each partition; returns their places. `one_by_one`: each is a batch of its own."""
+        sent = {
+            (partition, offset) for partition, first in enumerate(self._next) for offset in range(first, first + count)
+        }
+        for partition, offset in sorted(sent):
+            self._producer.produce(self.topic, f"{partition}:{offset}".encode(), partition=partition)
+            if one_by_one:
+                assert self._producer.flush(PATIENCE_S) == 0
+        assert self._producer.flush(PATIENCE_S) == 0
+        self._next = [first + count for first in self._next]
+        return sent
+
+    def counts(self, place: Place) -> list[int]:
+        """The delivery counts with which a record came, to whomever."""
+        return [count for member in self.members for where, count in member.got if where == place]
+
+    @property
+    def got(self) -> set[Place]:
+        """All that came to anybody."""
+        return {place for member in self.members for place, _ in member.got}
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Waits for something to be so."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self._changed:
+            while not condition():
+                left_s = deadline - time.monotonic()
+                assert left_s > 0, (
+                    f"{what}: not within {PATIENCE_S} s; {[(len(m.got), m.problems) for m in self.members]}"
+                )
+                self._changed.wait(min(left_s, 1.0))
+
+    def close(self) -> None:
+        """Ends whoever is still there."""
+        for member in self.members:
+            if member.running:
+                member.crash()

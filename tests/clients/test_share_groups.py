@@ -1,0 +1,167 @@
+"""Share groups (KIP-932) with clients that speak them: at least once, nothing lost, delivery counts right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.administration import Admin
+from tests.clients.libraries import Missing
+from tests.clients.serving import serving
+from tests.clients.sharing import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Place, Sharing, accept, command_of, hold
+from tests.restarting import SERVE, kill, restart, start
+from tests.support.lacking import lacks
+
+LOCK_MS = 2_000
+"""Less than Kafka's defaults allow: see conftest.py."""
+
+
+def usable(library: str) -> str:
+    """The library's name; skips where it cannot run."""
+    try:
+        command_of(library)
+    except Missing as reason:
+        lacks("program", f"{library}: {reason}")
+    return library
+
+
+@pytest.fixture(
+    params=[pytest.param(each, marks=() if each == CONFLUENT else pytest.mark.libraries) for each in LIBRARIES]
+)
+def library(request: pytest.FixtureRequest) -> str:
+    """Each client that knows share groups."""
+    return usable(request.param)
+
+
+@pytest.fixture
+def queue(bootstrap: str) -> Iterator[Sharing]:
+    """A share group on a topic with one partition."""
+    queue = Sharing(bootstrap, share_record_lock_duration_ms=str(LOCK_MS))
+    yield queue
+    queue.close()
+
+
+def test_three_members_share_one_partition_and_nothing_comes_twice(queue: Sharing, library: str) -> None:
+    members = [queue.join(name, library, most=20) for name in ("ada", "bob", "eve")]
+    sent: set[Place] = set()
+    while not all(member.got for member in members):
+        sent |= queue.produce(50)
+        queue.until(lambda: queue.got >= sent, "all have come")  # noqa: B023
+    for member in members:
+        member.stop()
+    assert {place: queue.counts(place) for place in sent} == {key: [1] for key in sent}
+
+
+def test_what_a_crashed_member_held_comes_to_others_with_count_2(queue: Sharing, library: str) -> None:
+    """The connection is lost, and so are its locks: nobody waits for them to expire."""
+    sent = queue.produce(10)
+    eve = queue.join("eve", library, hold)
+    queue.until(lambda: queue.got >= sent, "eve has them")
+    eve.crash()
+    bob = queue.join("bob", library, accept)
+    queue.until(lambda: {place for place, _ in bob.got} >= sent, "bob has them")
+    bob.stop()
+    assert {place: queue.counts(place) for place in sent} == {key: [1, 2] for key in sent}
+
+
+def test_who_is_slower_than_the_lock_loses_the_records(queue: Sharing, library: str) -> None:
+    sent = queue.produce(5)
+    queue.join("slow", library, hold)
+    queue.until(lambda: queue.got >= sent, "slow has them")
+    quick = queue.join("quick", library, accept)
+    queue.until(lambda: {place for place, _ in quick.got} >= sent, "their locks have expired")
+    for place in sent:
+        first, last = queue.counts(place)
+        assert first == 1
+        assert last > 1
+
+
+def test_a_poison_record_is_delivered_to_its_limit_and_the_others_go_on(bootstrap: str, library: str) -> None:
+    queue = Sharing(bootstrap, share_delivery_count_limit="3")
+    try:
+        sent = queue.produce(6, one_by_one=True)
+        poison = (0, 2)
+        ada = queue.join("ada", library, lambda place, _: "release" if place == poison else "accept")
+        queue.until(lambda: queue.counts(poison) == [1, 2, 3] and queue.got >= sent, "the limit is reached")
+        more = queue.produce(3)
+        queue.until(lambda: queue.got >= more, "the others go on")
+        ada.stop()
+        assert queue.counts(poison) == [1, 2, 3]
+        assert all(queue.counts(place) == [1] for place in (sent | more) - {poison})
+    finally:
+        queue.close()
+
+
+def test_released_comes_again_rejected_does_not(queue: Sharing, library: str) -> None:
+    answers = {((0, 0), 1): "release", ((0, 1), 1): "reject"}
+    sent = queue.produce(4, one_by_one=True)
+    ada = queue.join("ada", library, lambda place, count: answers.get((place, count), "accept"))
+    queue.until(lambda: queue.counts((0, 0)) == [1, 2] and queue.got >= sent, "the released one is back")
+    more = queue.produce(2)
+    queue.until(lambda: queue.got >= more, "new ones have come")
+    ada.stop()
+    assert queue.counts((0, 1)) == [1]
+
+
+@pytest.mark.parametrize("library", [JAVA, FRANZ_GO])
+@pytest.mark.libraries
+def test_who_renews_a_lock_keeps_the_record(bootstrap: str, library: str) -> None:
+    """librdkafka's share consumer cannot renew yet."""
+    queue = Sharing(bootstrap, share_record_lock_duration_ms=str(3 * LOCK_MS))
+    try:
+        slow = queue.join("slow", usable(library), hold)
+        (place,) = queue.produce(1)
+        queue.until(lambda: bool(queue.got), "slow has it")
+        other = queue.join("other", library, accept)
+        for _ in range(4):
+            time.sleep(LOCK_MS / 1000)
+            slow.says("renew", place)
+        assert other.got == []
+        slow.says("accept", place)
+        more = queue.produce(3)
+        queue.until(lambda: queue.got >= more, "others have come")
+        assert queue.counts(place) == [1]
+        assert slow.problems == []
+    finally:
+        queue.close()
+
+
+@pytest.mark.needs("our own broker")
+def test_a_broker_that_is_killed_forgets_nothing_that_was_accepted(tmp_path: Path, library: str) -> None:
+    queue = Sharing(start(tmp_path, (*SERVE, "--fsync", "always")))
+    try:
+        sent = queue.produce(20, one_by_one=True)
+        held = {place for place in sent if place[1] >= 10}
+        ada = queue.join("ada", library, lambda place, count: "" if place in held else "accept", most=1)
+        queue.until(lambda: queue.got >= sent - held and bool(queue.got & held), "the first half is accepted")
+        restart(tmp_path)
+        ada.crash()
+        bob = queue.join("bob", library, accept)
+        queue.until(lambda: {place for place, _ in bob.got} >= held, "what was not accepted comes again")
+        bob.stop()
+        assert {place: queue.counts(place) for place in sent - held} == {key: [1] for key in sent - held}
+    finally:
+        queue.close()
+        kill(tmp_path)
+
+
+@pytest.mark.needs("our own broker")
+def test_coordinators_and_leaders_move_and_nothing_is_lost(library: str) -> None:
+    settings = ("--set", "default.replication.factor=3", "--set", "share.coordinator.state.topic.replication.factor=3")
+    with serving(nodes=3, options=("--control", ":0", *settings)) as ready:
+        bootstrap, _, control = ready.partition(" control=")
+        queue, admin = Sharing(bootstrap, partitions=3, copies=3), Admin(control)
+        members = [queue.join(name, library) for name in ("ada", "bob")]
+        sent = queue.produce(5)
+        queue.until(lambda: queue.got >= sent, "the first have come")
+        for node in ("2", "3", "1"):
+            for happens in ("stop-node", "start-node"):
+                admin(happens, node)
+                sent |= queue.produce(5)
+                queue.until(lambda: queue.got >= sent, f"all have come after {happens} {node}")  # noqa: B023
+        for member in members:
+            member.stop()
+        queue.close()

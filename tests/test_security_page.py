@@ -20,8 +20,6 @@ IN_OTHER_WORDS = {
     "log.retention.hours": "retention.ms",
     "LARGEST_BYTES": "at most 1048576 bytes",
     "EVENTS_KEPT": "kept=",
-    "group.share.delivery.count.limit": "delivery_count_limit=2",
-    "group.share.partition.max.record.locks": "partition_max_record_locks=100",
     "LARGEST_FILE": "has more than 262144 bytes",
 }
 """How a test names a limit that it does not call by its name."""

@@ -70,6 +70,9 @@ deep: $(VENV)/.test-$(DECLARED)  ## all there is, before a release: all Spark, a
 clients: $(VENV)/.test-$(DECLARED)  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
 	$(PYTEST) -n $(CPUS) $(GROUPED) -m libraries tests/clients
 
+generated: $(VENV)/.test-$(DECLARED)  ## what the builds of clients/java and clients/node make of /openapi.json, for an editor
+	cd clients && KOHORT_COMMAND=$(abspath $(BIN)/kohort) $(PYTHON) -m generator
+
 smoke: $(VENV)/.test-$(DECLARED)  ## one of those clients in each language
 	$(PYTEST) -m libraries tests/clients/test_groups.py -k "whole_group and (4.3.0 or franz-go or kafkajs or Rust)"
 
@@ -154,4 +157,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep release clients smoke spark flakes lint fast check compiled check-compiled without-fast crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean

@@ -198,34 +198,29 @@ _BY_NAME = {each.name: each for each in OPTIONS}
 
 
 def read_at_a_glance(words: Sequence[str], environment: Mapping[str, str]) -> ServeOptions | None:
-    """The options in the words behind `kohort serve`, as they are usually given.
+    """The options in the words behind `kohort serve`, if they are pairs of a name and a value, as usually.
 
-    None for whatever else click has to say something about: help, mistakes, paths, variables of the environment.
+    None for whatever else click has to say something about: help, mistakes, flags, paths, variables of the environment.
     """
-    if any(environment.get(each.variable) for each in OPTIONS if each.variable):
+    if len(words) % 2 or any(environment.get(each.variable) for each in OPTIONS if each.variable):
         return None
     found: dict[str, Any] = {each.attribute: _unless_given(each) for each in OPTIONS}
-    left = iter(words)
-    for word in left:
-        name, equals, value = word.partition("=")
+    for name, text in zip(words[::2], words[1::2], strict=True):
         option = _BY_NAME.get(name)
-        if option is None or option.path is not None or (equals and option.is_flag):
+        if option is None or not _is_plain(option, text):
             return None
-        if option.is_flag:
-            found[option.attribute] = True
-            continue
-        text = value if equals else next(left, "-")
-        if text.startswith("-") or (option.choices and text not in option.choices):
-            return None
-        if option.numbers is not None:
-            if not text.isdecimal() or int(text) not in option.numbers:
-                return None
-            found[option.attribute] = int(text)
-        elif option.multiple:
-            found[option.attribute] += (text,)
-        else:
-            found[option.attribute] = text
+        before = found[option.attribute]
+        found[option.attribute] = (*before, text) if option.multiple else text if option.numbers is None else int(text)
     return ServeOptions(**found)
+
+
+def _is_plain(option: Option, text: str) -> bool:
+    """Whether the text is a value of the option, and it means what it says."""
+    if text.startswith("-") or option.is_flag or option.path is not None:
+        return False
+    if option.numbers is not None:
+        return text.isdecimal() and int(text) in option.numbers
+    return not option.choices or text in option.choices
 
 
 def _unless_given(option: Option) -> Any:

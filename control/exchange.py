@@ -239,7 +239,7 @@ class Exchange:
             else:
                 self.ticket.received_at_ms = now_ms
                 go_on = self._go_on if faults else self._handled
-                server.dispatcher.run(self.connection, self.ticket, go_on, self.request)
+                server.dispatcher.run(self.connection, self.ticket, go_on)
         except Exception:
             self.connection.fail()
         perform(self._way.brokers.cluster, now_ms)

@@ -78,8 +78,10 @@ class Group:
         group = self._found()
         if group is not None:
             return str(group.state.value)
-        node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
-        loading = node is not None and node.coordinator.availability(self.id) is ErrorCode.coordinator_load_in_progress
+        coordinator = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
+        loading = (
+            coordinator is not None and coordinator.availability(self.id) is ErrorCode.coordinator_load_in_progress
+        )
         return UNKNOWN if loading else DEAD
 
     @property
@@ -178,8 +180,7 @@ class Group:
     @property
     def coordinator(self) -> int | None:
         """The id of the node that looks after it; None while nobody does."""
-        node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
-        return node.id if node is not None else None
+        return self._laboratory.cluster.offsets_topic.home_of(self.id)
 
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""

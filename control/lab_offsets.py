@@ -20,9 +20,9 @@ from kohort.protocol.messages.offset_commit import (
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.node import Node
     from kohort.control.lab_group import Group
     from kohort.control.laboratory import Laboratory
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 EARLIEST, LATEST = "earliest", "latest"
 
@@ -45,7 +45,7 @@ def lag_of(laboratory: Laboratory, group: Group) -> dict[TopicPartition, int]:
 async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPartition, int], timeout: float) -> None:
     """Commits as Kafka's tools do: for a group without members. Raises ControlError for what cannot be."""
     known = _known(laboratory, offsets)
-    node = _coordinator(laboratory, group)
+    coordinator = _coordinator(laboratory, group)
     answered: asyncio.Future[OffsetCommitResponse] = asyncio.get_running_loop().create_future()
     request = OffsetCommitRequest(
         group_id=group.id, generation_id_or_member_epoch=-1, member_id="", topics=tuple(each[2] for each in known)
@@ -54,9 +54,9 @@ async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPar
 
     def write(now_ms: int) -> None:
         _without_members(group, "commits for it")
-        response = offset_commit(node.coordinator, Commit(request, known, [], ticket, knows_epochs=True), now_ms)
+        response = offset_commit(coordinator, Commit(request, known, [], ticket, knows_epochs=True), now_ms)
         if response is not None:
-            node.coordinator.effects.append(Reply(ticket, response))
+            coordinator.effects.append(Reply(ticket, response))
 
     laboratory.brokers.act(write)
     try:
@@ -70,7 +70,7 @@ async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPar
 
 async def delete(laboratory: Laboratory, group: Group, timeout: float) -> None:
     """Deletes a group without members, with what it has committed."""
-    node = _coordinator(laboratory, group)
+    coordinator = _coordinator(laboratory, group)
     written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
     def done(error: ErrorCode, _: int) -> None:
@@ -79,7 +79,7 @@ async def delete(laboratory: Laboratory, group: Group, timeout: float) -> None:
 
     def start(now_ms: int) -> None:
         _without_members(group, "deletes it")
-        refusal = delete_group(node.coordinator, group.id, now_ms, done)
+        refusal = delete_group(coordinator, group.id, now_ms, done)
         if refusal is not ErrorCode.none:
             written.set_result(refusal)
 
@@ -154,11 +154,11 @@ def _known(laboratory: Laboratory, offsets: Mapping[TopicPartition, int]) -> lis
     ]
 
 
-def _coordinator(laboratory: Laboratory, group: Group) -> Node:
-    node = laboratory.cluster.offsets_topic.coordinator_of(group.id)
-    if node is None:
+def _coordinator(laboratory: Laboratory, group: Group) -> GroupCoordinator:
+    coordinator = laboratory.cluster.offsets_topic.coordinator_of(group.id)
+    if coordinator is None:
         raise ControlError(f"nobody coordinates group {group.id}: its node is stopped; start it first")
-    return node
+    return coordinator
 
 
 def _without_members(group: Group, what: str) -> None:

@@ -142,8 +142,15 @@ class Laboratory:
         return self.consumer_group(group_id) or self.group(group_id)
 
     def group_ids(self) -> list[str]:
-        """The ids of all groups that are looked after, sorted."""
-        return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
+        """The ids of all classic and consumer groups that are looked after, sorted."""
+        return sorted(
+            {
+                group.group_id
+                for each in self.cluster.coordinators
+                for group in each.all_groups()
+                if isinstance(group, ClassicGroup | ConsumerGroup)
+            }
+        )
 
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
         """Moves the brokers' clock at once, from one moment at which something is due to the next.

@@ -69,13 +69,13 @@ class Stage:
 
     def group(self, group_id: str) -> ClassicGroup | None:
         """The classic group as its coordinator has it."""
-        node = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if node is None else node.coordinator.groups.get(group_id)
+        coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if coordinator is None else coordinator.groups.get(group_id)
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         """The consumer group as its coordinator has it."""
-        node = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if node is None else node.coordinator.consumer_groups.get(group_id)
+        coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if coordinator is None else coordinator.consumer_groups.get(group_id)
 
     def committed(self, group_id: str) -> list[int]:
         """What the group has committed of each partition; -1: nothing."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if getattr(option, "dist", "no") == "loadgroup":
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
         session.config.pluginmanager.register(Progress(terminal.write, quiet=option.verbose > 0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected is no garbage, and is never looked at again: that took a seventh of a run's time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist looks for groups after this

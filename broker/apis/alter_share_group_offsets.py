@@ -17,18 +17,23 @@ from kohort.protocol.messages.alter_share_group_offsets import (
 from kohort.security.rights import READ_GROUP, READ_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share.state_partitions import TopicIdPartition
 
     Asked = tuple[str, UUID | None, int]
     """The name of a topic, its id if it exists, and a partition."""
+    Topics = dict[UUID, tuple[str, frozenset[int]]]
+    """By id, names of topics that were named and exist, and the partitions that do."""
 
 
-def handle(node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket) -> AlterShareGroupOffsetsResponse | None:
+def handle(
+    node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
+) -> Task[AlterShareGroupOffsetsResponse | None]:
     """None: answered when share coordinators have answered for all partitions."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
@@ -37,34 +42,42 @@ def handle(node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket) -
         return error_response(request, ErrorCode.group_authorization_failed)
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
-    results, offsets = _sorted_out(node, request, ticket)
-    if not offsets and all(result.error is ErrorCode.topic_authorization_failed for result in results.values()):
-        return _response(results)
+    results, topics, offsets = yield from _sorted_out(node, request, ticket)
 
     def altered(outcome: Refusal | Mapping[TopicIdPartition, Result], now_ms: int) -> None:
         if isinstance(outcome, Refusal):
             ticket.reply(_refused(outcome))
             return
-        for name, topic_id, index in results:
-            if topic_id is not None and (topic_id, index) in outcome:
-                results[name, topic_id, index] = outcome[topic_id, index]
-        ticket.reply(_response(results))
+        answers = [
+            (asked, result if asked[1] is None else outcome.get((asked[1], asked[2]), result))
+            for asked, result in results
+        ]
+        ticket.reply(_response(answers))
 
-    alter_offsets(node.coordinator, request.group_id, offsets, altered, ticket.received_at_ms)
+    alter_offsets(node.coordinator, request.group_id, topics, offsets, altered, ticket.received_at_ms)
     return None
 
 
 def _sorted_out(
     node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
-) -> tuple[dict[Asked, Result], dict[TopicIdPartition, int]]:
-    """What was asked for with what is known of it so far, and the offsets of partitions that exist."""
-    results: dict[Asked, Result] = {}
+) -> Task[tuple[list[tuple[Asked, Result]], Topics, dict[TopicIdPartition, int]]]:
+    """What was asked for with what is known of it so far; topics, and the offsets of partitions that exist.
+
+    Of a topic that is named twice Kafka notes the partitions that come last, and asks for all.
+    """
+    results: list[tuple[Asked, Result]] = []
+    topics: Topics = {}
     offsets: dict[TopicIdPartition, int] = {}
     access = node.cluster.access
     for asked in request.topics:
         topic = node.cluster.topics.by_name(asked.topic_name)
         is_allowed = access is None or access.allows(ticket, READ_TOPIC, asked.topic_name)
         topic_id = None if topic is None else topic.topic_id
+        if topic is not None and is_allowed:
+            there = [
+                each.partition_index for each in asked.partitions if topic.partition(each.partition_index) is not None
+            ]
+            topics[topic.topic_id] = topic.name, frozenset(there)
         for each in asked.partitions:
             index, result = each.partition_index, DONE
             if not is_allowed:
@@ -73,17 +86,18 @@ def _sorted_out(
                 result = _known(ErrorCode.unknown_topic_or_partition)
             elif topic_id is not None:
                 offsets[topic_id, index] = each.start_offset
-            results[asked.topic_name, topic_id, index] = result
-    return results, offsets
+            results.append(((asked.topic_name, topic_id, index), result))
+            yield
+    return results, topics, offsets
 
 
 def _known(error: ErrorCode) -> Result:
     return Result(error, SHARE_OFFSETS_ERRORS[error])
 
 
-def _response(results: Mapping[Asked, Result]) -> AlterShareGroupOffsetsResponse:
+def _response(results: Iterable[tuple[Asked, Result]]) -> AlterShareGroupOffsetsResponse:
     topics: dict[tuple[str, UUID | None], list[AlterShareGroupOffsetsResponsePartition]] = {}
-    for (name, topic_id, index), result in results.items():
+    for (name, topic_id, index), result in results:
         partition = AlterShareGroupOffsetsResponsePartition(
             partition_index=index, error_code=result.error, error_message=result.message
         )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.topic_info import TopicInfo
 
@@ -28,7 +29,7 @@ NOTHING_KNOWN = "There is no offset information to delete."
 
 def handle(
     node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Ticket
-) -> DeleteShareGroupOffsetsResponse | None:
+) -> Task[DeleteShareGroupOffsetsResponse | None]:
     """None: answered when share coordinators have answered for all topics."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
@@ -37,25 +38,27 @@ def handle(
         return error_response(request, ErrorCode.group_authorization_failed)
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
-    refused: list[DeleteShareGroupOffsetsResponseTopic] = []
+    denied: list[DeleteShareGroupOffsetsResponseTopic] = []
+    unknown: list[DeleteShareGroupOffsetsResponseTopic] = []
     topics: list[TopicInfo] = []
     for name in dict.fromkeys(each.topic_name for each in request.topics):
         topic = node.coordinator.topics.by_name(name)
         if access is not None and not access.allows(ticket, READ_TOPIC, name):
-            refused.append(_answer(name, ErrorCode.topic_authorization_failed))
+            denied.append(_answer(name, ErrorCode.topic_authorization_failed))
         elif topic is None:
-            refused.append(_answer(name, ErrorCode.unknown_topic_or_partition))
+            unknown.append(_answer(name, ErrorCode.unknown_topic_or_partition))
         else:
             topics.append(topic)
-    if not topics and all(each.error_code is ErrorCode.topic_authorization_failed for each in refused):
-        return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(refused))
+        yield
 
-    def deleted(outcome: Refusal | Mapping[UUID, Result], now_ms: int) -> None:
+    def deleted(outcome: Refusal | Mapping[UUID, Result] | None, now_ms: int) -> None:
         if isinstance(outcome, Refusal):
             ticket.reply(_refused(outcome))
             return
-        answers = [_outcome(topic, outcome.get(topic.topic_id)) for topic in topics]
-        ticket.reply(DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=(*answers, *refused)))
+        answers = denied
+        if outcome is not None:  # of a group that never had states Kafka says nothing about any topic
+            answers = [*(_outcome(topic, outcome.get(topic.topic_id)) for topic in topics), *unknown, *denied]
+        ticket.reply(DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(answers)))
 
     delete_offsets(node.coordinator, request.group_id, topics, deleted, ticket.received_at_ms)
     return None

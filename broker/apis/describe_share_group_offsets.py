@@ -55,8 +55,7 @@ def handle(
             ticket.reply(DescribeShareGroupOffsetsResponse(groups=groups))
 
     for number, asked in enumerate(request.groups):
-        _describe(node, asked, ticket, partial(done, number))
-        yield
+        yield from _describe(node, asked, ticket, partial(done, number))
     return None if count else DescribeShareGroupOffsetsResponse(groups=())
 
 
@@ -65,7 +64,7 @@ def _describe(
     asked: DescribeShareGroupOffsetsRequestGroup,
     ticket: Ticket,
     done: Callable[[DescribeShareGroupOffsetsResponseGroup], None],
-) -> None:
+) -> Task[None]:
     access = node.cluster.access
     if access is not None and not access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
         done(_refused(asked.group_id, ErrorCode.group_authorization_failed))
@@ -77,12 +76,11 @@ def _describe(
     hidden = set()
     if access is not None:
         hidden = {name for name in wanted if not access.allows(ticket, DESCRIBE_TOPIC, name)}
-    epochs = {
-        (topic_id, index): _leader_epoch(node, topic_id, index)
-        for name, (topic_id, indexes) in wanted.items()
-        for index in indexes
-        if topic_id is not None and name not in hidden
-    }
+    epochs: dict[TopicIdPartition, int] = {}
+    for name, (topic_id, indexes) in wanted.items():
+        if topic_id is not None and name not in hidden:
+            epochs |= {(topic_id, index): _leader_epoch(node, topic_id, index) for index in indexes}
+        yield
 
     def summarized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
         topics = [

@@ -12,6 +12,8 @@ there. `__share_group_state` is made before the answer: only brokers ask for it,
 Source: classic-groups §1.2; the group id is not checked, even "" has a coordinator.
 """
 
+from typing import Any
+
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task, one_by_one
@@ -74,7 +76,7 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
         if access is not None and not access.allows(ticket, _NEEDED[key_type], key):
             return _none(key, _NOT_ALLOWED[key_type], ticket)
         topic = node.cluster.offsets_topic if key_type == GROUP else node.cluster.transaction_topic
-        return _leader(topic, key, key, ticket)
+        return _leader(node, topic, key, key, ticket)
     if key_type == SHARE:
         return _share_coordinator(node, key, ticket)
     return _with_message(_none(key, ErrorCode.invalid_request, ticket))
@@ -88,19 +90,20 @@ def _share_coordinator(node: Node, key: str, ticket: Ticket) -> Coordinator:
         return _none(key, ErrorCode.invalid_request, ticket)
     topic = node.cluster.share_state_topic
     topic.create(ticket.received_at_ms)
-    return _leader(topic, key, known.text, ticket)
+    return _leader(node, topic, key, known.text, ticket)
 
 
-def _leader(topic: CoordinatedTopic, key: str, hashed: str, ticket: Ticket) -> Coordinator:
+def _leader(node: Node, topic: CoordinatedTopic[Any], key: str, hashed: str, ticket: Ticket) -> Coordinator:
     """The node that leads the partition in which `hashed` lies."""
-    coordinator = topic.coordinator_of(hashed)
-    if coordinator is None:
+    home = topic.home_of(hashed)
+    found = None if home is None else node.cluster.node(home)
+    if found is None:
         topic.wanted(ticket.received_at_ms)
         return _none(key, ErrorCode.coordinator_not_available, ticket)
-    host, port = coordinator.address_for(ticket)
+    host, port = found.address_for(ticket)
     return Coordinator(
         key=key,
-        node_id=coordinator.id,
+        node_id=found.id,
         host=host,
         port=port,
         error_code=ErrorCode.none,

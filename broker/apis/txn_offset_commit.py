@@ -114,15 +114,15 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_add
     if known is not None:
         on_added(known, ticket.received_at_ms)
         return
-    home = node.cluster.transaction_topic.coordinator_of(request.transactional_id)
-    if home is None:
+    coordinator = node.cluster.transaction_topic.coordinator_of(request.transactional_id)
+    if coordinator is None:
         on_added(ErrorCode.coordinator_not_available, ticket.received_at_ms)
         return
     topic_partition = OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id)
     who = request.transactional_id, request.producer_id, request.producer_epoch
     if ticket.version >= ADDS_BY_ITSELF_SINCE:
         add_partitions(
-            home.transactions,
+            coordinator,
             *who,
             frozenset({topic_partition}),
             on_added,
@@ -130,7 +130,7 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_add
             client_version=WITH_EPOCH_BUMP,
         )
     else:
-        verified = verify_partitions(home.transactions, *who, frozenset({topic_partition}))
+        verified = verify_partitions(coordinator, *who, frozenset({topic_partition}))
         on_added(verified[topic_partition], ticket.received_at_ms)
 
 

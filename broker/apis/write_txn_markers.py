@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
-from kohort.broker.cluster.transaction_topic import write_marker
+from kohort.broker.cluster.transaction_markers import write_marker
 from kohort.protocol.batches import NO_EPOCH, NO_PRODUCER, Marker
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.write_txn_markers import (

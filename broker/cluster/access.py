@@ -20,7 +20,9 @@ from kohort.security.rights import TOLD, Right
 from kohort.storage.disk.ownership import DataDirectoryError
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.group_events import GroupEvents
+    from kohort.broker.cluster.offsets_topic import OffsetsTopic
+    from kohort.broker.cluster.shared_state import SharedState
     from kohort.broker.ticket import Ticket
     from kohort.storage.disk.directory import DataDirectory
     from kohort.storage.disk.journal_lines import SavedAcl
@@ -56,8 +58,14 @@ class Denial:
 class Access:
     """Answers whether a request may do what it asks for, and changes ACLs."""
 
-    def __init__(self, cluster: BrokerCluster, acls: Iterable[AclBinding] = ()) -> None:
-        settings = cluster.settings
+    def __init__(
+        self,
+        state: SharedState,
+        offsets_topic: OffsetsTopic,
+        group_events: GroupEvents,
+        acls: Iterable[AclBinding] = (),
+    ) -> None:
+        settings = state.settings
         self.keeps_acls = bool(settings.authorizer_class_name)
         """False: nothing is asked but whether the laboratory denies something."""
         self.authorizer = Authorizer(
@@ -65,7 +73,9 @@ class Access:
             super_users=split_principals(settings.super_users),
             allow_everyone=settings.allow_everyone_if_no_acl_found or not self.keeps_acls,
         )
-        self._cluster = cluster
+        self._state = state
+        self._offsets_topic = offsets_topic
+        self._group_events = group_events
         self._denials: dict[tuple[object, ...], Denial] = {}
 
     def allows(self, ticket: Ticket, right: Right, name: str) -> bool:
@@ -84,12 +94,12 @@ class Access:
         requester = ticket.requester
         return self.authorizer.allows(
             requester.principal, requester.client_host[1:], right, name
-        ) and not self._cluster.hooks.denies(ticket, right, name)
+        ) and not self._state.hooks.denies(ticket, right, name)
 
     def allows_on_any(self, ticket: Ticket, right: Right) -> bool:
         """Whether there could be a resource to which it is allowed (acls §4)."""
         allowed = self.authorizer.allows_on_any(ticket.principal, ticket.host, right)
-        return allowed and not self._cluster.hooks.denies(ticket, right, WILDCARD)
+        return allowed and not self._state.hooks.denies(ticket, right, WILDCARD)
 
     def operations(self, ticket: Ticket, resource_type: ResourceType, name: str) -> int:
         """What who sent the request may do to the resource, as bits (acls §6)."""
@@ -108,16 +118,16 @@ class Access:
     def add(self, acls: Iterable[AclBinding]) -> None:
         """From now on these count. Raises OSError if that cannot be stored; then nothing has changed."""
         new = [acl for acl in dict.fromkeys(acls) if acl not in self.authorizer.acls]
-        if self._cluster.directory is not None and new:
-            self._cluster.directory.acls_changed(map(in_words, new), ())
+        if self._state.directory is not None and new:
+            self._state.directory.acls_changed(map(in_words, new), ())
         for acl in new:
             self.authorizer.add(acl)
 
     def remove(self, acls: Iterable[AclBinding]) -> None:
         """From now on these, which are there, do not count. Raises OSError; then nothing has changed."""
         gone = list(dict.fromkeys(acls))
-        if self._cluster.directory is not None and gone:
-            self._cluster.directory.acls_changed((), map(in_words, gone))
+        if self._state.directory is not None and gone:
+            self._state.directory.acls_changed((), map(in_words, gone))
         for acl in gone:
             self.authorizer.remove(acl)
 
@@ -144,18 +154,18 @@ class Access:
     def _report(self, denial: Denial, ticket: Ticket) -> None:
         """An event, of the group if the request was about one."""
         group_id, right = denial.group_id, denial.right
-        node = None if group_id is None else self._cluster.offsets_topic.coordinator_of(group_id)
+        coordinator = None if group_id is None else self._offsets_topic.coordinator_of(group_id)
         detail = {
             "principal": str(denial.principal),
             "operation": right.operation.name,
             "resource": f"{right.resource_type.name}:{denial.name}",
             "n": str(denial.times),
         }
-        if group_id is None or node is None:
+        if group_id is None or coordinator is None:
             detail["api"] = denial.api
-            self._cluster.group_events.tell(ticket.requester.node_id, "access_denied", client_of(ticket), detail)
+            self._group_events.tell(ticket.requester.node_id, "access_denied", client_of(ticket), detail)
             return
-        node.coordinator.observer.access_denied(group_id, ticket, detail)
+        coordinator.observer.access_denied(group_id, ticket, detail)
 
 
 def _log(denial: Denial, rule: AclBinding | str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.replay import Replay
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.context import CoordinatorContext
@@ -21,8 +20,10 @@ if TYPE_CHECKING:
     from kohort.security.rights import Right
     from kohort.storage.topic import Partition, Topic
 
-Handler = Callable[["Node", Any, "Ticket"], Any]
-"""Handles a request: returns its response, None (it is answered later), NO_REPLY, or a generator that returns these."""
+Handler = Callable[[Any, Any, "Ticket"], Any]
+"""Handles a request that came to a `Node`, which is not named here: it knows the hooks.
+
+Returns the response, None (it is answered later), NO_REPLY, or a generator that returns these."""
 
 Report = Callable[[int], None]
 """Reports to a coordinator that its write is done; called with the time."""
@@ -34,7 +35,7 @@ class BrokerHooks:
 
     # Requests
 
-    def handle(self, node: Node, request: Any, ticket: Ticket) -> Any:
+    def handle(self, node: Any, request: Any, ticket: Ticket) -> Any:
         """Handles a request; returns what its handler returns. Who puts itself in the place of `ticket.requester` hears
         the answer before the client does, whenever it is ready."""
         return ticket.api.handle(node, request, ticket)

@@ -21,7 +21,7 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     import asyncio
 
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.shared_state import SharedState
     from kohort.storage.disk.files import Disk, Unsynced
     from kohort.storage.topic import Partition
 
@@ -47,13 +47,11 @@ class Threads(Protocol):
 class Syncs:
     """The syncs of a cluster."""
 
-    def __init__(
-        self, cluster: BrokerCluster, disk: Disk, threads: Threads, soon: Callable[[Callable[[], None]], object]
-    ):
+    def __init__(self, state: SharedState, disk: Disk, threads: Threads, soon: Callable[[Callable[[], None]], object]):
         """`soon` runs something when the requests that have come together are through."""
-        self.act: Callable[[Callable[[int], None]], None] = lambda action: action(cluster.clock.now_ms())
+        self.act: Callable[[Callable[[int], None]], None] = lambda action: action(state.clock.now_ms())
         """Does something together with what follows from it (`Server.act`)."""
-        self._cluster = cluster
+        self._state = state
         self._disk = disk
         self._threads = threads
         self._soon = soon
@@ -73,7 +71,7 @@ class Syncs:
 
     def noted(self) -> bool:
         """Whether something beside the logs was written since the last time: topics, ids, where logs start."""
-        directory = self._cluster.directory
+        directory = self._state.directory
         return directory is not None and directory.take_noted()
 
     def begin(self) -> None:
@@ -92,21 +90,21 @@ class Syncs:
 
     def _done(self, written: dict[Partition, int], waiting: list[Report], problem: OSError | None, now_ms: int) -> None:
         self._busy = False
-        cluster = self._cluster
-        if problem is not None and cluster.broken is None:
-            cluster.broken = problem
-            if cluster.directory is not None:
-                cluster.directory.trusted = False
+        state = self._state
+        if problem is not None and state.broken is None:
+            state.broken = problem
+            if state.directory is not None:
+                state.directory.trusted = False
             log.warning(
                 f"the disk does not keep what is written to it: {problem.strerror or problem}; nothing is written any "
                 "more, what is there can be read; see to the disk and start again"
             )
         # A later sync may succeed, and says nothing of what the failed one should have kept.
-        problem = cluster.broken
+        problem = state.broken
         if problem is None:
             for partition, end_offset in written.items():
                 partition.log.synced(end_offset)
-                cluster.purgatory.check(partition, now_ms)
+                state.purgatory.check(partition, now_ms)
         for report in waiting:
             try:
                 report(now_ms, problem)
@@ -168,11 +166,11 @@ def _sync(files: Sequence[Unsynced]) -> OSError | None:
 class SyncNowAndThen(DelayedOperation):
     """Begins a sync every `interval_ms`, for as long as the cluster lives."""
 
-    __slots__ = ("_cluster", "_interval_ms", "_syncs")
+    __slots__ = ("_interval_ms", "_state", "_syncs")
 
-    def __init__(self, cluster: BrokerCluster, syncs: Syncs, interval_ms: int) -> None:
+    def __init__(self, state: SharedState, syncs: Syncs, interval_ms: int) -> None:
         super().__init__(0)
-        self._cluster = cluster
+        self._state = state
         self._syncs = syncs
         self._interval_ms = interval_ms
 
@@ -180,7 +178,7 @@ class SyncNowAndThen(DelayedOperation):
         """Comes due one interval from now."""
         self.deadline_ms = now_ms + self._interval_ms
         self.completed = False
-        self._cluster.purgatory.wait(self)
+        self._state.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Comes back later, and syncs."""

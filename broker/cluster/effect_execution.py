@@ -186,7 +186,7 @@ class _OtherMarkers(DelayedOperation):
 
 
 def _write_some_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
-    from kohort.broker.cluster.transaction_topic import write_markers
+    from kohort.broker.cluster.transaction_markers import write_markers
 
     try:
         return write_markers(cluster, effect, now_ms)

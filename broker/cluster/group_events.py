@@ -10,7 +10,8 @@ from kohort.broker.ticket import Ticket
 from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.clock import Clock
+    from kohort.broker.cluster.offsets_topic import OffsetsTopic
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.events.group_event import GroupEvent
 
@@ -50,8 +51,9 @@ class GroupEvents:
     A listener is called in the middle of a turn: it puts down the event, and works on it later.
     """
 
-    def __init__(self, cluster: BrokerCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, clock: Clock, offsets_topic: OffsetsTopic) -> None:
+        self._clock = clock
+        self._topic = offsets_topic
         self._listeners: list[Listener] = []
         self._numbers: dict[int, int] = {}
         self._boot_id = ""
@@ -69,20 +71,22 @@ class GroupEvents:
             from kohort.coordinator.events.classic_event_source import EventObserver
 
             self._boot_id = self._boot_id or token_hex(4)
-            for coordinator in self._cluster.coordinators:
-                observer = EventObserver(coordinator, self._cluster.clock.now_us, client_of, self._epoch)
+            for coordinator in self._topic.coordinators.values():
+                observer = EventObserver(coordinator, self._clock.now_us, client_of, self._topic.leader_epoch)
                 coordinator.observe(observer, observer.consumers)
 
     def leave(self, listener: Listener) -> None:
         """Calls `listener` no more."""
         self._listeners.remove(listener)
         if not self._listeners:
-            for coordinator in self._cluster.coordinators:
+            for coordinator in self._topic.coordinators.values():
                 coordinator.observe()
 
     def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
         """The next event of a coordinator."""
-        self._hand_out(next(node.id for node in self._cluster.nodes if node.coordinator is coordinator), event)
+        self._hand_out(
+            next(node_id for node_id, each in self._topic.coordinators.items() if each is coordinator), event
+        )
 
     def tell(self, node_id: int, kind: str, client: Client, detail: Mapping[str, str]) -> None:
         """An event that no coordinator makes: it is about a client, and about no group.
@@ -91,7 +95,7 @@ class GroupEvents:
         """
         if not self._listeners:
             return
-        now_us = self._cluster.clock.now_us()
+        now_us = self._clock.now_us()
         if now_us - self._told_since_us >= TOLD_WITHIN_US:
             self._told_since_us, self._told = now_us, 0
         self._told += 1
@@ -100,7 +104,7 @@ class GroupEvents:
         from kohort.coordinator.events.group_event import GroupEvent  # not before somebody listens
 
         event = GroupEvent(
-            ts=now_us // US_PER_MS + self._cluster.clock.epoch_ms,
+            ts=now_us // US_PER_MS + self._clock.epoch_ms,
             mono_us=now_us,
             co_partition=NO_PARTITION,
             co_epoch=NO_PARTITION,
@@ -123,11 +127,8 @@ class GroupEvents:
 
     def stopping(self) -> None:
         """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""
-        for coordinator in self._cluster.coordinators:
+        for coordinator in self._topic.coordinators.values():
             coordinator.observer.stopping()
-
-    def _epoch(self, partition: int) -> int:
-        return self._cluster.offsets_topic.leader_epoch(partition)
 
 
 def client_of(ticket: object) -> Client:

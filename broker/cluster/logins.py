@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.group_events import GroupEvents
 
 TOLD_EVERY_MS = 10_000
 """How often there is an event of one client that fails again and again."""
@@ -63,8 +63,8 @@ class _Failing:
 class Logins:
     """One for all nodes of a cluster."""
 
-    def __init__(self, cluster: BrokerCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, group_events: GroupEvents) -> None:
+        self._group_events = group_events
         self.counts: Counter[tuple[int, str, str]] = Counter()
         """By node, listener, and one of OUTCOMES."""
         self._failing: dict[tuple[str, ...], _Failing] = {}
@@ -91,7 +91,7 @@ class Logins:
         times = self._times_if_due((kind, entrant.listener_name, client.client_id, client.client_host), now_ms)
         if times:
             detail = {"listener": entrant.listener_name, **detail, "n": str(times)}
-            self._cluster.group_events.tell(entrant.node_id, kind, client, detail)
+            self._group_events.tell(entrant.node_id, kind, client, detail)
 
     def _times_if_due(self, key: tuple[str, ...], now_ms: int) -> int:
         """How often that client has failed so; 0: there was an event of it lately."""

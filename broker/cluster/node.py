@@ -58,7 +58,7 @@ class Node:
         if self._share_coordinator is None:
             from kohort.broker.cluster.share_state_topic import new_share_coordinator
 
-            self._share_coordinator = new_share_coordinator(self.cluster, self)
+            self._share_coordinator = new_share_coordinator(self.cluster, self.coordinator.effects)
         return self._share_coordinator
 
     @property

@@ -13,12 +13,12 @@ from kohort.storage.producers import Remembered
 from kohort.storage.topic import Partition
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.node import Node
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 _NONE: Final = ErrorCode.none
 
 
-class OffsetsTopic(CoordinatedTopic):
+class OffsetsTopic(CoordinatedTopic["GroupCoordinator"]):
     """The topic that keeps groups and their offsets, and who looks after which part of it."""
 
     name = OFFSETS_TOPIC
@@ -29,7 +29,7 @@ class OffsetsTopic(CoordinatedTopic):
         return 0 if self._topic is None else self._topic.partitions[partition].leader_epoch
 
     def _shape(self) -> tuple[int, int, dict[str, str]]:
-        settings = self._cluster.settings
+        settings = self._state.settings
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
@@ -37,14 +37,14 @@ class OffsetsTopic(CoordinatedTopic):
         }
         return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor, configs
 
-    def _set_partitions(self, node: Node, count: int) -> None:
-        node.coordinator.partitions = count
+    def _set_partitions(self, coordinator: GroupCoordinator, count: int) -> None:
+        coordinator.partitions = count
 
-    def _loading(self, leader: Node, partition: Partition) -> Loading:
-        return Loading(leader.coordinator, partition.index)
+    def _loading(self, leader: GroupCoordinator, partition: Partition) -> Loading:
+        return Loading(leader, partition.index)
 
-    def _unload(self, leader: Node, partition: Partition, now_ms: int) -> None:
-        unload(leader.coordinator, partition.index, now_ms)
+    def _unload(self, leader: GroupCoordinator, partition: Partition, now_ms: int) -> None:
+        unload(leader, partition.index, now_ms)
 
     def append(
         self,
@@ -67,13 +67,13 @@ class OffsetsTopic(CoordinatedTopic):
             return ErrorCode.message_too_large, None
         partition = topic.partitions[number]
         if producer is None:
-            base_offset = self._cluster.append(partition, batch, now_ms)
+            base_offset = self._state.append(partition, batch, now_ms)
             return _NONE, base_offset + records.count - 1
-        producers = self._cluster.topics.producers_of(partition)
+        producers = self._state.topics.producers_of(partition)
         error = producers.check_epoch(*producer)
         if error is not ErrorCode.none:
             return error, None
-        base_offset = self._cluster.append(
+        base_offset = self._state.append(
             partition,
             batch,
             now_ms,

@@ -85,6 +85,8 @@ class ShareSessions:
         self._of_groups: dict[str, int] = {}
         """How many sessions each group has."""
         self._of_connections: dict[object, set[ShareSession]] = {}
+        self._left_on: dict[object, ShareSession] = {}
+        """By connection, who closed a session on it last, as a session without partitions."""
         self._remembered = 0
 
     def __len__(self) -> int:
@@ -129,10 +131,15 @@ class ShareSessions:
         self._remembered += len(session.partitions) - before
 
     def close(self, session: ShareSession) -> None:
-        """Forgets a session."""
+        """Forgets a session, and for one that is closed already that it was on its connection."""
         if session.closed:
+            self._left_on.pop(session.connection, None)
             return
         session.closed = True
+        left_on = self._left_on[session.connection] = ShareSession(
+            session.group_id, session.member_id, session.connection
+        )
+        left_on.closed = True
         del self._sessions[session.group_id, session.member_id]
         self._remembered -= len(session.partitions)
         left = self._of_groups.pop(session.group_id) - 1
@@ -144,10 +151,15 @@ class ShareSessions:
             del self._of_connections[session.connection]
 
     def of_connection(self, connection: object) -> list[ShareSession]:
-        """The sessions that were opened on a connection."""
-        return list(self._of_connections.get(connection, ()))
+        """The sessions that were opened on a connection, and the last one that was closed there, without partitions.
+
+        With its connection goes what is known of a group that has no sessions, though they were closed before.
+        """
+        left = self._left_on.get(connection)
+        return [*self._of_connections.get(connection, ()), *([left] if left is not None else [])]
 
     def clear(self) -> None:
         """Ends all: the node has stopped."""
         for session in list(self._sessions.values()):
             self.close(session)
+        self._left_on.clear()

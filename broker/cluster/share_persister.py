@@ -163,7 +163,7 @@ class _Asking(DelayedOperation):
         if coordinator is None:
             self._answered(_NO_COORDINATOR, now_ms)
         else:
-            self._ask(coordinator.share_coordinator, self._key, self._answered, now_ms)
+            self._ask(coordinator, self._key, self._answered, now_ms)
 
     def _answered(self, outcome: StateOutcome, now_ms: int) -> None:
         if outcome.error_code not in self._ask_again or self._attempts >= MOST_ATTEMPTS:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
-    from kohort.broker.cluster.node import Node
+    from kohort.broker.cluster.shared_state import SharedState
+    from kohort.coordinator.effects import Effect
     from kohort.protocol.batches import EncodedRecords
     from kohort.storage.topic import Partition
 
@@ -30,32 +31,32 @@ UPKEEP_EVERY_MS: Final = 300_000
 """`share.coordinator.state.topic.prune.interval.ms`."""
 
 
-def new_share_coordinator(cluster: BrokerCluster, node: Node) -> ShareCoordinator:
-    """A node's share coordinator, which gets its partitions later."""
-    settings = cluster.settings
+def new_share_coordinator(state: SharedState, effects: list[Effect]) -> ShareCoordinator:
+    """A node's share coordinator, which gets its partitions later. `effects`: those of its group coordinator."""
+    settings = state.settings
 
     def has_partition(topic_id: UUID, index: int) -> bool:
-        topic = cluster.topics.by_id(topic_id)
+        topic = state.topics.by_id(topic_id)
         return topic is not None and topic.partition(index) is not None
 
     return ShareCoordinator(
-        cluster.purgatory,
+        state.purgatory,
         has_partition,
         updates_per_snapshot=settings.share_coordinator_snapshot_update_records_per_snapshot,
         partitions=settings.share_coordinator_state_topic_num_partitions,
-        epoch_ms=cluster.clock.epoch_ms,
-        effects=node.coordinator.effects,
+        epoch_ms=state.clock.epoch_ms,
+        effects=effects,
     )
 
 
-class ShareStateTopic(CoordinatedTopic):
+class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
     """The topic that keeps the state of share partitions, and who looks after which part of it."""
 
     name = SHARE_STATE_TOPIC
     keeps = "share group"
 
     def __init__(self, cluster: BrokerCluster) -> None:
-        super().__init__(cluster)
+        super().__init__(cluster, {node.id: node.share_coordinator for node in cluster.nodes})
         self.persister = SharePersister(cluster)
 
     def create(self, now_ms: int) -> None:
@@ -63,12 +64,12 @@ class ShareStateTopic(CoordinatedTopic):
         existed = self.exists
         super().create(now_ms)
         if self.exists and not existed:
-            upkeep = _Upkeep(self, self._cluster, now_ms)
-            self._cluster.housekeeping.append(upkeep)
-            self._cluster.purgatory.wait(upkeep)
+            upkeep = _Upkeep(self, self._state, now_ms)
+            self._state.housekeeping.append(upkeep)
+            self._state.purgatory.wait(upkeep)
 
     def _shape(self) -> tuple[int, int, dict[str, str]]:
-        settings = self._cluster.settings
+        settings = self._state.settings
         configs = {
             "cleanup.policy": "delete",
             "compression.type": "producer",
@@ -82,14 +83,14 @@ class ShareStateTopic(CoordinatedTopic):
             configs,
         )
 
-    def _set_partitions(self, node: Node, count: int) -> None:
-        node.share_coordinator.partitions = count
+    def _set_partitions(self, coordinator: ShareCoordinator, count: int) -> None:
+        coordinator.partitions = count
 
-    def _loading(self, leader: Node, partition: Partition) -> ShareStateLoading:
-        return ShareStateLoading(leader.share_coordinator, partition.index)
+    def _loading(self, leader: ShareCoordinator, partition: Partition) -> ShareStateLoading:
+        return ShareStateLoading(leader, partition.index)
 
-    def _unload(self, leader: Node, partition: Partition, now_ms: int) -> None:
-        leader.share_coordinator.unload(partition.index, now_ms)
+    def _unload(self, leader: ShareCoordinator, partition: Partition, now_ms: int) -> None:
+        leader.unload(partition.index, now_ms)
 
     def append(
         self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int
@@ -104,32 +105,32 @@ class ShareStateTopic(CoordinatedTopic):
         batch = records.batch(timestamp_ms)
         if len(batch) > topic.log_config.max_message_bytes:
             return ErrorCode.message_too_large, None
-        base_offset = self._cluster.append(topic.partitions[number], batch, now_ms)
+        base_offset = self._state.append(topic.partitions[number], batch, now_ms)
         return ErrorCode.none, base_offset + records.count - 1
 
     def topic_deleted(self, topic_id: UUID, now_ms: int) -> Iterator[None]:
         """Forgets the state of what is gone. Yields where others may be served."""
         if self.exists:
-            for node in self._cluster.nodes:
-                yield from topic_deleted_in_states(node.share_coordinator, topic_id, now_ms)
+            for coordinator in self.coordinators.values():
+                yield from topic_deleted_in_states(coordinator, topic_id, now_ms)
 
     def upkeep(self, now_ms: int) -> Iterator[None]:
         """Drops what says nothing any more, and writes anew what was written long ago. Yields for others."""
-        cold_after_ms = self._cluster.settings.share_coordinator_cold_partition_snapshot_interval_ms
-        for node in self._cluster.nodes:
-            for partition in self._led_by(node):
-                _prune(node, partition)
+        cold_after_ms = self._state.settings.share_coordinator_cold_partition_snapshot_interval_ms
+        for node_id, coordinator in self.coordinators.items():
+            for partition in self._led_by(node_id):
+                _prune(coordinator, partition)
                 yield
-            yield from snapshot_cold(node.share_coordinator, cold_after_ms, now_ms)
+            yield from snapshot_cold(coordinator, cold_after_ms, now_ms)
 
-    def _led_by(self, node: Node) -> list[Partition]:
+    def _led_by(self, node_id: int) -> list[Partition]:
         partitions = [] if self._topic is None else self._topic.partitions
-        return [each for each in partitions if each.leader == node.id and each.log.log_end_offset]
+        return [each for each in partitions if each.leader == node_id and each.log.log_end_offset]
 
 
-def _prune(node: Node, partition: Partition) -> None:
+def _prune(coordinator: ShareCoordinator, partition: Partition) -> None:
     log = partition.log
-    start = redundant_before(node.share_coordinator, partition.index, log.high_watermark)
+    start = redundant_before(coordinator, partition.index, log.high_watermark)
     if start is not None and log.log_start_offset < start <= log.high_watermark:
         log.delete_before(start)
 
@@ -137,22 +138,22 @@ def _prune(node: Node, partition: Partition) -> None:
 class _Upkeep(DelayedOperation):
     """Looks after the topic now and then, for as long as there is one; a little at a time."""
 
-    __slots__ = ("_cluster", "_steps", "_topic")
+    __slots__ = ("_state", "_steps", "_topic")
 
-    def __init__(self, topic: ShareStateTopic, cluster: BrokerCluster, now_ms: int) -> None:
+    def __init__(self, topic: ShareStateTopic, state: SharedState, now_ms: int) -> None:
         super().__init__(now_ms + UPKEEP_EVERY_MS)
         self._topic = topic
-        self._cluster = cluster
+        self._state = state
         self._steps: Iterator[None] | None = None
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         if not self._topic.exists:
-            self._cluster.housekeeping.remove(self)
+            self._state.housekeeping.remove(self)
             return
         self.completed = False
         # Counted from now: what is due before the clock's time runs in this same turn.
-        self.deadline_ms = self._cluster.clock.now_ms() + (1 if self._goes_on(now_ms) else UPKEEP_EVERY_MS)
-        self._cluster.purgatory.wait(self)
+        self.deadline_ms = self._state.clock.now_ms() + (1 if self._goes_on(now_ms) else UPKEEP_EVERY_MS)
+        self._state.purgatory.wait(self)
 
     def _goes_on(self, now_ms: int) -> bool:
         """Does the next piece of work. Returns whether there is more."""
@@ -163,7 +164,7 @@ class _Upkeep(DelayedOperation):
         except StopIteration:
             return False
         except OSError as problem:
-            self._cluster.storage_failed(f"making room in {SHARE_STATE_TOPIC}", problem)
+            self._state.storage_failed(f"making room in {SHARE_STATE_TOPIC}", problem)
             return False
         self._steps = steps
         return True

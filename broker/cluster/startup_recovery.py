@@ -2,73 +2,75 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.logs import log
-from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
+    from kohort.broker.cluster.shared_state import SharedState
     from kohort.storage.disk.directory import DataDirectory
 
 UNKNOWN_PRODUCER_IDS = 1_000_000
 """Ids that may have been handed out when that is noted nowhere: producers that have written nothing are not seen."""
 
 
-def take_over(cluster: BrokerCluster, directory: DataDirectory, now_ms: int) -> None:
+Internal = Sequence["CoordinatedTopic[Any]"]
+"""The topics in which coordinators keep what they know."""
+
+
+def take_over(state: SharedState, internal: Internal, directory: DataDirectory, now_ms: int) -> None:
     """Opens all logs. Every partition begins a leader epoch, as when a broker of Kafka's comes back.
 
     Raises DataDirectoryError.
     """
     try:
-        _take_over(cluster, directory, now_ms)
+        _take_over(state, internal, directory, now_ms)
     except OSError as problem:
         raise DataDirectoryError(
             f"{directory.path} cannot be written: {problem.strerror or problem}; see to the disk, and start again"
         ) from None
 
 
-def _take_over(cluster: BrokerCluster, directory: DataDirectory, now_ms: int) -> None:
-    topics, saved = cluster.topics, directory.saved
+def _take_over(state: SharedState, internal: Internal, directory: DataDirectory, now_ms: int) -> None:
+    topics, saved = state.topics, directory.saved
     if directory.cluster_id is not None:
-        cluster.cluster_id = directory.cluster_id
+        state.cluster_id = directory.cluster_id
     _refuse_bad_settings(directory)
     for topic in saved.topics.values():
         for partition in topic.partitions:
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
-    cluster.features.restore(saved.features, saved.features_epoch)
-    cluster.group_configs.restore(_usable_group_configs(cluster, directory))
+    state.features.restore(saved.features, saved.features_epoch)
+    state.group_configs.restore(_usable_group_configs(state, directory))
     topics.producer_ids_from(saved.next_producer_id)
-    _forget_old_producers(cluster, now_ms)
+    _forget_old_producers(state, now_ms)
     directory.begin()
     for name, count in directory.adopted.items():
-        _adopt(cluster, directory, name, count)
+        _adopt(state, internal, directory, name, count)
     if directory.adopted:
-        topics.producer_ids_beyond(_largest_producer_id(cluster) + UNKNOWN_PRODUCER_IDS)
+        topics.producer_ids_beyond(_largest_producer_id(state) + UNKNOWN_PRODUCER_IDS)
         log.warning(
             f"{directory.path}: {len(directory.adopted)} topics were made of the folders that are there; their "
             "settings are not known, so they keep all records (retention.ms=-1) until you set what they had; "
             "partitions that never had a record have no folder"
         )
-    directory.begun(cluster.cluster_id, cluster.settings.node_id)
+    directory.begun(state.cluster_id, state.settings.node_id)
     for warning in directory.warnings:
         log.warning(warning)
-    for each in (cluster.offsets_topic, cluster.transaction_topic):
+    for each in internal:
         if each.name in topics:
             each.create(now_ms)
-    if SHARE_STATE_TOPIC in topics:
-        cluster.share_state_topic.create(now_ms)
-    cluster.replays.run_at_once()
+    state.replays.run_at_once()
     if len(topics):
         partitions_there = sum(len(topic.partitions) for topic in topics)
         size = sum(partition.log.size_bytes for topic in topics for partition in topic.partitions)
-        took_ms = cluster.clock.now_ms() - now_ms
+        took_ms = state.clock.now_ms() - now_ms
         log.info(
             f"{directory.path}: {len(topics):,} topics with {partitions_there:,} partitions and {size:,} bytes taken "
             f"over in {took_ms:,} ms",
@@ -93,11 +95,11 @@ def _refuse_bad_settings(directory: DataDirectory) -> None:
                 )
 
 
-def _usable_group_configs(cluster: BrokerCluster, directory: DataDirectory) -> dict[str, dict[str, str]]:
+def _usable_group_configs(state: SharedState, directory: DataDirectory) -> dict[str, dict[str, str]]:
     """What was set for groups, but for what may not be set any more: the broker's limits may be others now."""
     usable = {}
     for group_id, configs in directory.saved.group_configs.items():
-        problem = cluster.group_configs.problem_of(configs)
+        problem = state.group_configs.problem_of(configs)
         if problem is None:
             usable[group_id] = configs
         else:
@@ -105,35 +107,32 @@ def _usable_group_configs(cluster: BrokerCluster, directory: DataDirectory) -> d
     return usable
 
 
-def _largest_producer_id(cluster: BrokerCluster) -> int:
+def _largest_producer_id(state: SharedState) -> int:
     """The largest in any batch; -1: there is none."""
-    known = [part.producers for topic in cluster.topics for part in topic.partitions if part.producers is not None]
+    known = [part.producers for topic in state.topics for part in topic.partitions if part.producers is not None]
     return max((each.producer_id for producers in known for each in producers.described()), default=-1)
 
 
-def _forget_old_producers(cluster: BrokerCluster, now_ms: int) -> None:
+def _forget_old_producers(state: SharedState, now_ms: int) -> None:
     """After a restart only record timestamps are known: a producer that writes old timestamps expires at once.
 
     Source: Kafka's `ProducerStateManager.truncateAndReload`.
     """
-    for topic in cluster.topics:
+    for topic in state.topics:
         for partition in topic.partitions:
             if partition.producers is not None:
-                partition.producers.expire(now_ms + cluster.clock.epoch_ms)
+                partition.producers.expire(now_ms + state.clock.epoch_ms)
 
 
-def _adopt(cluster: BrokerCluster, directory: DataDirectory, name: str, count: int) -> None:
+def _adopt(state: SharedState, internal: Internal, directory: DataDirectory, name: str, count: int) -> None:
     """Makes a topic of folders that the journal does not name; internal topics have a fixed number."""
     topic_id = directory.id_of(name)
-    if name == SHARE_STATE_TOPIC:
-        internal: CoordinatedTopic | None = cluster.share_state_topic
-    else:
-        internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)
-    if internal is not None:
-        there = internal.make(count, topic_id)
+    kept = next((each for each in internal if each.name == name), None)
+    if kept is not None:
+        there = kept.make(count, topic_id)
     else:
         # Nobody knows for how long its records were to be kept.
-        there = cluster.topics.create(name, count, 1, {"retention.ms": "-1"}, topic_id=topic_id)
+        there = state.topics.create(name, count, 1, {"retention.ms": "-1"}, topic_id=topic_id)
     if isinstance(there, Refusal):
         log.warning(f"the folders of {name} are left alone: {there.message}")
     else:

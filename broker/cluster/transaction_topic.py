@@ -1,31 +1,28 @@
-"""`__transaction_state`: created on first use, written for the transaction coordinators; and the markers they send."""
+"""`__transaction_state`: created on first use, and written for the transaction coordinators."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
-from kohort.broker.logs import log
-from kohort.coordinator.completing import complete
-from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC, WriteMarkers
+from kohort.coordinator.effects import TRANSACTION_TOPIC
 from kohort.coordinator.transactions.transaction_loading import TransactionLoading
-from kohort.protocol.batches import NO_PRODUCER, EncodedRecords, Marker, marker_batch
+from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.topic import Partition
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
-    from kohort.broker.cluster.node import Node
+    from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 
 
-class TransactionTopic(CoordinatedTopic):
+class TransactionTopic(CoordinatedTopic["TransactionCoordinator"]):
     """The topic that keeps transactional ids, and who looks after which part of it."""
 
     name = TRANSACTION_TOPIC
     keeps = "transaction"
 
     def _shape(self) -> tuple[int, int, dict[str, str]]:
-        settings = self._cluster.settings
+        settings = self._state.settings
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
@@ -39,14 +36,14 @@ class TransactionTopic(CoordinatedTopic):
             configs,
         )
 
-    def _set_partitions(self, node: Node, count: int) -> None:
-        node.transactions.partitions = count
+    def _set_partitions(self, coordinator: TransactionCoordinator, count: int) -> None:
+        coordinator.partitions = count
 
-    def _loading(self, leader: Node, partition: Partition) -> TransactionLoading:
-        return TransactionLoading(leader.transactions, partition.index, partition.leader_epoch)
+    def _loading(self, leader: TransactionCoordinator, partition: Partition) -> TransactionLoading:
+        return TransactionLoading(leader, partition.index, partition.leader_epoch)
 
-    def _unload(self, leader: Node, partition: Partition, now_ms: int) -> None:
-        leader.transactions.unload(partition.index, now_ms)
+    def _unload(self, leader: TransactionCoordinator, partition: Partition, now_ms: int) -> None:
+        leader.unload(partition.index, now_ms)
 
     def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
         """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""
@@ -56,64 +53,5 @@ class TransactionTopic(CoordinatedTopic):
         batch = records.batch(timestamp_ms)
         if len(batch) > topic.log_config.max_message_bytes:
             return ErrorCode.message_too_large
-        self._cluster.append(topic.partitions[number], batch, now_ms)
+        self._state.append(topic.partitions[number], batch, now_ms)
         return ErrorCode.none
-
-
-def write_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
-    """Writes the end of a transaction to its partitions, wherever they are led. Those that are gone are left.
-
-    Refusals: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, after the others have been written.
-    """
-    outcome = ErrorCode.none
-    for topic, index in effect.partitions:
-        error = write_marker(cluster, topic, index, effect.producer_id, effect.producer_epoch, effect.marker, now_ms)
-        if error not in (ErrorCode.none, ErrorCode.unknown_topic_or_partition):
-            what = f"{topic}-{index}: the end of producer {effect.producer_id}'s transaction is refused: {error.name}"
-            log.warning(f"{what}. As in Kafka its transactional id answers CONCURRENT_TRANSACTIONS from now on")
-            outcome = error
-    return outcome
-
-
-def write_marker(
-    cluster: BrokerCluster,
-    topic_name: str,
-    index: int,
-    producer_id: int,
-    producer_epoch: int,
-    marker: Marker,
-    now_ms: int,
-    *,
-    bumped: bool = False,
-) -> ErrorCode:
-    """Writes the end of a producer's transaction to one partition.
-
-    `bumped`: the epoch must be newer than that of the transaction (`Producers.check_epoch`).
-
-    Refusals: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
-    """
-    topic = cluster.topics.by_name(topic_name)
-    partition = None if topic is None else topic.partition(index)
-    if partition is None:
-        return ErrorCode.unknown_topic_or_partition
-    wall_ms = now_ms + cluster.clock.epoch_ms
-    batch = marker_batch(marker, producer_id, producer_epoch, wall_ms)
-    if producer_id < NO_PRODUCER:  # Kafka takes it for none, writes it, and remembers nothing
-        cluster.append(partition, batch, now_ms)
-        return ErrorCode.none
-    producers = cluster.topics.producers_of(partition)
-    error = producers.check_epoch(producer_id, producer_epoch, marker.coordinator_epoch, bumped=bumped)
-    if error is not ErrorCode.none:
-        return error
-
-    def remember(offset: int) -> None:
-        producers.ended(
-            producer_id, producer_epoch, offset, marker.coordinator_epoch, wall_ms, committed=marker.committed
-        )
-
-    cluster.append(partition, batch, now_ms, remember)
-    if topic_name == OFFSETS_TOPIC:
-        leader = cluster.node(partition.leader)
-        if leader is not None:  # else whoever will lead it reads the marker in the log
-            complete(leader.coordinator, index, producer_id, marker.committed, now_ms)
-    return ErrorCode.none

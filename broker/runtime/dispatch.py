@@ -34,7 +34,10 @@ CORRELATION_ID_AT: Final = 4
 
 
 class Dispatcher:
-    """Finds the API of a request, lets it answer, and does what the coordinators want done."""
+    """Finds the API of a request, lets it answer, and does what the coordinators want done.
+
+    Whether a request is allowed is asked by its API, which knows what it is about (`broker/cluster/access.py`).
+    """
 
     def __init__(self, cluster: BrokerCluster, registry: Registry) -> None:
         self.cluster = cluster
@@ -42,24 +45,35 @@ class Dispatcher:
         self._loaded = registry.loaded
         self._max_elements = cluster.settings.kohort_request_max_elements
 
+    # Find and read
+
     def handle(self, connection: Connection, frame: bytes, now_ms: int, start: int = 0) -> None:
         """Handles the request in `frame`. Afterwards the connection has its answer, is parked, or is closed.
 
         `start`: where its header begins, behind its length if that is there; it ends where `frame` does.
         """
         hooks = self.cluster.hooks
-        if hooks is NO_HOOKS and not log.debug_enabled:  # otherwise somebody looks at each as it was sent
-            repeated = connection.shortcuts.find(frame, start)
-            if repeated is not None:
-                self._handle_repeated(connection, repeated, frame, now_ms, start)
-                return
+        # With hooks or a log of all requests somebody looks at each as it was sent.
+        repeated = None if hooks is not NO_HOOKS or log.debug_enabled else connection.shortcuts.find(frame, start)
+        if repeated is not None:
+            self._handle_repeated(connection, repeated, frame, now_ms, start)
+        else:
+            ticket = self._read(connection, frame, now_ms, start)
+            if ticket is not None:
+                self.run(connection, ticket, ticket.api.handle if hooks is NO_HOOKS else hooks.handle)
+        for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
+            if coordinator.effects:
+                perform(self.cluster, now_ms)
+
+    def _read(self, connection: Connection, frame: bytes, now_ms: int, start: int) -> Ticket | None:
+        """The request in `frame`; None: it is refused, unreadable, or read in a thread, and that is seen to."""
         try:
             header = read_header(frame, start)
             key, version, correlation_id, client_id, body_offset = header
             api = self._loaded.get(key) or self.registry.find(key)
             if api is None or not api.lowest <= version <= api.highest:
-                self._refuse(connection, api, header, frame, now_ms)
-                return
+                self._refuse(connection, api, header, now_ms)
+                return None
             read = api.readers.get(version)
             if read is not None:
                 request = read(frame, body_offset, READ_AT_ONCE)
@@ -68,74 +82,77 @@ class Dispatcher:
         except TooManyElementsError:
             assert api is not None, "its reader has been found"
             self._decode_in_thread(connection, api, header, frame)
-            return
+            return None
         except DecodeError as problem:
             connection.close(f"unreadable request: {problem}")
-            return
+            return None
         except Exception:
             log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
             connection.close("its request could not be read, which is kohort's fault")
-            return
-        ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
+            return None
         if log.debug_enabled:
             log.debug(
-                f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=ticket.client_id
+                f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=client_id or ""
             )
-        if hooks is not NO_HOOKS:
-            self.run(connection, ticket, hooks.handle, request)
-        else:
+        elif self.cluster.hooks is NO_HOOKS:
             connection.shortcuts = connection.shortcuts.learn(api, request, frame, start, header)
-            self.run(connection, ticket, api.handle, request)
-        for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
-            if coordinator.effects:
-                perform(self.cluster, now_ms)
+        return Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
 
     def _handle_repeated(
         self, connection: Connection, repeated: Repeated, frame: bytes, now_ms: int, start: int
     ) -> None:
         """Handles a request that this connection has sent before."""
-        cluster = self.cluster
         at = start + CORRELATION_ID_AT
-        answer: bytes | None = None
         failure: Exception | None = None
-        if cluster.access is None:
+        if self.cluster.access is None:
             try:
                 answer = repeated.answer(connection.node, now_ms)
             except Exception as problem:
                 failure = problem
-        if answer is not None:
-            connection.send(answer[:4] + frame[at : at + 4] + answer[8:])
-        else:
-            api, request = repeated.api, repeated.request
-            (correlation_id,) = _CORRELATION_ID(frame, at)
-            ticket = Ticket(connection, api, request, repeated.version, correlation_id, repeated.client_id, now_ms)
-            if failure is not None:
-                self._failed(connection, ticket, failure)
             else:
-                self.run(connection, ticket, repeated.handle, request)
-        for coordinator in cluster.coordinators:
-            if coordinator.effects:
-                perform(cluster, now_ms)
+                if answer is not None:
+                    connection.send(answer[:4] + frame[at : at + 4] + answer[8:])
+                    return
+        (correlation_id,) = _CORRELATION_ID(frame, at)
+        api, version, client_id = repeated.api, repeated.version, repeated.client_id
+        ticket = Ticket(connection, api, repeated.request, version, correlation_id, client_id, now_ms)
+        if failure is None:
+            self.run(connection, ticket, repeated.handle)
+        else:
+            self._failed(connection, ticket, failure)
 
     def _decode_in_thread(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
         hooks = self.cluster.hooks
         handler = api.handle if hooks is NO_HOOKS else hooks.handle
         decode_in_thread(self.cluster.worker, connection, api, header, frame, self._max_elements, handler)
 
-    def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
+    def _refuse(self, connection: Connection, api: Api | None, header: RequestHeader, now_ms: int) -> None:
+        """Hangs up on what is not served, as Kafka does, but for ApiVersions: there a client starts (KIP-511)."""
+        if api is None:
+            connection.close(f"there is no API {header.api_key}")
+        elif header.api_key == API_VERSIONS:
+            from kohort.broker.apis.api_versions import unsupported_version
+
+            ticket = Ticket(connection, api, None, 0, header.correlation_id, header.client_id or "", now_ms)
+            self.respond(connection, ticket, unsupported_version(self.cluster.settings.kohort_as_kafka))
+        else:
+            connection.close(
+                f"{api.spec.name} is served in versions {api.lowest} to {api.highest}, not {header.api_version}"
+            )
+
+    # Handle
+
+    def run(self, connection: Connection, ticket: Ticket, handler: Handler) -> None:
         """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""
         syncs = self.cluster.syncs
         try:
             if syncs is not None:
                 syncs.noted()  # by others: who asked for it waits for it
-            response = handler(connection.node, request, ticket)
+            response = handler(connection.node, ticket.request, ticket)
         except Exception as problem:
             self._failed(connection, ticket, problem)
             return
-        if response is None:
-            if not ticket.answered:  # what it waits for has not come yet
-                connection.park()
-        elif syncs is None and ticket.requester is connection and type(response) is ticket.api.response:
+        if syncs is None and ticket.requester is connection and type(response) is ticket.api.response:
             # Nearly always: the answer leaves now, by as few calls as possible.
             ticket.answered = True
             self.respond(connection, ticket, response)
@@ -151,7 +168,7 @@ class Dispatcher:
         `noted`: whether the handler has written something that is in no log, and that is to be synced first.
         """
         if response is None:
-            if not ticket.answered:
+            if not ticket.answered:  # what it waits for has not come yet
                 connection.park()
             return False
         if response is NO_REPLY:
@@ -164,12 +181,6 @@ class Dispatcher:
         connection.park()
         syncs.after(partial(self._answer_synced, ticket, response))
         return False
-
-    def settle(self, now_ms: int) -> None:
-        """Does what the coordinators want done."""
-        for coordinator in self.cluster.coordinators:
-            if coordinator.effects:
-                perform(self.cluster, now_ms)
 
     def in_steps(self, connection: Connection, ticket: Ticket, steps: Task[Any]) -> Task[Any]:
         """A request whose handler is a generator, from its first step to its frame."""
@@ -188,22 +199,13 @@ class Dispatcher:
             else:
                 self._answer(connection, ticket, response)
 
-    def _respond_in_steps(self, connection: Connection, ticket: Ticket, response: Any) -> Task[Any]:
-        """`respond` a little at a time."""
-        ticket.answered = True
-        if log.debug_enabled:
-            log.debug(
-                f"{connection.client}: {ticket.api.spec.name} v{ticket.version} is answered {short_text(response)}"
-            )
-        most_bytes = self.cluster.settings.kohort_response_max_bytes
-        try:
-            frame = yield from ticket.api.write_in_steps(ticket.version, ticket.correlation_id, response, most_bytes)
-        except ResponseTooLargeError as problem:
-            connection.close(f"the answer is too large: {problem} (kohort.response.max.bytes)")
-        except Exception:
-            self._writing_failed(connection, ticket, response)
-        else:
-            connection.send_frame(frame)
+    def settle(self, now_ms: int) -> None:
+        """Does what the coordinators want done."""
+        for coordinator in self.cluster.coordinators:
+            if coordinator.effects:
+                perform(self.cluster, now_ms)
+
+    # Answer
 
     def _answer_synced(self, ticket: Ticket, response: Any, now_ms: int, problem: OSError | None) -> None:
         """A topic was changed, an id handed out: that is acknowledged once it is on the disk."""
@@ -247,6 +249,25 @@ class Dispatcher:
         else:
             connection.send_frame(frame)
 
+    def _respond_in_steps(self, connection: Connection, ticket: Ticket, response: Any) -> Task[Any]:
+        """`respond` a little at a time."""
+        ticket.answered = True
+        if log.debug_enabled:
+            log.debug(
+                f"{connection.client}: {ticket.api.spec.name} v{ticket.version} is answered {short_text(response)}"
+            )
+        most_bytes = self.cluster.settings.kohort_response_max_bytes
+        try:
+            frame = yield from ticket.api.write_in_steps(ticket.version, ticket.correlation_id, response, most_bytes)
+        except ResponseTooLargeError as problem:
+            connection.close(f"the answer is too large: {problem} (kohort.response.max.bytes)")
+        except Exception:
+            self._writing_failed(connection, ticket, response)
+        else:
+            connection.send_frame(frame)
+
+    # Where something fails
+
     def _writing_failed(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Our bug: the client gets an error response if one can be written, and is hung up on otherwise."""
         api: Api = ticket.api
@@ -273,22 +294,6 @@ class Dispatcher:
     def _answer_error(self, connection: Connection, ticket: Ticket, error: ErrorCode) -> None:
         if not ticket.answered:
             self._answer(connection, ticket, error_response(ticket.api, ticket.request, error))
-
-    def _refuse(
-        self, connection: Connection, api: Api | None, header: RequestHeader, frame: bytes, now_ms: int
-    ) -> None:
-        """Hangs up on what is not served, as Kafka does, but for ApiVersions: there a client starts (KIP-511)."""
-        if api is None:
-            connection.close(f"there is no API {header.api_key}")
-        elif header.api_key == API_VERSIONS:
-            from kohort.broker.apis.api_versions import unsupported_version
-
-            ticket = Ticket(connection, api, None, 0, header.correlation_id, header.client_id or "", now_ms)
-            self.respond(connection, ticket, unsupported_version(self.cluster.settings.kohort_as_kafka))
-        else:
-            connection.close(
-                f"{api.spec.name} is served in versions {api.lowest} to {api.highest}, not {header.api_version}"
-            )
 
 
 def _noting(steps: Task[Any], syncs: Syncs) -> Task[tuple[Any, bool]]:

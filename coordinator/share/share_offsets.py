@@ -11,7 +11,7 @@ from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_kind
 from kohort.coordinator.share.share_group import SHARE, ShareGroup
 from kohort.coordinator.share.share_host import Outcome
-from kohort.coordinator.share.share_initializing import note_outcome
+from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.share.state_partitions import TopicIdPartition, by_topic
 from kohort.coordinator.topic_info import TopicInfo
@@ -30,8 +30,8 @@ class Result(NamedTuple):
 OnAltered = Callable[[Refusal | Mapping[TopicIdPartition, Result], int], None]
 """Gets a refusal of all, or what became of each partition; and the time."""
 
-OnDeleted = Callable[[Refusal | Mapping[UUID, Result], int], None]
-"""Gets a refusal of all, or what became of each topic; and the time."""
+OnDeleted = Callable[[Refusal | Mapping[UUID, Result] | None, int], None]
+"""Gets a refusal of all, or what became of each topic; and the time. None: the group has never had any states."""
 
 DONE = Result(ErrorCode.none)
 
@@ -39,33 +39,35 @@ DONE = Result(ErrorCode.none)
 def alter_offsets(
     coordinator: GroupCoordinator,
     group_id: str,
+    topics: Missing,
     offsets: Mapping[TopicIdPartition, int],
     then: OnAltered,
     now_ms: int,
 ) -> None:
     """A group without members is to begin there, at any offsets; what it had in flight is forgotten.
 
-    The partitions exist. A group that does not exist is made. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
-    GROUP_ID_NOT_FOUND for one of another kind, NON_EMPTY_GROUP.
+    `topics`: those that were named and exist, each with the partitions of it that do, be it none. A group that does not
+    exist is made, if there is any topic. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND
+    for one of another kind, NON_EMPTY_GROUP.
     """
     group = _find_empty(coordinator, group_id, creates=True)
     if isinstance(group, Refusal):
         then(group, now_ms)
         return
-    if not offsets:
+    if not topics:
         then({}, now_ms)
         return
     changes = _changes_of(coordinator, group)
-    names = {topic_id: _name_of(coordinator, topic_id) for topic_id, _ in offsets}
-    begun = {topic_id: (names[topic_id], frozenset(numbers)) for topic_id, numbers in by_topic(offsets).items()}
-    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(begun, now_ms))
+    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(topics, now_ms))
     wanted = {each: (group.epoch, offset) for each, offset in offsets.items()}
 
     def noted(error: ErrorCode, now_ms: int) -> None:
-        if error is ErrorCode.none:
+        if error is not ErrorCode.none:
+            then(Refusal(error), now_ms)
+        elif wanted:
             coordinator.share_persister().initialize(group_id, wanted, initialized, now_ms)
         else:
-            then(Refusal(error), now_ms)
+            then({}, now_ms)
 
     def initialized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
         results = {each: Result(found.error_code, found.error_message) for each, found in outcomes.items()}
@@ -83,29 +85,32 @@ def delete_offsets(
 ) -> None:
     """What share coordinators know of topics is deleted, and a group without members begins where its settings say.
 
-    Topics of which nothing is known are not in the result. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
-    GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. A topic whose states could not be deleted may be named again.
+    Topics of which nothing is known are not in the result. It is written that topics are being deleted even if there
+    are none, as in Kafka. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
+    NON_EMPTY_GROUP. A topic whose states could not be deleted may be named again.
     """
     group = _find_empty(coordinator, group_id, creates=False)
     if isinstance(group, Refusal):
         then(group, now_ms)
+        return
+    if not group.has_states:
+        then(None, now_ms)
         return
     states, wanted = group.states, set[TopicIdPartition]()
     for topic in topics:
         again = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
         partitions = range(topic.partitions) if again else states.ready(topic.topic_id)
         wanted.update((topic.topic_id, partition) for partition in partitions)
-    if not wanted:
-        then({}, now_ms)
-        return
     changes = GroupChanges(group)
     changes.make(ShareKind.STATE_PARTITIONS, None, states.delete(by_topic(wanted)))
 
     def noted(error: ErrorCode, now_ms: int) -> None:
-        if error is ErrorCode.none:
+        if error is not ErrorCode.none:
+            then(Refusal(error), now_ms)
+        elif wanted:
             coordinator.share_persister().delete(group_id, sorted(wanted), deleted, now_ms)
         else:
-            then(Refusal(error), now_ms)
+            then({}, now_ms)
 
     def deleted(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
         results = _by_topic(outcomes)
@@ -159,9 +164,3 @@ def _changes_of(coordinator: GroupCoordinator, group: ShareGroup) -> GroupChange
         changes.creates = True
         changes.on_undo(lambda now_ms: coordinator.forget_share_group(group))
     return changes
-
-
-def _name_of(coordinator: GroupCoordinator, topic_id: UUID) -> str:
-    topic = coordinator.topics.by_id(topic_id)
-    assert topic is not None, "whoever alters offsets has looked the topic up"
-    return topic.name

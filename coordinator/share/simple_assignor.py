@@ -124,7 +124,8 @@ class _Plan:
 
     def hand_out(self) -> None:
         """Goes round among those that have too little, with all partitions that too few share."""
-        waiting = deque(member_id for member_id in self.has if self._surplus(member_id) < 0)
+        lacking = {member_id: -self._surplus(member_id) for member_id in self.has}
+        waiting = deque(member_id for member_id, count in lacking.items() if count > 0)
         for partition, sharers in self._sharers.items():
             refused = 0
             while len(sharers) < self._sharing and refused < len(waiting):
@@ -134,6 +135,8 @@ class _Plan:
                     waiting.append(member_id)
                     continue
                 refused = 0
-                self._give(partition, member_id)
-                if self._surplus(member_id) < 0:
+                sharers.append(member_id)
+                self.has[member_id].add(partition)
+                lacking[member_id] -= 1
+                if lacking[member_id]:
                     waiting.append(member_id)

@@ -73,8 +73,7 @@ class StatePartitions(NamedTuple):
             else:
                 del initializing[topic_id]
             if are_ready:
-                ready = self.ready(topic_id) | (topic.partitions & numbers)
-                initialized[topic_id] = InitializedTopic(topic.name, ready)
+                initialized[topic_id] = InitializedTopic(topic.name, self.ready(topic_id) | numbers)
         return StatePartitions(initializing, initialized, self.deleting)
 
     def known(self) -> dict[UUID, tuple[str, frozenset[int]]]:

@@ -58,6 +58,15 @@ def waited_ms(group: GroupInput, topic_partition: TopicPartition, start_ms: int,
     return end_ms - int(ends.sampled_ms[low + more[0]]) if len(more) else 0
 
 
+def is_sampled(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> bool:
+    """Whether the end of a partition's log was looked at in a stretch."""
+    ends = group.ends.get(topic_partition)
+    if ends is None:
+        return False
+    low, high = np.searchsorted(ends.sampled_ms, (start_ms, end_ms))
+    return bool(low < high)
+
+
 def log_grew(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
     """Records appended to a partition in a stretch; None when samples don't cover it."""
     ends = group.ends.get(topic_partition)

@@ -10,7 +10,7 @@ import numpy as np
 
 from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
-from kohort.pipeline.history.lag import burrow_status, log_grew, most_lag, waited_ms
+from kohort.pipeline.history.lag import burrow_status, is_sampled, log_grew, most_lag, waited_ms
 from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
 
@@ -22,7 +22,9 @@ TIMES_USUAL = 3
 HABIT_UNKNOWN_MS = 60_000
 """How seldom a group may commit that was not seen long enough to know."""
 SHARE_WAITED = 0.3
-"""A record waited for so much of a member's silence. For less it was seen by chance, and done soon after."""
+"""A record waited for so much of a silence. For less it was seen by chance, and done soon after."""
+TIMES_WAITED = 2
+"""How often what passes between two commits: so long a record may wait where nobody is late."""
 ASKED_WITHIN_MS = 5 * 60_000
 BUSY_STEPS, TIMES_BUSY = 10, 10
 """Where lag isn't known, only a partition that was busy before and then stood for long can be called stuck: one that
@@ -103,7 +105,8 @@ def _group_silences(
         number = rebalances.longest(start, end)
         if end - start <= max(SILENCE_MS if number is None else 0, TIMES_USUAL * usual):
             continue
-        waits = [waited_ms(group, topic_partition, start, end) for topic_partition in commits.partitions]
+        least = round(max(min(SILENCE_MS, SHARE_WAITED * (end - start)), TIMES_WAITED * usual))
+        waits = [_long_wait(group, place, start, end, least) for place in commits.partitions]
         known = [wait for wait in waits if wait is not None]
         if known and not any(known):
             continue  # nothing to read
@@ -124,6 +127,14 @@ def _group_silences(
             )
         )
     return result
+
+
+def _long_wait(group: GroupInput, place: TopicPartition, start: int, end: int, least: int) -> int | None:
+    """For how long at least a record waited in a silence; 0 if none waited for so long, None where no sample tells."""
+    wait = waited_ms(group, place, start, end)
+    if not wait or wait >= least:
+        return wait
+    return 0 if is_sampled(group, place, start, end - least) else None
 
 
 def _stuck(

@@ -6,10 +6,10 @@ from kohort.broker.cluster.effect_execution import REPLIES_AT_ONCE
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from tests.support.broker import Broker, Client
+from tests.support.classic_member import ClassicMember
 from tests.support.frames import frame, heartbeat
 
 MEMBERS = 2 * max(REPLIES_AT_ONCE, DUE_AT_ONCE) + 200
@@ -24,14 +24,9 @@ def given_crowd(members: int = MEMBERS) -> tuple[Broker, list[Client]]:
     broker.client().asks("find_coordinator", 0, coordinator_keys=("crowd",))
     broker.loop.wait(100)
     crowd = [broker.client() for _ in range(members)]
+    join = ClassicMember("ada", "crowd", session_ms=SESSION_MS, rebalance_ms=60_000).join()
     for member in crowd:
-        member.says(
-            frame(
-                "join_group", 3, 1, group_id="crowd", session_timeout_ms=SESSION_MS, rebalance_timeout_ms=60_000,
-                member_id="", protocol_type="consumer",
-                protocols=(JoinGroupRequestProtocol(name="range", metadata=b"x"),),
-            )
-        )  # fmt: skip
+        member.says(frame(join.api, 3, 1, **join.fields))
     run_out(broker)
     return broker, crowd
 

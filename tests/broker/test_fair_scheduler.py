@@ -12,8 +12,8 @@ from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from tests.support.broker import Broker, Client, Stopwatch
+from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame, heartbeat, long_request
 
@@ -225,14 +225,8 @@ def test_a_leader_is_not_told_of_more_than_an_answer_may_hold(version: int, line
 
 def joins(client: Client, version: int, group: str, name: str, metadata: bytes) -> None:
     """As a static member: it needs no member id."""
-    more = {"group_instance_id": name} if version >= 5 else {}
-    client.says(
-        frame(
-            "join_group", version, 1, group_id=group, session_timeout_ms=10_000, rebalance_timeout_ms=60_000,
-            member_id="", protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=metadata),), **more,
-        )
-    )  # fmt: skip
+    member = ClassicMember(name, group, instance=name, rebalance_ms=60_000, protocols=(("range", metadata),))
+    client.says(frame("join_group", version, 1, **member.join().fields))
 
 
 @pytest.mark.parametrize("problem", [ZeroDivisionError, OSError, CloseConnection])
@@ -283,35 +277,30 @@ def test_a_client_that_does_not_read_what_it_asks_for_gets_no_further_turn() -> 
     assert heard + len(eve.heard()) == 100
 
 
-def joined(broker: Broker) -> tuple[Client, str]:
+def joined(broker: Broker) -> tuple[Client, ClassicMember]:
     """A member of a stable group, whose session is over after 10 s of silence."""
     broker.cluster.offsets_topic.create(0)
     broker.loop.wait(50)
-    client = broker.client()
-    protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
-    client.says(
-        frame(
-            "join_group", 0, 1, group_id="g", session_timeout_ms=10_000, protocol_type="consumer", member_id="",
-            protocols=(protocol,),
-        )
-    )  # fmt: skip
+    client, member = broker.client(), ClassicMember("ada")
+    join = member.join()
+    client.says(frame(join.api, 0, 1, **join.fields))
     broker.loop.wait(3_000)
     ((_, answer),) = client.hears("join_group")
-    client.says(frame("sync_group", 0, 2, group_id="g", generation_id=1, member_id=answer.member_id, assignments=()))
-    client.heard()
-    return client, answer.member_id
+    join.hear(answer)
+    client.asks("sync_group", **member.sync({}).fields)
+    return client, member
 
 
 def test_a_broker_that_stood_still_reads_before_sessions_expire() -> None:
     """SIGSTOP for 30 s: the heartbeat that was sent meanwhile lies in the socket, and counts."""
     broker = Broker()
-    client, member_id = joined(broker)
+    client, member = joined(broker)
     broker.clock.advance(30_000)
     ring_late(broker)
-    client.says(frame("heartbeat", 0, 3, group_id="g", generation_id=1, member_id=member_id))
+    client.says(frame("heartbeat", 0, 3, **member.beat().fields))
     assert client.hears("heartbeat") == [(3, NONE)]
     broker.loop.wait(9_000)
-    assert list(broker.cluster.coordinators[0].groups["g"].members) == [member_id]
+    assert list(broker.cluster.coordinators[0].groups["g"].members) == [member.member_id]
     broker.loop.wait(1_100)
     assert not broker.cluster.coordinators[0].groups["g"].members
 

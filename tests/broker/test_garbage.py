@@ -11,13 +11,12 @@ import pytest
 from kohort.broker.runtime.run import collect_garbage_seldom
 from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
 from kohort.broker.scheduling.request_chunks import SHORT
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
-from tests.support.frames import frame
+from tests.support.frames import frame, to_commit
 from tests.support.worker_thread import Thread
 
 COUNT = 2 * SHORT + 1
@@ -50,10 +49,7 @@ def broker() -> Broker:
 
 
 def commit(count: int) -> bytes:
-    parts = tuple(
-        OffsetCommitRequestPartition(partition_index=n, committed_offset=n, committed_metadata="") for n in range(count)
-    )
-    topics = (OffsetCommitRequestTopic(name="t", partitions=parts),)
+    topics = to_commit("t", {n: n for n in range(count)})
     return frame("offset_commit", 8, 1, group_id="g", member_id="", generation_id_or_member_epoch=-1, topics=topics)
 
 
@@ -113,12 +109,11 @@ def hangs_up(client: Client) -> None:
 
 @pytest.fixture
 def collector() -> Iterator[None]:
-    """Gives the collector back as it was."""
+    """Gives the collector back as it was, but for what is frozen: the whole run's tests are, and stay so."""
     thresholds, callbacks = gc.get_threshold(), list(gc.callbacks)
     yield
     gc.set_threshold(*thresholds)
     gc.callbacks[:] = callbacks
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("collector")

@@ -15,12 +15,11 @@ from kohort.broker.scheduling.paused_reading import LOOK_EVERY_MS
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.describe_topic_partitions import TopicRequest
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.support.batches import batch
 from tests.support.broker import Broker, Wire
+from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import NOW_MS, given_topic, produce
-from tests.support.frames import frame, heartbeat
+from tests.support.frames import frame, heartbeat, to_commit
 
 DAY_MS = 86_400_000
 REFUSED = E.invalid_session_timeout
@@ -62,18 +61,7 @@ def ready(**settings: Any) -> Broker:
 def joins(broker: Broker, session_ms: int = 30_000) -> E:
     """What a new member hears as soon as no time is waited for others."""
     client = broker.client()
-    client.says(
-        frame(
-            "join_group",
-            2,
-            group_id="g",
-            session_timeout_ms=session_ms,
-            rebalance_timeout_ms=1_000,
-            member_id="",
-            protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-        )
-    )
+    client.says(frame("join_group", 2, **ClassicMember("ada", session_ms=session_ms, rebalance_ms=1_000).join().fields))
     broker.loop.wait(1)
     ((_, response),) = client.hears("join_group", 2)
     error: E = response.error_code
@@ -136,9 +124,7 @@ def test_offset_metadata_max_bytes() -> None:
     given_topic(ada)
     errors = []
     for note in ("four", "five5"):
-        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata=note)
-        topics = (OffsetCommitRequestTopic(name="topic", partitions=(part,)),)
-        answer = ada.asks("offset_commit", 9, group_id="g", member_id="", topics=topics)
+        answer = ada.asks("offset_commit", 9, group_id="g", member_id="", topics=to_commit("topic", {0: 1}, note))
         errors.append(answer.topics[0].partitions[0].error_code)
     assert errors == [E.none, E.offset_metadata_too_large]
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.support.broker import Broker, Client
+from tests.support.frames import to_commit
 
 
 def commits(client: Client, group_id: str) -> None:
     """Makes a group without members."""
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
-    topics = (OffsetCommitRequestTopic(name="t", partitions=(partition,)),)
-    response = client.asks(
-        "offset_commit", 2, group_id=group_id, generation_id_or_member_epoch=-1, member_id="", topics=topics
-    )
+    response = client.asks("offset_commit", 2, group_id=group_id, member_id="", topics=to_commit("t", {0: 1}))
     assert not response.topics[0].partitions[0].error_code
 
 

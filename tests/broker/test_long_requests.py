@@ -15,14 +15,12 @@ from kohort.protocol.messages.alter_configs import AlterableConfig, AlterConfigs
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig as AlterableChange
 from kohort.protocol.messages.incremental_alter_configs import AlterConfigsResource as Incremental
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client, Stopwatch
 from tests.support.data_requests import given_topic, topic
-from tests.support.frames import frame, heartbeat, message
+from tests.support.frames import frame, heartbeat, message, to_commit, to_fetch
 
 COUNT = 600
 
@@ -146,17 +144,8 @@ def test_a_transaction_that_is_named_often_is_looked_at_a_little_at_a_time() -> 
 
 
 def commit(count: int) -> dict[str, Any]:
-    parts = tuple(
-        OffsetCommitRequestPartition(
-            partition_index=n, committed_offset=n, committed_leader_epoch=-1, committed_metadata=""
-        )
-        for n in range(count)
-    )
-    topics = tuple(OffsetCommitRequestTopic(name=name, partitions=parts) for name in ("one", "two"))
-    return {
-        "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None,
-        "topics": topics,
-    }  # fmt: skip
+    one, two = (to_commit(name, {n: n for n in range(count)}) for name in ("one", "two"))
+    return {"group_id": "g", "member_id": "", "topics": one + two}
 
 
 def test_offsets_are_committed_fetched_and_deleted() -> None:
@@ -167,7 +156,7 @@ def test_offsets_are_committed_fetched_and_deleted() -> None:
         assert [(p.partition_index, p.error_code) for p in each.partitions] == [
             (n, ErrorCode.none) for n in range(COUNT)
         ]
-    groups = tuple(OffsetFetchRequestGroup(group_id=name, topics=None) for name in ("g", "h", "g"))
+    groups = to_fetch("g") + to_fetch("h") + to_fetch("g")
     response = heard(broker, client, "offset_fetch", 8, groups=groups)
     assert [each.group_id for each in response.groups] == ["g", "h", "g"]
     assert [sum(len(each.partitions) for each in group.topics) for group in response.groups] == [

@@ -12,12 +12,11 @@ from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.offsets_topic_records import read_offset_value
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.releases import CURRENT, RELEASES, apis_of
 from tests.support.batches import contents
 from tests.support.broker import Broker
-from tests.support.frames import frame
+from tests.support.classic_member import ClassicMember
+from tests.support.frames import frame, to_commit
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "api_versions_of_releases.json").read_text())
 """The answers of real brokers to ApiVersions v0, without their length."""
@@ -125,23 +124,13 @@ def test_a_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> No
     broker = Broker(kohort_as_kafka=release, group_initial_rebalance_delay_ms=0)
     broker.cluster.offsets_topic.create(0)
     client = broker.client()
-    client.says(
-        frame(
-            "join_group",
-            1,
-            1,
-            group_id="g",
-            session_timeout_ms=10_000,
-            rebalance_timeout_ms=10_000,
-            member_id="",
-            protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-        )
-    )
+    member = ClassicMember("ada")
+    join = member.join()
+    client.says(frame(join.api, 1, 1, **join.fields))
     broker.loop.wait(1)
     ((_, joined),) = client.hears("join_group", 1)
-    beat = client.asks("heartbeat", 0, group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
-    assert beat.error_code is heard
+    join.hear(joined)
+    assert client.asks("heartbeat", 0, **member.beat().fields).error_code is heard
 
 
 @pytest.mark.parametrize(("release", "version"), [("1.1", 1), ("2.4", 3), ("3.9", 3), (CURRENT, 4)])
@@ -152,9 +141,7 @@ def test_offsets_are_kept_as_tools_of_that_time_decode_them(release: str, versio
     client = broker.client()
     broker.cluster.topics.create("topic", 1, 1)
     for offset, note in ((1, ""), (2, ""), (3, ""), (4, "note")):
-        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=note)
-        topics = (OffsetCommitRequestTopic(name="topic", partitions=(part,)),)
-        client.asks("offset_commit", 2, group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=topics)
+        client.asks("offset_commit", 2, group_id="g", member_id="", topics=to_commit("topic", {0: offset}, note))
     offsets = broker.cluster.topics.by_name("__consumer_offsets")
     assert offsets is not None
     kept = [

@@ -14,10 +14,9 @@ import pytest
 
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.support.broker import Broker
 from tests.support.data_requests import given_topic
-from tests.support.frames import frame, message
+from tests.support.frames import frame, message, to_commit
 
 TIMES = 200
 BYTES_EACH = 2_500
@@ -105,11 +104,7 @@ def busy() -> Broker:
         )  # fmt: skip
         epoch = message("consumer_group_heartbeat").read_response(1, answer)[1].member_epoch
         assert epoch > 0
-    parts = tuple(
-        OffsetCommitRequestPartition(partition_index=index, committed_offset=1, committed_metadata="")
-        for index in range(PARTITIONS)
-    )
-    topics = (OffsetCommitRequestTopic(name=TOPIC, partitions=parts),)
+    topics = to_commit(TOPIC, dict.fromkeys(range(PARTITIONS), 1))
     answer = says(
         broker,
         frame("offset_commit", 9, group_id=GROUP, member_id="member-59", topics=topics,

@@ -9,11 +9,10 @@ import pytest
 from kohort.broker.logs import log
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.storage.disk.directory import DataDirectory
 from tests.support.batches import batch
 from tests.support.broker import Broker
+from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import fetch, given_topic, produce, records
 from tests.support.frames import frame
 
@@ -96,22 +95,17 @@ def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_pat
 def test_members_that_live_are_loaded_once_though_the_offsets_topic_is_wanted_at_the_start(places: Places) -> None:
     before = places.broker()
     before.cluster.offsets_topic.create(0)
-    ada = before.client()
-    group = {"group_id": "g", "member_id": ""}
-    protocols = (JoinGroupRequestProtocol(name="range", metadata=b""),)
-    ada.says(
-        frame("join_group", 3, 1, **group, session_timeout_ms=6_000, rebalance_timeout_ms=6_000,
-              protocol_type="consumer", protocols=protocols)
-    )  # fmt: skip
+    ada, member = before.client(), ClassicMember("ada", session_ms=6_000, rebalance_ms=6_000)
+    join = member.join()
+    ada.says(frame(join.api, 3, 1, **join.fields))
     before.loop.wait(3_000)
     ((_, joined),) = ada.hears("join_group", 3)
-    member = {"group_id": "g", "member_id": joined.member_id, "generation_id": 1}
-    assignments = (SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all"),)
-    assert ada.asks("sync_group", 2, **member, assignments=assignments).error_code is E.none
+    assert join.hear(joined) is E.none
+    assert ada.asks("sync_group", 2, **member.sync({member.member_id: b"all"}).fields).error_code is E.none
     after = places.broker()
     after.cluster.offsets_topic.create(after.clock.now_ms())
     ada = after.client()
     for _ in range(5):
         after.loop.wait(2_000)
-        assert ada.asks("heartbeat", 0, **member).error_code is E.none
-    assert places.broker().client().asks("heartbeat", 0, **member).error_code is E.none
+        assert ada.asks("heartbeat", 0, **member.beat().fields).error_code is E.none
+    assert places.broker().client().asks("heartbeat", 0, **member.beat().fields).error_code is E.none

@@ -11,11 +11,10 @@ import pytest
 
 from kohort.broker.cluster.disk_syncing import SyncNowAndThen, SyncThreads, _sync
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.support.batches import batch
 from tests.support.broker import Client
 from tests.support.data_requests import fetch_frame, heard_fetch, production, records
-from tests.support.frames import frame
+from tests.support.frames import frame, to_commit
 from tests.support.slow_disk import OnSlowDisk
 
 
@@ -40,8 +39,7 @@ def produced(client: Client) -> tuple[ErrorCode, int]:
 
 
 def commit(client: Client, offset: int) -> None:
-    part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=None)
-    topics = (OffsetCommitRequestTopic(name="orders", partitions=(part,)),)
+    topics = to_commit("orders", {0: offset}, None)
     client.says(frame("offset_commit", 7, group_id="g", member_id="", topics=topics))
 
 

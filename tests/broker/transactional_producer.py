@@ -8,10 +8,10 @@ from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_bat
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from tests.support.broker import Broker, Client
+from tests.support.frames import to_fetch
 
 E = ErrorCode
 
@@ -32,11 +32,14 @@ class Producer:
     def _speaks(self, broker: Broker, transactional_id: str) -> None:
         self.broker = broker
         self.id = transactional_id
-        home = broker.cluster.transaction_topic.coordinator_of(transactional_id)
-        assert home is not None
-        self.home = broker.client(broker.cluster.nodes.index(home))
+        self.home = self._at(broker.cluster.transaction_topic.home_of(transactional_id))
         self.sequences = [0, 0]
         self.producer_id, self.epoch = -1, -1
+
+    def _at(self, home: int | None) -> Client:
+        """A connection to the node of that id, which there is."""
+        assert home is not None
+        return self.broker.client(home - self.broker.cluster.nodes[0].id)
 
     def another(self, transactional_id: str) -> Producer:
         """Somebody else at the same broker."""
@@ -105,9 +108,7 @@ class Producer:
                 TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=""),
             ),
         )
-        coordinator = self.broker.cluster.offsets_topic.coordinator_of(GROUP)
-        assert coordinator is not None
-        answer = self.broker.client(self.broker.cluster.nodes.index(coordinator)).asks(
+        answer = self._at(self.broker.cluster.offsets_topic.home_of(GROUP)).asks(
             "txn_offset_commit",
             version,
             transactional_id=self.id,
@@ -121,11 +122,8 @@ class Producer:
 
     def offset(self) -> list[int]:
         """What the group has committed, as everybody sees it."""
-        coordinator = self.broker.cluster.offsets_topic.coordinator_of(GROUP)
-        assert coordinator is not None
-        client = self.broker.client(self.broker.cluster.nodes.index(coordinator))
-        asked = OffsetFetchRequestGroup(group_id=GROUP, topics=None)
-        (group,) = client.asks("offset_fetch", 8, groups=(asked,), require_stable=True).groups
+        client = self._at(self.broker.cluster.offsets_topic.home_of(GROUP))
+        (group,) = client.asks("offset_fetch", 8, groups=to_fetch(GROUP), require_stable=True).groups
         return [each.committed_offset for topic in group.topics for each in topic.partitions]
 
     def reads(self, offset: int = 0, partition: int = 0) -> tuple[list[int], list[int], int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -26,12 +25,18 @@ pytestmark = [
 
 
 def copied(name: str) -> Path:
-    """A client's folder, copied: nothing is built among the sources."""
+    """A client's folder, copied beside the generator that its build asks: nothing is built among the sources."""
     folder = fresh_folder(f"ready-{name}", CLIENTS / name)
-    shutil.copytree(
-        CLIENTS / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "target", "sample-*")
-    )
-    return folder
+    ignored = shutil.ignore_patterns("node_modules", "target", "sample-*", "__pycache__", "control.js", "control.d.ts")
+    for each in (name, "generator"):
+        shutil.copytree(CLIENTS / each, folder / each, dirs_exist_ok=True, ignore=ignored)
+    return folder / name
+
+
+@pytest.fixture(autouse=True)
+def our_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds and tests find the broker of this checkout."""
+    monkeypatch.setenv("KOHORT_COMMAND", str(KOHORT))
 
 
 def fetched(command: list[str], folder: Path) -> None:
@@ -50,7 +55,6 @@ def played(command: list[str], folder: Path) -> str:
     told = subprocess.run(
         command,
         cwd=folder,
-        env=os.environ | {"KOHORT_COMMAND": str(KOHORT)},
         capture_output=True,
         text=True,
         timeout=TESTS_S,

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import httpx
 
 from tests.clients.serving import serving
 from tests.support.chromium_tab import Tab, tab
-from tests.support.frames import frame, message
+from tests.support.consumer_member import ConsumerMember
+from tests.support.wires import Blocking
 
 SECONDS = 20
 SHOWN = "document.getElementById('count').innerText"
@@ -32,23 +31,19 @@ class Members:
     """All members of all groups, on one connection."""
 
     def __init__(self, bootstrap: str) -> None:
-        host, _, port = bootstrap.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
-        self._file = self._socket.makefile("rb")
+        self._wire = Blocking(int(bootstrap.rpartition(":")[2]))
 
-    def says(self, group: str, member: str, epoch: int) -> Any:
-        """One heartbeat: epoch 0 joins, -1 leaves."""
-        fields: dict[str, Any] = {"group_id": group, "member_id": member, "member_epoch": epoch}
-        if epoch == 0:
-            fields |= {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ("orders",), "topic_partitions": ()}
-        self._socket.sendall(frame("consumer_group_heartbeat", 1, 1, client_id=member, **fields))
-        answer = self._file.read(int.from_bytes(self._file.read(4), "big"))
-        return message("consumer_group_heartbeat").read_response(1, answer)[1]
+    def joins(self, group: str, member: str) -> None:
+        self._wire.says(_member(group, member).join(), member)
 
     def leaves_and_returns(self, group: str, member: str) -> None:
         """The group rebalances twice."""
-        self.says(group, member, -1)
-        self.says(group, member, 0)
+        self._wire.says(_member(group, member).leave(), member)
+        self.joins(group, member)
+
+
+def _member(group: str, name: str) -> ConsumerMember:
+    return ConsumerMember(name, group, names=("orders",), member_id=name, rebalance_ms=60_000)
 
 
 def processor_s() -> dict[str, float]:
@@ -92,7 +87,7 @@ def main(groups: int = 500, members: int = 20, rate: int = 200) -> None:
         http.post("/topics", json={"name": "orders", "partitions": members}).raise_for_status()
         people = Members(bootstrap)
         for number in range(groups * members):
-            people.says(f"group-{number // members:03}", f"m-{number % members:02}", 0)
+            people.joins(f"group-{number // members:03}", f"m-{number % members:02}")
         print(f"{groups} groups of {members} members are there")
 
         before, began = processor_s(), time.monotonic()

@@ -13,10 +13,9 @@ from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import CreatableTopic
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.topics import Topics
 from tests.support.broker import Client
-from tests.support.frames import frame
+from tests.support.frames import frame, to_commit
 from tests.support.slow_disk import OnSlowDisk
 
 
@@ -113,8 +112,7 @@ def test_a_commit_that_a_rule_held_is_synced_before_it_is_acknowledged(broker: H
     broker.cluster.offsets_topic.create(0)
     rule = broker.laboratory.appends.of("commit").hold()
     ada = broker.client()
-    part = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata=None)
-    topics = (OffsetCommitRequestTopic(name="orders", partitions=(part,)),)
+    topics = to_commit("orders", {0: 5}, None)
     ada.says(frame("offset_commit", 7, group_id="g", member_id="", topics=topics))
     rule.remove()
     broker.loop.run_soon()

@@ -7,18 +7,19 @@ jump lets it: between its steps and in its halts.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import pytest
 
 from kohort.control.jump import jump
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from tests.control.talking import Lab
+from tests.support.classic_member import SYNCED, ClassicMember
 from tests.support.frames import frame, message
+from tests.support.group_member import JOINING, Said
 from tests.support.seeds import SEEDS
+from tests.talk.stage import Line
 
 GROUP = "walkers"
 JUMPS = 4
@@ -26,70 +27,36 @@ LONGEST_MS = 120_000
 """The longest session, and the longest rebalance."""
 
 
-class Walker:
+@dataclass(eq=False, kw_only=True)
+class Walker(ClassicMember):
     """A member of the classic group, as clients are: one request at a time, and the next when it is answered."""
 
-    def __init__(self, lab: Lab, random: Random, name: str) -> None:
-        self.lab, self.name = lab, name
-        self.line = lab.line(name)
-        self.version = random.choice((1, 2, 3, 4, 5, 9))
-        self.session_ms, self.rebalance_ms = random.choice((6_000, 30_000, 60_000)), random.choice((1_000, 60_000))
-        self.member_id, self.generation = "", -1
-        self.asked: tuple[str, int] | None = None
-        self.next = self.joins
-        self.removals = 0
-        """How often it has heard that it is no member any more."""
+    line: Line
+    version: int
+    """Of JoinGroup."""
+    asked: Said | None = None
+    removals: int = 0
+    """How often it has heard that it is no member any more."""
 
     @property
     def is_in(self) -> bool:
-        return self.next == self.beats
+        return self.phase == SYNCED
 
     def acts(self) -> None:
         """Hears what has come, or asks for what comes next."""
         if self.line.frames:
             assert self.asked is not None
-            name, version = self.asked
-            self.asked = None
-            self.hears(name, message(name).read_response(version, self.line.frames.popleft()[1])[1])
+            said, self.asked = self.asked, None
+            answer = message(said.api).read_response(self._version(said), self.line.frames.popleft()[1])[1]
+            error = said.hear(answer)
+            assert error in (*JOINING, E.unknown_member_id, E.rebalance_in_progress, E.illegal_generation), error
+            self.removals += error is E.unknown_member_id
         elif self.asked is None:
-            self.next()
+            self.asked = self.next()
+            self.line.say(frame(self.asked.api, self._version(self.asked), client_id=self.name, **self.asked.fields))
 
-    def asks(self, name: str, version: int, **fields: Any) -> None:
-        self.asked = name, version
-        self.line.say(frame(name, version, client_id=self.name, **fields))
-
-    def joins(self) -> None:
-        self.asks(
-            "join_group", self.version, group_id=GROUP, session_timeout_ms=self.session_ms, member_id=self.member_id,
-            rebalance_timeout_ms=self.rebalance_ms, protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-        )  # fmt: skip
-
-    def syncs(self) -> None:
-        given = tuple(SyncGroupRequestAssignment(member_id=each, assignment=b"x") for each in self.members)
-        self.asks(
-            "sync_group", 2, group_id=GROUP, generation_id=self.generation, member_id=self.member_id, assignments=given
-        )
-
-    def beats(self) -> None:
-        self.asks("heartbeat", 2, group_id=GROUP, generation_id=self.generation, member_id=self.member_id)
-
-    def hears(self, name: str, answer: Any) -> None:
-        error = answer.error_code
-        if error is E.unknown_member_id:
-            self.removals += 1
-            self.member_id, self.next = "", self.joins
-        elif error is E.member_id_required:
-            self.member_id = answer.member_id
-        elif error in (E.rebalance_in_progress, E.illegal_generation):
-            self.next = self.joins
-        elif error is not E.none:
-            assert error in (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress), error
-        elif name == "join_group":
-            self.member_id, self.generation, self.next = answer.member_id, answer.generation_id, self.syncs
-            self.members = [each.member_id for each in answer.members]
-        elif name == "sync_group":
-            self.next = self.beats
+    def _version(self, said: Said) -> int:
+        return self.version if said.api == "join_group" else 2
 
 
 class Walk:
@@ -104,7 +71,12 @@ class Walk:
         self.comes()
 
     def comes(self) -> None:
-        self.living.append(Walker(self.lab, self.random, f"walker-{len(self.living) + len(self.silent)}"))
+        name, random = f"walker-{len(self.living) + len(self.silent)}", self.random
+        walker = Walker(
+            name=name, group_id=GROUP, line=self.lab.line(name), version=random.choice((1, 2, 3, 4, 5, 9)),
+            session_ms=random.choice((6_000, 30_000, 60_000)), rebalance_ms=random.choice((1_000, 60_000)),
+        )  # fmt: skip
+        self.living.append(walker)
 
     def goes_on(self) -> None:
         """A moment of real time."""

@@ -64,7 +64,7 @@ async def _rounds(killing: Killing, rounds: int) -> None:
             told = killing.told
             print(
                 f"round {number + 1}: {told['records']:,} records, {told['commits']:,} commits, "
-                f"{told['assignments']:,} assignments and {told['epochs']:,} epochs acknowledged, all there",
+                f"{told['sync_group']:,} assignments and {told['epochs']:,} epochs acknowledged, all there",
                 flush=True,
             )
     await killing.ends()

@@ -13,10 +13,8 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.values import CurrentAssignment
 from kohort.protocol.errors import ErrorCode as E
 from tests.crash.truth import MONEY
-from tests.simulation.classic_member import ClassicMember
 from tests.simulation.consuming_promises import nobody_consumes_what_another_one_does
-from tests.simulation.member import Member
-from tests.simulation.modern_member import ModernMember
+from tests.simulation.member import Member, SimulatedClassic, SimulatedConsumer
 from tests.support.broker import Client
 from tests.support.consumer_groups import one_owner_each
 
@@ -51,9 +49,15 @@ class BothProtocols:
         self._started += 1
         name = f"m{self._started}"
         if kind in ("eager", "cooperative"):
-            return ClassicMember(self, name, group, instance, (MONEY,), cooperative=kind == "cooperative")
+            return SimulatedClassic(
+                world=self, name=name, group_id=group, instance=instance, names=(MONEY,),
+                cooperative=kind == "cooperative", rebalance_ms=5_000,
+            )  # fmt: skip
         instance = instance or (f"i{self._started}" if kind == "static" else None)
-        return ModernMember(self, name, group, instance, (MONEY,), version=self.random.choice((0, 1, 1)))
+        return SimulatedConsumer(
+            world=self, name=name, group_id=group, instance=instance, names=(MONEY,), rebalance_ms=5_000,
+            gets_id=self.random.random() < 1 / 3,
+        )  # fmt: skip
 
     # What happens
 
@@ -82,15 +86,17 @@ class BothProtocols:
             if what == "acts" or self._play.life.cluster.topics.by_name(MONEY) is None:
                 member.act()
             elif what == "leaves":
-                member.leave()
+                member.leaves()
             elif what == "crashes":
                 member.forget()
-            elif what == "steps out" and isinstance(member, ModernMember):
-                member.step_out()
+            elif what == "steps out" and isinstance(member, SimulatedConsumer):
+                member.steps_out()
             elif what == "swaps":
                 member.forget()
-                kind = "modern" if isinstance(member, ClassicMember) else self.random.choice(("eager", "cooperative"))
-                member = self.members[number] = self._new(member.group, kind, member.instance)
+                kind = (
+                    "modern" if isinstance(member, SimulatedClassic) else self.random.choice(("eager", "cooperative"))
+                )
+                member = self.members[number] = self._new(member.group_id, kind, member.instance)
             self._heard(member, before)
         self._listen()
 
@@ -109,7 +115,7 @@ class BothProtocols:
             epoch = self._epoch_of(group_id)
             if epoch < self._last.get(group_id, (0, False))[0] and self._last[group_id][1]:
                 self.epochs[group_id] = 0  # an empty group that changes its protocol begins anew, in Kafka too
-                self._asked_before |= {each for each in self.members if each.group == group_id and each.asked}
+                self._asked_before |= {each for each in self.members if each.group_id == group_id and each.asked}
             self._last[group_id] = epoch, self._is_empty(group_id)
         nobody_consumes_what_another_one_does(self)
         one_owner_each(self._play.life.cluster.nodes[0].coordinator)
@@ -124,7 +130,7 @@ class BothProtocols:
             return
         if member_id == before[0]:
             assert epoch >= before[1], f"{member} was at {before[1]}"
-        self.epochs[member.group] = max(self.epochs.get(member.group, 0), epoch)
+        self.epochs[member.group_id] = max(self.epochs.get(member.group_id, 0), epoch)
 
     # What the broker must know when it is back
 
@@ -135,10 +141,10 @@ class BothProtocols:
             return
         coordinator = died.cluster.nodes[0].coordinator
         for member in self.members:
-            group = coordinator.consumer_groups.get(member.group)
+            group = coordinator.consumer_groups.get(member.group_id)
             known = None if group is None else group.members.get(member.member_id)
             if known is not None and member.asked is None and known.current.epoch == _as_told(member)[1] > 0:
-                self._known[member.group, member.member_id] = known.current
+                self._known[member.group_id, member.member_id] = known.current
 
     def looks(self) -> None:
         """What members were told is what the broker says now."""
@@ -193,10 +199,10 @@ class BothProtocols:
         return 0 if topic is None else len(topic.partitions)
 
     def commits(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
-        self._play.truth.commits.asked((member.group, at[1]), offset)
+        self._play.truth.commits.asked((member.group_id, at[1]), offset)
 
     def committed(self, member: Member, at: tuple[UUID, int], offset: int, epoch: int) -> None:
-        self._play.truth.commits.acknowledged((member.group, at[1]), offset)
+        self._play.truth.commits.acknowledged((member.group_id, at[1]), offset)
         self._play.heard(E.none)
 
     def fetched(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
@@ -213,5 +219,5 @@ class BothProtocols:
 
 def _as_told(member: Member) -> tuple[str, int]:
     """Its id, and its epoch. A generation of the classic protocol counts when the member has synced."""
-    counts = not isinstance(member, ClassicMember) or member.phase == "synced"
+    counts = not isinstance(member, SimulatedClassic) or member.phase == "synced"
     return member.member_id, member.epoch if counts else 0

@@ -1,14 +1,13 @@
-"""Members of groups, as their coordinator sees them, and what they must never see."""
+"""Members of classic groups on a broker that dies, and what they must never see."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from tests.crash.truth import MONEY
+from tests.support.classic_member import SYNCED, ClassicMember
+from tests.support.group_member import GroupMember, Said
 
 if TYPE_CHECKING:
     from tests.crash.play import Play
@@ -16,20 +15,15 @@ if TYPE_CHECKING:
 GROUPS = ("orders", "billing")
 
 
-class Member:
-    """A consumer, as far as its coordinator sees it."""
+@dataclass(eq=False)
+class Member(ClassicMember):
+    """One whose assignments say to whom they were given, and when."""
 
-    def __init__(self, group: str) -> None:
-        self.group = group
-        self.member_id = ""
-        self.generation = -1
-        self.members: tuple[str, ...] = ()
-        """Of the whole group, if it leads it."""
-        self.synced = False
-        self.busy = False
+    protocols: tuple[tuple[str, bytes], ...] = (("range", b""),)
+    busy: bool = False
 
-    def forget(self) -> None:
-        self.member_id, self.generation, self.members, self.synced = "", -1, (), False
+    def shares(self) -> dict[str, bytes]:
+        return {each.member_id: f"{self.generation} {each.member_id}".encode() for each in self.followers}
 
 
 class Consumers:
@@ -37,101 +31,59 @@ class Consumers:
 
     def __init__(self, play: Play) -> None:
         self._play = play
-        self.members = [Member(group) for group in GROUPS for _ in range(2)]
+        self.members = [Member(group, group, rebalance_ms=10_000) for group in GROUPS for _ in range(2)]
 
     def meet(self) -> None:
         """There is another broker: whatever was asked of the one before is never answered."""
         for member in self.members:
-            member.busy = False
+            if member.busy:
+                member.busy = False
+                member.is_cut_off()
 
     def commits(self, member: Member | None = None) -> None:
         self._play.number += 1
-        offset = self._play.number
-        group, index = "simple" if member is None else member.group, self._play.random.randrange(2)
-        commits = self._play.truth.commits
-        identity = {} if member is None else {"generation_id_or_member_epoch": member.generation}
-        asked = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
-        commits.asked((group, index), offset)
+        offset, index = self._play.number, self._play.random.randrange(2)
+        said = (member or GroupMember("", "simple")).commit(
+            MONEY, index, offset, epoch=-1 if member is None else member.generation
+        )
+        commits, key = self._play.truth.commits, (said.fields["group_id"], index)
+        commits.asked(key, offset)
 
         def answered(response: Any) -> None:
-            if self._play.heard(response.topics[0].partitions[0].error_code):
-                commits.acknowledged((group, index), offset)
+            if self._play.heard(said.hear(response)):
+                commits.acknowledged(key, offset)
 
-        self._play.life.asks(
-            "offset_commit", 8, answered, group_id=group, member_id="" if member is None else member.member_id,
-            topics=(OffsetCommitRequestTopic(name=MONEY, partitions=(asked,)),), **identity,
-        )  # fmt: skip
+        self._play.life.asks(said.api, 8, answered, **said.fields)
 
     def somebody_moves(self) -> None:
-        member = self._play.random.choice(self.members)
+        random, member = self._play.random, self._play.random.choice(self.members)
         if member.busy:
             return
-        if member.generation < 0 or self._play.random.random() < 0.03:
-            self._joins(member)
-        elif not member.synced:
-            self._syncs(member)
-        elif self._play.random.random() < 0.02:
-            member.forget()  # it crashes
-        elif self._play.random.random() < 0.5:
-            self.commits(member)
-        else:
-            self._beats(member)
+        if member.phase == SYNCED:
+            if random.random() < 0.03:
+                member.is_out()
+            elif random.random() < 0.02:
+                member.forget()  # it crashes
+                return
+            elif random.random() < 0.5:
+                self.commits(member)
+                return
+        self._asks(member, member.next())
 
-    def _joins(self, member: Member) -> None:
-        member.busy, member.synced = True, False
-
-        def answered(response: Any) -> None:
-            member.busy = False
-            if self._play.heard(response.error_code):
-                assert response.generation_id >= self._play.truth.generations.get(member.group, 0), (
-                    "a generation goes back"
-                )
-                member.member_id, member.generation = response.member_id, response.generation_id
-                member.members = tuple(each.member_id for each in response.members)
-            else:
-                member.forget()
-
-        self._play.life.asks(
-            "join_group", 3, answered, group_id=member.group, session_timeout_ms=10_000, rebalance_timeout_ms=10_000,
-            member_id=member.member_id, protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-        )  # fmt: skip
-
-    def _syncs(self, member: Member) -> None:
+    def _asks(self, member: Member, said: Said) -> None:
         member.busy = True
-        generation, member_id = member.generation, member.member_id
-        assignments = tuple(
-            SyncGroupRequestAssignment(member_id=each, assignment=f"{generation} {each}".encode())
-            for each in member.members
-        )
 
         def answered(response: Any) -> None:
             member.busy = False
-            if self._play.heard(response.error_code):
-                member.synced = True
-                known = self._play.truth.generations
-                assert generation >= known.get(member.group, 0), "a generation goes back"
-                known[member.group] = generation
-                self._play.truth.assignments[member.group, generation, member_id] = response.assignment
-            elif response.error_code is E.rebalance_in_progress:
-                member.generation = -1
-            else:
-                member.forget()
+            if self._play.heard(said.hear(response)):
+                self._look(member)
 
-        self._play.life.asks(
-            "sync_group", 3, answered, group_id=member.group, generation_id=generation, member_id=member.member_id,
-            assignments=assignments,
-        )  # fmt: skip
+        self._play.life.asks(said.api, 3, answered, **said.fields)
 
-    def _beats(self, member: Member) -> None:
-        def answered(response: Any) -> None:
-            self._play.heard(response.error_code)
-            if response.error_code is E.rebalance_in_progress:
-                member.generation = -1
-            elif response.error_code is not E.none:
-                member.forget()
-
-        self._play.life.asks(
-            "heartbeat", 3, answered, group_id=member.group, generation_id=member.generation,
-            member_id=member.member_id,
-        )  # fmt: skip
+    def _look(self, member: Member) -> None:
+        """What it was told last is true as long as nothing else is known."""
+        truth, generation = self._play.truth, member.generation
+        assert generation >= truth.generations.get(member.group_id, 0), "a generation goes back"
+        if member.assignment is not None:
+            truth.generations[member.group_id] = generation
+            truth.assignments[member.group_id, generation, member.member_id] = member.assignment

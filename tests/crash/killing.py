@@ -18,51 +18,22 @@ from typing import Any
 from kohort.protocol.batches import Record, build_batch, crc_matches, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.storage.disk.checking import check_partition, partition_folders
-from tests.crash.consumer_members import ConsumerMember, one_owner_each
+from tests.crash.killed_members import Alone, Together, one_owner_each
 from tests.crash.truth import Registers
 from tests.support.batches import contents
 from tests.support.data_requests import topic as new_topic
-from tests.support.frames import frame, message
+from tests.support.frames import to_fetch
+from tests.support.group_member import ELSEWHERE, GroupMember
+from tests.support.wires import TIMEOUT_S, Waiting
 
 TOPIC = "records"
 PARTITIONS = 3
 COMMITTERS = 4
 START_WITHIN_S = 120
-ANSWER_WITHIN_S = 60
 LONGEST_LIFE_S = 0.7
 FSYNC = ("never", "interval", "always")
-LATER = {E.coordinator_not_available, E.not_coordinator, E.coordinator_load_in_progress}
-"""What a client hears that should ask again."""
-
-
-class Wire:
-    """A connection that asks one thing at a time. Raises OSError when the broker is gone."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def asks(self, name: str, version: int, **fields: Any) -> Any:
-        if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
-        reader, writer = self._streams
-        writer.write(frame(name, version, 1, **fields))
-        async with asyncio.timeout(ANSWER_WITHIN_S):
-            try:
-                size = int.from_bytes(await reader.readexactly(4), "big")
-                return message(name).read_response(version, await reader.readexactly(size))[1]
-            except asyncio.IncompleteReadError:
-                raise ConnectionResetError from None
-
-    def close(self) -> None:
-        if self._streams is not None:
-            self._streams[1].close()
 
 
 class Producer:
@@ -77,7 +48,7 @@ class Producer:
         self.looked_at = 0
         """Offset from which on nobody has looked yet."""
 
-    async def runs(self, wire: Wire, random: Random, told: Counter[str]) -> None:
+    async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
         if self.producer_id < 0:
             answer = await wire.asks("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=1)
             assert answer.error_code is E.none
@@ -103,7 +74,7 @@ class Producer:
             self.acknowledged = self.asked
             await asyncio.sleep(0)
 
-    async def looks(self, wire: Wire, *, from_the_start: bool = False) -> None:
+    async def looks(self, wire: Waiting, *, from_the_start: bool = False) -> None:
         offset = 0 if from_the_start else self.looked_at
         numbers: list[int] = []
         while True:
@@ -127,72 +98,6 @@ class Producer:
         self.looked_at = offset
 
 
-class Member:
-    """A consumer: one that stays in its group through all restarts, or one that joins anew all the time."""
-
-    def __init__(self, group: str, *, stays: bool) -> None:
-        self.group = group
-        self.stays = stays
-        self.member_id = ""
-        self.generation = -1
-        self.assignment: bytes | None = None
-        """What it was told last; None: it has asked for something else since."""
-
-    async def runs(self, wire: Wire, random: Random, told: Counter[str]) -> None:
-        while True:
-            if self.assignment is None:
-                await self._joins(wire)
-                told["assignments"] += self.assignment is not None
-            elif not self.stays and random.random() < 0.3:
-                self.assignment = None
-            else:
-                error = await self.beats(wire)
-                assert error is E.none, f"{self.group}: {error.name} for generation {self.generation}"
-                told["heartbeats"] += 1
-            await asyncio.sleep(random.uniform(0, 0.01))
-
-    async def _joins(self, wire: Wire) -> None:
-        protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
-        joined = await wire.asks(
-            "join_group", 3, group_id=self.group, session_timeout_ms=300_000, rebalance_timeout_ms=300_000,
-            member_id=self.member_id, protocol_type="consumer", protocols=(protocol,),
-        )  # fmt: skip
-        if joined.error_code in LATER:
-            await wire.asks("find_coordinator", 1, coordinator_keys=(self.group,), key_type=0)
-            return
-        if joined.error_code is E.unknown_member_id:
-            self.member_id = ""  # the broker died before it was part of a generation
-            return
-        assert joined.error_code is E.none, f"{self.group}: {joined.error_code.name}"
-        assert joined.generation_id >= self.generation, f"{self.group}: {joined.generation_id} < {self.generation}"
-        self.member_id = joined.member_id
-        assignment = b"%d of %s" % (joined.generation_id, joined.member_id.encode())
-        assignments = (SyncGroupRequestAssignment(member_id=joined.member_id, assignment=assignment),)
-        synced = await wire.asks(
-            "sync_group", 3, group_id=self.group, generation_id=joined.generation_id, member_id=self.member_id,
-            assignments=assignments,
-        )  # fmt: skip
-        assert synced.error_code is E.none, f"{self.group}: {synced.error_code.name}"
-        assert synced.assignment == assignment
-        self.generation, self.assignment = joined.generation_id, assignment
-
-    async def beats(self, wire: Wire) -> E:
-        answer = await wire.asks(
-            "heartbeat", 3, group_id=self.group, generation_id=self.generation, member_id=self.member_id
-        )
-        error: E = answer.error_code
-        return error
-
-    async def looks(self, wire: Wire) -> None:
-        if self.assignment is None:
-            return
-        error = await self.beats(wire)
-        assert error is E.none, f"{self.group}: generation {self.generation} is not known: {error.name}"
-        (group,) = (await wire.asks("describe_groups", 3, groups=(self.group,))).groups
-        assert group.group_state == "Stable"
-        assert {each.member_id: each.member_assignment for each in group.members} == {self.member_id: self.assignment}
-
-
 class Committer:
     """Commits for one group, which nobody is in."""
 
@@ -201,18 +106,13 @@ class Committer:
         self.commits = commits
         self.offset = 0
 
-    async def runs(self, wire: Wire, random: Random, told: Counter[str]) -> None:
+    async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
         while True:
             self.offset += 1
             offset, index = self.offset, random.randrange(PARTITIONS)
-            part = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
             self.commits.asked((self.group, index), offset)
-            answer = await wire.asks(
-                "offset_commit", 8, group_id=self.group, member_id="",
-                topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=(part,)),),
-            )  # fmt: skip
-            error = answer.topics[0].partitions[0].error_code
-            if error in LATER:
+            error = await wire.says(GroupMember("", self.group).commit(TOPIC, index, offset, epoch=-1))
+            if error in ELSEWHERE:
                 await wire.asks("find_coordinator", 1, coordinator_keys=(self.group,), key_type=0)
                 continue
             assert error is E.none, f"{self.group}: {error.name}"
@@ -220,13 +120,10 @@ class Committer:
             told["commits"] += 1
             await asyncio.sleep(0)
 
-    async def looks(self, wire: Wire) -> None:
-        indexes = tuple(range(PARTITIONS))
-        asked = OffsetFetchRequestGroup(
-            group_id=self.group, topics=(OffsetFetchRequestTopic(name=TOPIC, partition_indexes=indexes),)
-        )
-        answer = await wire.asks("offset_fetch", 8, groups=(asked,), require_stable=True)
-        if answer.groups[0].error_code in LATER and not self.offset:
+    async def looks(self, wire: Waiting) -> None:
+        groups = to_fetch(self.group, TOPIC, *range(PARTITIONS))
+        answer = await wire.asks("offset_fetch", 8, groups=groups, require_stable=True)
+        if answer.groups[0].error_code in ELSEWHERE and not self.offset:
             return
         assert answer.groups[0].error_code is E.none, answer.groups[0].error_code.name
         for part in answer.groups[0].topics[0].partitions:
@@ -246,10 +143,18 @@ class Killing:
         """Lines in which a broker told of something cut off."""
         commits: Registers[int] = Registers(-1)
         self.producers = [Producer(index) for index in range(PARTITIONS)]
-        self.members = [Member(f"stays-{number}", stays=True) for number in range(2)]
-        self.members += [Member(f"moves-{number}", stays=False) for number in range(3)]
+        self.members = [
+            Alone(name=name, group_id=name, stays=name.startswith("stays"))
+            for name in ("stays-0", "stays-1", "moves-0", "moves-1", "moves-2")
+        ]
         self.consumers = [
-            ConsumerMember(group, f"{group}-{number}", TOPIC, LATER, stays=group == "some-stay" and number < 2)
+            Together(
+                name="",
+                group_id=group,
+                member_id=f"{group}-{number}",
+                names=(TOPIC,),
+                stays=group == "some-stay" and number < 2,
+            )
             for group in ("some-stay", "all-move")
             for number in range(3)
         ]
@@ -308,7 +213,7 @@ class Killing:
         )  # fmt: skip
 
     async def _prepare(self, port: int) -> None:
-        wire = Wire(port)
+        wire = Waiting(port)
         made = await wire.asks("create_topics", 7, topics=(new_topic(TOPIC, PARTITIONS),))
         assert made.topics[0].error_code is E.none
         await wire.asks("find_coordinator", 1, coordinator_keys=("g",), key_type=0)
@@ -316,10 +221,10 @@ class Killing:
         self._ready = True
 
     async def _load(self, port: int, seconds: float, process: Process) -> None:
-        everybody: list[Producer | Member | Committer | ConsumerMember] = [
+        everybody: list[Producer | Alone | Committer | Together] = [
             *self.producers, *self.members, *self.committers, *self.consumers,
         ]  # fmt: skip
-        wires = [Wire(port) for _ in everybody]
+        wires = [Waiting(port) for _ in everybody]
         tasks = [
             asyncio.create_task(_until_it_dies(each.runs(wire, self.random, self.told)))
             for each, wire in zip(everybody, wires, strict=True)
@@ -329,7 +234,7 @@ class Killing:
         process.kill()
         self._killed = True
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 await asyncio.gather(*tasks)
         finally:
             for wire in wires:
@@ -339,7 +244,7 @@ class Killing:
         """Whatever was acknowledged is there, and nothing is damaged."""
         faults = [fault for each in partition_folders(self.path) for fault in check_partition(each).faults]
         assert not faults, faults
-        wire = Wire(port)
+        wire = Waiting(port)
         for producer in self.producers:
             await producer.looks(wire, from_the_start=from_the_start)
         for member in self.members:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kohort.protocol.batches import CONTROL, TRANSACTIONAL, crc_matches, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from tests.crash.life import Life
 from tests.crash.truth import ID, MONEY, Found, Truth
 from tests.support.batches import contents
+from tests.support.frames import to_fetch
 
 
 def topic_facts(life: Life, name: str) -> object:
@@ -66,9 +66,7 @@ def _close_transactions(life: Life) -> None:
 
 
 def _committed(life: Life, group: str, index: int) -> int:
-    topic = OffsetFetchRequestTopic(name=MONEY, partition_indexes=(index,))
-    asked = OffsetFetchRequestGroup(group_id=group, topics=(topic,))
-    answer = life.hears("offset_fetch", 8, groups=(asked,), require_stable=False)
+    answer = life.hears("offset_fetch", 8, groups=to_fetch(group, MONEY, index), require_stable=False)
     assert answer.groups[0].error_code is E.none
     offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
     return offset

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.crash.disk import FaultyDisk
 from tests.crash.life import Life, process_is_gone
 from tests.support.batches import batch
 from tests.support.data_requests import given_topic, production, records
+from tests.support.frames import to_commit
 
 T = "t"
 
@@ -48,11 +48,7 @@ class Machine:
         return [value for offset, _, value in records(answer) if offset >= start]
 
     def commits(self, offset: int, group: str = "g") -> E:
-        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
-        answer = self.life.hears(
-            "offset_commit", 8, group_id=group, member_id="",
-            topics=(OffsetCommitRequestTopic(name=T, partitions=(part,)),),
-        )  # fmt: skip
+        answer = self.life.hears("offset_commit", 8, group_id=group, member_id="", topics=to_commit(T, {0: offset}))
         error: E = answer.topics[0].partitions[0].error_code
         return error
 

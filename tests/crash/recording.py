@@ -9,7 +9,6 @@ The directory is the broker's `log.dirs`. Kafka is to be stopped and its directo
 from __future__ import annotations
 
 import json
-import socket
 import sys
 import tarfile
 from dataclasses import asdict
@@ -21,27 +20,22 @@ from kohort.protocol.consumer_protocol import Subscription, write_subscription
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from tests.support.frames import frame, message
+from tests.support.frames import to_commit
+from tests.support.group_member import ELSEWHERE
+from tests.support.wires import Blocking
 
 GROUPS = ("modern", "giving-up", "mixed", "became-classic", "empty")
 
 
-class Kafka:
+class Kafka(Blocking):
     """A connection that asks one thing after the other."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._stream = self._socket.makefile("rb")
 
     def asks(self, name: str, version: int, *allowed: E, **fields: Any) -> Any:
         """The answer, once it is none of the errors that pass; fails on any error but `allowed`."""
         while True:
-            self._socket.sendall(frame(name, version, 1, **fields))
-            data = self._stream.read(int.from_bytes(self._stream.read(4), "big"))
-            response = message(name).read_response(version, data)[1]
+            response = super().asks(name, version, **fields)
             error = getattr(response, "error_code", E.none)
-            if error not in (E.not_coordinator, E.coordinator_load_in_progress, E.coordinator_not_available):
+            if error not in ELSEWHERE:
                 assert error in (E.none, *allowed), (name, response)
                 return response
 
@@ -122,11 +116,8 @@ def _epoch(kafka: Kafka, group: str, member: str) -> int:
 
 def commit(kafka: Kafka, group: str, member: str, epoch: int) -> None:
     """Offset 17 of foo-0."""
-    part = OffsetCommitRequestPartition(partition_index=0, committed_offset=17, committed_metadata="")
-    topic = OffsetCommitRequestTopic(name="foo", partitions=(part,))
-    answer = kafka.asks(
-        "offset_commit", 9, group_id=group, member_id=member, generation_id_or_member_epoch=epoch, topics=(topic,)
-    )
+    fields = {"group_id": group, "member_id": member, "generation_id_or_member_epoch": epoch}
+    answer = kafka.asks("offset_commit", 9, topics=to_commit("foo", {0: 17}), **fields)
     assert answer.topics[0].partitions[0].error_code is E.none, answer
 
 

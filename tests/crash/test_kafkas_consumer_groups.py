@@ -16,10 +16,10 @@ import pytest
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.storage.disk.files import Disk
 from tests.crash.life import Life
 from tests.crash.recording import GROUPS, describe
+from tests.support.frames import to_fetch
 
 RECORDING = Path(__file__).parent / "kafka-4.3-consumer-groups.tar.gz"
 RECORDED_MS = 1_795_350_960_000
@@ -104,8 +104,7 @@ def test_a_group_that_became_classic_is_one(life: Life) -> None:
 
 @pytest.mark.parametrize("group", ["modern", "empty"])
 def test_commits_are_there(life: Life, group: str) -> None:
-    asked = OffsetFetchRequestGroup(group_id=group, topics=None)
-    (answer,) = life.hears("offset_fetch", 8, groups=(asked,), require_stable=False).groups
+    (answer,) = life.hears("offset_fetch", 8, groups=to_fetch(group), require_stable=False).groups
     ((topic,), (part,)) = answer.topics, answer.topics[0].partitions
     assert (topic.name, part.partition_index, part.committed_offset) == ("foo", 0, 17)
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.storage.disk.files import Disk
 from tests.crash.life import Life
+from tests.support.frames import to_fetch
 
 RECORDED_MS = 1_795_213_800_000
 """About when the recording ended: what was committed has not expired."""
@@ -77,8 +77,7 @@ def life(recording: Path, tmp_path: Path) -> Life:
 
 
 def committed(life: Life, group: str) -> dict[tuple[str, str, int], int]:
-    asked = OffsetFetchRequestGroup(group_id=group, topics=None)
-    answer = life.hears("offset_fetch", 8, groups=(asked,), require_stable=False)
+    answer = life.hears("offset_fetch", 8, groups=to_fetch(group), require_stable=False)
     assert answer.groups[0].error_code is E.none
     return {
         (group, topic.name, part.partition_index): part.committed_offset

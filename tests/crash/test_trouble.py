@@ -12,8 +12,6 @@ from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.storage.disk.checking import check_partition
 from kohort.storage.disk.ownership import DataDirectoryError
 from tests.crash.disk import failing
@@ -21,9 +19,10 @@ from tests.crash.life import EPOCH_MS
 from tests.crash.machine import Machine, T, no_failure
 from tests.support.batches import batch
 from tests.support.broker import Stopwatch
+from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import delete, production
 from tests.support.data_requests import topic as new_topic
-from tests.support.frames import frame
+from tests.support.frames import frame, to_fetch
 
 pytestmark = pytest.mark.usefixtures("no_threads")
 KEYED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
@@ -44,9 +43,7 @@ def test_with_a_full_disk_writes_are_refused_until_there_is_room_and_reads_go_on
     size = machine.segments[0].stat().st_size
     assert machine.produces(b"b") is E.kafka_storage_error
     assert machine.commits(2) is E.not_coordinator
-    join = {"group_id": "h", "session_timeout_ms": 10_000, "member_id": "", "protocol_type": "consumer"}
-    protocols = (JoinGroupRequestProtocol(name="range", metadata=b""),)
-    assert machine.life.hears("join_group", 3, protocols=protocols, **join).error_code is E.not_coordinator
+    assert machine.life.hears("join_group", 3, **ClassicMember("e", "h").join().fields).error_code is E.not_coordinator
     assert machine.values() == [b"a"]
     assert machine.segments[0].stat().st_size == size, "half a batch must not stay"
     machine.disk.full = False
@@ -357,8 +354,7 @@ def test_a_group_request_does_not_hear_of_a_sync_that_others_wait_for(tmp_path: 
     machine.disk.fails = failing("sync", 1_000, errno=EIO)
     creator, member = life.client(), life.client()
     creator.says(frame("create_topics", 7, 1, topics=(new_topic("u", 1), new_topic("v", 1)), timeout_ms=1_000))
-    asked = OffsetFetchRequestGroup(group_id="g", topics=None)
-    member.says(frame("offset_fetch", 8, 1, groups=(asked,), require_stable=False))
+    member.says(frame("offset_fetch", 8, 1, groups=to_fetch("g"), require_stable=False))
     life.settle()
     ((_, heard),) = member.hears("offset_fetch", 8)
     assert heard.groups[0].error_code is E.none

@@ -153,7 +153,7 @@ REASONS: dict[str, tuple[str, str]] = {
         "Likely; what they have in common is for a person to find.",
     ),
     "R37": (
-        "Members were there, no rebalance, records waited by samples. An open transaction: the last stable "
+        "Members were there, no rebalance, records waited long by samples. An open transaction: the last stable "
         "offset stood while the log grew. None: it moved on.",
         "Certain with log ends, else information; causes at most likely.",
     ),

@@ -9,7 +9,6 @@ from kohort.coordinator.classic.states import ALLOWED_FROM, State
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.security.acls import ResourceType
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
-from tests.control.typed_clients.files import made_files
 from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
 from tests.docs.incidents import INCIDENTS, incidents
@@ -54,7 +53,6 @@ def made_pages() -> dict[Path, str]:
         LIVES: lives,
         REFERENCE: reference(),
         TABLES: questions + _MARK + "\n" + schemas(),
-        **made_files(),
     }
 
 

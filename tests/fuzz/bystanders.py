@@ -13,8 +13,10 @@ import sys
 from time import perf_counter
 
 from kohort.protocol.errors import ErrorCode
-from tests.fuzz.wire import LATER, Waiting, join, request
-from tests.protocol.messages import load
+from tests.support.classic_member import SYNCED, ClassicMember
+from tests.support.frames import frame
+from tests.support.group_member import JOINING
+from tests.support.wires import Waiting
 
 EVERY_S = 1.0
 
@@ -32,16 +34,16 @@ class Bystanders:
         """Joins and beats until it is cancelled."""
         try:
             await self._beats(await Waiting.to(self._port), f"bystander-{number}")
-        except (OSError, EOFError) as problem:
+        except OSError as problem:
             self.failures.append(f"bystander {number} was cut off: {problem!r}")
 
     async def _beats(self, wire: Waiting, group: str) -> None:
-        frame = await self._joins(wire, group)
+        beat = await self._joins(wire, group)
         self.joined += 1
         while True:
             await asyncio.sleep(EVERY_S)
             start = perf_counter()
-            answer = await wire.exchanges(frame)
+            answer = await wire.exchanges(beat)
             self.worst_ms = max(self.worst_ms, (perf_counter() - start) * 1e3)
             self.served += 1
             error = int.from_bytes(answer[8:10], "big", signed=True)
@@ -49,17 +51,14 @@ class Bystanders:
                 self.failures.append(f"{group} was answered {ErrorCode(error).name}")
 
     async def _joins(self, wire: Waiting, group: str) -> bytes:
-        while True:
+        member = ClassicMember(group, group)
+        while member.phase != SYNCED:
             await wire.asks("find_coordinator", 0, coordinator_keys=(group,))
-            joined = load("join_group").read_response(3, await wire.exchanges(join(group)))[1]
-            if joined.error_code is ErrorCode.none:
-                break
-            if joined.error_code not in LATER:
-                raise OSError(f"cannot join: {joined.error_code.name}")
+            error = await wire.says(member.next())
+            if error not in JOINING:
+                raise OSError(f"cannot join: {error.name}")
             await asyncio.sleep(0.05)
-        member = {"group_id": group, "member_id": joined.member_id, "generation_id": joined.generation_id}
-        await wire.asks("sync_group", 3, **member, assignments=())
-        return request("heartbeat", 3, **member)
+        return frame("heartbeat", 3, **member.beat().fields)
 
     def tells(self) -> None:
         """One line of JSON."""

@@ -18,8 +18,10 @@ from pathlib import Path
 from time import clock_gettime, perf_counter, sleep
 
 from kohort.protocol.errors import ErrorCode
-from tests.fuzz.wire import LATER, Blocking, join, request
-from tests.protocol.messages import load
+from tests.support.classic_member import SYNCED, ClassicMember
+from tests.support.frames import frame
+from tests.support.group_member import JOINING
+from tests.support.wires import Blocking
 
 GROUP = "sentinel"
 EVERY_S = 0.02
@@ -43,23 +45,19 @@ class Sentinel:
 
     def joins(self) -> bytes:
         """Joins, and returns the frame of its heartbeats."""
-        member_id, generation = "", -1
-        while generation < 0:
+        member = ClassicMember(GROUP, GROUP)
+        while member.phase != SYNCED:
             self._wire.asks("find_coordinator", 0, coordinator_keys=(GROUP,))
-            joined = load("join_group").read_response(3, self._wire.exchanges(join(GROUP, member_id)))[1]
-            if joined.error_code is ErrorCode.none:
-                member_id, generation = joined.member_id, joined.generation_id
-            elif joined.error_code not in LATER:
-                raise SystemExit(f"the sentinel cannot join: {joined.error_code.name}")
+            error = self._wire.says(member.next())
+            if error not in JOINING:
+                raise SystemExit(f"the sentinel cannot join: {error.name}")
             sleep(0.05)
-        member = {"group_id": GROUP, "member_id": member_id, "generation_id": generation}
-        self._wire.asks("sync_group", 3, **member, assignments=())
-        return request("heartbeat", 3, **member)
+        return frame("heartbeat", 3, **member.beat().fields)
 
-    def beats_once(self, frame: bytes) -> None:
+    def beats_once(self, beat: bytes) -> None:
         """One heartbeat, timed."""
         waited_s, worked_s, start = self._waited_s(), self._worked_s(), perf_counter()
-        answer = self._wire.exchanges(frame)
+        answer = self._wire.exchanges(beat)
         took_s = perf_counter() - start
         awake_s = max(took_s - (self._waited_s() - waited_s), 0.0)
         of_broker_ms = 1e3 * min(awake_s, self._worked_s() - worked_s)

@@ -15,8 +15,10 @@ from kohort.protocol.wire import INT
 from tests.fuzz.broker import PASSWORD, USER
 from tests.fuzz.mutations import HUGE, mutate
 from tests.fuzz.requests import GROUPS, TOPICS, TRANSACTIONS, VERY_LARGE, Pool, Requests
-from tests.fuzz.wire import Waiting, join, request
 from tests.protocol.messages import VERSIONS
+from tests.support.classic_member import ClassicMember
+from tests.support.frames import frame
+from tests.support.wires import Waiting
 
 CLIENTS = 64
 PATIENCE_S = 1.0
@@ -34,8 +36,8 @@ REMEMBERED = 2_000
 """Batches that are remembered, for those who look for what a failure came from."""
 
 GREETING = [
-    request("sasl_handshake", 1, mechanism="PLAIN"),
-    request("sasl_authenticate", 1, auth_bytes=f"\0{USER}\0{PASSWORD}".encode()),
+    frame("sasl_handshake", 1, mechanism="PLAIN"),
+    frame("sasl_authenticate", 1, auth_bytes=f"\0{USER}\0{PASSWORD}".encode()),
 ]
 
 
@@ -72,9 +74,9 @@ class Storm:
         self._connecting: set[asyncio.Task[None]] = set()
         self._pool = Pool(random, OF_EACH, VERY_LARGE)
         self._waiting = [
-            *(request("fetch", 11, max_wait_ms=wait_ms, min_bytes=1 << 30, max_bytes=1 << 30, topics=(topic,))
+            *(frame("fetch", 11, max_wait_ms=wait_ms, min_bytes=1 << 30, max_bytes=1 << 30, topics=(topic,))
               for wait_ms in (100, 500) for topic in map(_from_the_start, TOPICS[:2])),
-            *map(join, GROUPS[:4]),
+            *(frame("join_group", 3, **ClassicMember("fuzz", each).join().fields) for each in GROUPS[:4]),
         ]  # fmt: skip
 
     async def learns(self, wire: Waiting) -> None:
@@ -149,7 +151,7 @@ async def loads(port: int, random: Random) -> None:
 
     async def asks(name: str, version: int) -> None:
         wire = await Waiting.to(port)
-        with suppress(TimeoutError, OSError, EOFError):  # some wait for long, some are never answered
+        with suppress(OSError):  # some wait for long, some are never answered
             async with asyncio.timeout(LOADS_WITHIN_S):
                 await wire.exchanges(requests.frame(name, version, requests.body(name, version)))
         wire.close()

@@ -7,9 +7,9 @@ from time import process_time
 
 from tests.fuzz.live import LATE_MS
 from tests.fuzz.sentinel import Sentinel
-from tests.fuzz.wire import request
+from tests.support.frames import frame
 
-BEAT = request("heartbeat", 3, group_id="g", generation_id=1, member_id="m")
+BEAT = frame("heartbeat", 3, group_id="g", generation_id=1, member_id="m")
 ANSWER = bytes((0, 0, 0, 10)) + bytes(10)
 
 

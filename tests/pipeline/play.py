@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
-from kohort.protocol.consumer_protocol import (
-    Assignment,
-    Subscription,
-    read_assignment,
-    write_assignment,
-    write_subscription,
-)
+from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
 from tests.pipeline.own_logs import LoggedWorld
-from tests.support.coordinator_world import EPOCH_MS, Speaker, Ticket
+from tests.support.classic_member import JOINED, OUT, SYNCED
+from tests.support.coordinator_world import EPOCH_MS, ClassicTalker, Ticket
+from tests.support.group_member import Said
 
 TICK_MS = 100
 BEAT_MS = 1_000
 COMMIT_MS = 1_000
+TOPIC_ID = UUID(int=1)
 RATE = 10
 """Records a second that a consumer reads of each partition."""
 
@@ -41,40 +39,39 @@ class Told:
     """Member id (of static members the instance id) to partitions."""
 
 
-class Consumer:
+@dataclass(eq=False, kw_only=True)
+class Consumer(ClassicTalker):
     """One process."""
 
-    def __init__(self, play: Play, name: str, **traits: Any) -> None:
-        self.play = play
-        self.name = name
-        topics = traits.pop("topics", (play.topic,))
-        data = write_subscription(Subscription(topics=tuple(topics)))
-        self.speaker: Speaker = play.world.speaker(name, group_id=play.group, protocols=(("range", data),), **traits)
-        self.dead = False
-        self.busy_until_ms = 0
-        self.partitions: set[int] = set()
-        self._wants_to_join = True
-        self._join: Ticket | None = None
-        self._sync: Ticket | None = None
-        self._beat_at_ms = self._commit_at_ms = 0
-        self.assign_s = 0.0
-        """How long it takes to assign when it leads."""
-        self._sync_at_ms = 0
-        self.stuck: set[int] = set()
-        """Partitions of which it reads nothing."""
+    play: Play
+    dead: bool = False
+    busy_until_ms: int = 0
+    assign_s: float = 0.0
+    """How long it takes to assign when it leads."""
+    stuck: set[int] = field(default_factory=set)
+    """Partitions of which it reads nothing."""
+    asked: tuple[Ticket, Said] | None = None
+    """Its join or sync, until it has acted on the answer."""
+    reason: str | None = None
+    beat_at_ms: int = 0
+    commit_at_ms: int = 0
+    sync_at_ms: int = 0
+
+    @property
+    def partitions(self) -> set[int]:
+        """Those that it reads."""
+        return {number for _, number in self.owned}
 
     # What may happen to it
 
     def works(self, seconds: float) -> None:
         """Its batch takes so long; it polls again when that is done."""
-        self.busy_until_ms = self.play.world.now_ms + round(1000 * seconds)
+        self.busy_until_ms = self.world.now_ms + round(1000 * seconds)
 
-    def gives_up(self) -> None:
+    def times_out(self) -> None:
         """Its poll timeout is over: it leaves by itself, as most libraries do without a word, and joins when it can."""
-        self.speaker.leaves()
-        self.speaker.member_id, self.speaker.generation = "", -1
-        self.partitions = set()
-        self._wants_to_join = True
+        self._says(self.leave())
+        self.forget()
 
     def crashes(self) -> None:
         """kill -9: nobody is told."""
@@ -82,94 +79,84 @@ class Consumer:
 
     def closes(self) -> None:
         """It commits, and leaves unless it is static."""
-        self._commit()
-        if self.speaker.instance is None:
-            self.speaker.leaves(reason="the consumer is being closed")
+        self._commits()
+        if self.instance is None:
+            self._says(self.leave(reason="the consumer is being closed"))
         self.dead = True
 
-    def rejoins(self, reason: str = "cached metadata has changed") -> None:
+    def rejoins(self) -> None:
         """Asks for a rebalance, as a leader that sees other partitions does."""
-        self._wants_to_join = True
-        self._reason = reason
+        self.is_out()
+        self.reason = "cached metadata has changed"
 
     # Its life
 
-    _reason: str | None = None
+    def hear(self, ticket: Ticket) -> None:
+        """It acts on it when it polls."""
 
     def tick(self) -> None:
-        now_ms = self.play.world.now_ms
+        now_ms = self.world.now_ms
         if self.dead:
             return
-        if self._join is None and self._sync is None and now_ms >= self._beat_at_ms and self.speaker.member_id:
-            self._beat_at_ms = now_ms + BEAT_MS
-            self._hear(self.speaker.beats())
+        if self.asked is None and self.phase != JOINED and now_ms >= self.beat_at_ms and self.member_id:
+            self.beat_at_ms = now_ms + BEAT_MS
+            self._hears_at_once(self.beat())
         if now_ms < self.busy_until_ms:
             return
-        if self._join is not None:
-            self._joined()
-        elif self._sync is not None:
-            self._synced()
-        elif self._wants_to_join:
-            self.partitions = set()
-            self._wants_to_join = False
-            self._join = self.speaker.enters(reason=self._reason)
-            self._reason = None
-            self._joined()
-        elif now_ms >= self._commit_at_ms:
-            self._commit()
+        if self.asked is not None or self.phase == JOINED:
+            self.takes()
+        elif self.phase == OUT:
+            self.gives_up(self.owned)
+            self._joins()
+        elif now_ms >= self.commit_at_ms:
+            self._commits()
 
-    def _hear(self, error: E | None) -> None:
-        if error is E.rebalance_in_progress:
-            self._wants_to_join = True
-        elif error in (E.unknown_member_id, E.illegal_generation, E.fenced_instance_id):
-            if error is E.unknown_member_id:
-                self.speaker.member_id, self.speaker.generation = "", -1
-            self._wants_to_join = True
+    def takes(self) -> None:
+        """Acts on what was answered, if it was: it syncs when it has joined, as a leader after it has assigned."""
+        if self.asked is not None and self.asked[0].heard is not None:
+            (ticket, said), self.asked = self.asked, None
+            if said.hear(ticket.heard) is E.member_id_required:
+                self._joins()
+            elif self.phase == JOINED:
+                delay_ms = round(1000 * self.assign_s) if self.leads else 0
+                self.sync_at_ms = self.play.told_of(self.generation).barrier_ms - EPOCH_MS + delay_ms
+            elif self.phase == SYNCED:
+                who = self.instance or self.member_id  # a static one that is back stands for who it was
+                self.play.told_of(self.generation).members[who] = self.partitions
+                self.commit_at_ms = self.world.now_ms + COMMIT_MS
+        if self.asked is None and self.phase == JOINED and self.world.now_ms >= self.sync_at_ms:
+            self._asks_for(self.sync(self.shares()))
 
-    def _joined(self) -> None:
-        ticket = self._join
-        if ticket is None or ticket.heard is None:
-            return
-        if ticket.error is not E.none:
-            self._join = None
-            self._hear(ticket.error)
-            self._wants_to_join = True
-            return
-        told = self.play.told_of(self.speaker.generation)
-        if not self._sync_at_ms:
-            delay_ms = round(1000 * self.assign_s) if self.speaker.leads else 0
-            self._sync_at_ms = told.barrier_ms - EPOCH_MS + delay_ms
-        if self.play.world.now_ms < self._sync_at_ms:
-            return
-        self._sync_at_ms, self._join = 0, None
-        shares = self.play.assign(ticket.heard.members) if self.speaker.leads else None
-        self._sync = self.speaker.syncs(shares)
-        self._synced()
+    def _joins(self) -> None:
+        self._asks_for(self.join(reason=self.reason))
+        self.reason = None
 
-    def _synced(self) -> None:
-        ticket = self._sync
-        if ticket is None or ticket.heard is None:
-            return
-        self._sync = None
-        if ticket.error is not E.none:
-            self._hear(ticket.error)
-            return
-        read = read_assignment(ticket.heard.assignment)
-        self.partitions = set(read.partitions.get(self.play.topic, ())) if read is not None else set()
-        who = self.speaker.instance or self.speaker.member_id  # a static one that is back stands for who it was
-        self.play.told_of(self.speaker.generation).members[who] = set(self.partitions)
-        self._commit_at_ms = self.play.world.now_ms + COMMIT_MS
+    def _asks_for(self, said: Said) -> None:
+        self.asked = self._says(said), said
+        self.takes()
 
-    def _commit(self) -> None:
-        now_ms = self.play.world.now_ms
-        self._commit_at_ms = now_ms + COMMIT_MS
-        for partition in sorted(self.partitions):
-            if partition in self.stuck:
-                continue
-            offset = self.play.read(partition, now_ms)
-            ticket = self.speaker.commits(offset, topic=self.play.topic, partition=partition)
-            if ticket.heard is not None:
-                self._hear(ticket.heard.topics[0].partitions[0].error_code)
+    def _hears_at_once(self, said: Said) -> None:
+        ticket = self._says(said)
+        if ticket.heard is not None:
+            said.hear(ticket.heard)
+
+    def _commits(self) -> None:
+        now_ms = self.world.now_ms
+        self.commit_at_ms = now_ms + COMMIT_MS
+        for partition in sorted(self.partitions - self.stuck):
+            self._hears_at_once(self.commit(self.play.topic, partition, self.play.read(partition, now_ms)))
+
+    def shares(self) -> dict[str, bytes]:
+        """Range, in the order of member ids."""
+        ids = sorted(member.member_id for member in self.followers)
+        each, more = divmod(self.play.partitions, len(ids) or 1)
+        shares, at = {}, 0
+        for number, member_id in enumerate(ids):
+            count = each + (number < more)
+            mine = tuple(range(at, at + count))
+            shares[member_id] = write_assignment(Assignment(partitions={self.play.topic: mine} if mine else {}))
+            at += count
+        return shares
 
 
 class Play:
@@ -184,8 +171,10 @@ class Play:
         self.truth: dict[int, Told] = {}
 
     def starts(self, name: str, **traits: Any) -> Consumer:
-        """A process that joins; traits are those of `Speaker`, times in milliseconds."""
-        consumer = Consumer(self, name, **traits)
+        """A process that joins; traits are those of `ClassicTalker`, times in milliseconds."""
+        consumer = Consumer(
+            name=name, group_id=self.group, names=(self.topic,), topics=self, world=self.world, play=self, **traits
+        )
         self.consumers.append(consumer)
         return consumer
 
@@ -197,8 +186,7 @@ class Play:
                 consumer.tick()
             for consumer in list(self.consumers):  # what somebody's request brought about is heard in the same tick
                 if not consumer.dead and self.world.now_ms >= consumer.busy_until_ms:
-                    consumer._joined()
-                    consumer._synced()
+                    consumer.takes()
 
     def away(self, seconds: float) -> None:
         """A long time in which nobody does anything; the coordinator looks after old offsets as it does by the minute."""
@@ -218,18 +206,17 @@ class Play:
             self.truth[generation] = Told(generation, group.state_timestamp_ms)
         return self.truth[generation]
 
-    def assign(self, members: Any) -> dict[str, bytes]:
-        """Range, in the order of member ids."""
-        ids = sorted(member.member_id for member in members)
-        each, more = divmod(self.partitions, len(ids))
-        shares, at = {}, 0
-        for number, member_id in enumerate(ids):
-            count = each + (number < more)
-            mine = tuple(range(at, at + count))
-            shares[member_id] = write_assignment(Assignment(partitions={self.topic: mine} if mine else {}))
-            at += count
-        return shares
-
     def read(self, partition: int, now_ms: int) -> int:
         """How far a reader of a partition is."""
         return now_ms * RATE // 1000 + partition
+
+    # What consumers know of topics
+
+    def name_of(self, topic_id: UUID) -> str:
+        return self.topic
+
+    def topic_ids(self) -> dict[str, UUID]:
+        return {self.topic: TOPIC_ID}
+
+    def partitions_of(self, name: str) -> int:
+        return self.partitions

@@ -56,7 +56,7 @@ def gives_up() -> Play:
     play.run(2)
     play.starts("eve", rebalance_ms=20_000)
     play.run(18)
-    bob.gives_up()
+    bob.times_out()
     play.run(100)
     return play
 

@@ -1,4 +1,4 @@
-"""A group that stands still now, seen by who asks the cluster once: after its log was read, where the logs end."""
+"""A group that stands still: seen by who asks the cluster once, after its log was read, and by samples all along."""
 
 from __future__ import annotations
 
@@ -49,3 +49,43 @@ def test_little_waits_so_that_it_may_have_come_just_now() -> None:
 
 def test_nothing_waits() -> None:
     assert found(asked_once(0, 0)) == []
+
+
+def sampled(silence: tuple[int, int], came: float, at: range) -> GroupInput:
+    """Nothing was committed in the silence. Twenty records came into each partition at a moment; the log's end was
+    looked at at these seconds."""
+    start, end = silence
+    group = (
+        Story(until=NOW)
+        .generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}})
+        .silence(list(range(6)), start, end)
+        .group_input()
+    )
+    for place, commits in group.commits.items():
+        before = int(np.searchsorted(commits.ts_ms, ms(start), "right")) - 1
+        had = int(commits.committed[before])
+        looked = np.array([ms(each) for each in at], np.int64)
+        ends = np.where(looked >= ms(came), had + 20, had)
+        group.ends[place] = LogEnds(looked, np.zeros_like(looked), ends, ends)
+    return group
+
+
+def test_records_that_come_at_the_end_of_a_quiet_time_make_it_no_stall() -> None:
+    """They are seen by chance, just before they are done."""
+    assert found(sampled((200, 250), 249, range(5, NOW, 2))) == []
+
+
+def test_records_that_wait_as_long_as_nothing_is_committed_do() -> None:
+    (finding,) = found(sampled((200, 250), 202, range(5, NOW, 2)))
+    assert (finding.severity, finding.confidence) == ("warning", "certain")
+
+
+def test_after_a_long_quiet_time_it_counts_how_long_they_wait() -> None:
+    (finding,) = found(sampled((100, 350), 310, range(5, NOW, 2)))
+    assert finding.confidence == "certain"
+    assert "one of them for 39" in finding.text
+
+
+def test_a_single_look_near_its_end_does_not_say_for_how_long_they_waited() -> None:
+    (finding,) = found(sampled((200, 250), 202, range(245, 246)))
+    assert (finding.severity, finding.confidence) == ("info", "possible")

@@ -22,9 +22,7 @@ from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.topic import Topic
-from tests.simulation.classic_member import ClassicMember
-from tests.simulation.member import Member
-from tests.simulation.modern_member import ModernMember
+from tests.simulation.member import Member, SimulatedClassic, SimulatedConsumer
 from tests.simulation.restless import RestlessCluster
 from tests.support.broker import Client
 
@@ -115,24 +113,27 @@ class Consumers(RestlessCluster):
         rebalance_ms = random.choice((4_000, 5_000, 30_000))
         if classic if classic is not None else random.random() < 0.35:
             names = ("foo",) if random.random() < 0.7 else ("bar", "foo")
-            return ClassicMember(
-                self, name, group, instance, names, cooperative=random.random() < 0.5, rebalance_ms=rebalance_ms
-            )
-        version = 1 if random.random() < 0.75 else 0
-        regex = random.choice(REGEXES) if version and random.random() < 0.2 else None
+            return SimulatedClassic(
+                world=self, name=name, group_id=group, instance=instance, names=names,
+                cooperative=random.random() < 0.5, rebalance_ms=rebalance_ms,
+            )  # fmt: skip
+        gets_id = random.random() < 0.25
+        regex = random.choice(REGEXES) if not gets_id and random.random() < 0.2 else None
         names = random.choice((("foo",), ("foo",), ("bar", "foo"), ("bar",), ("foo", COMES_AND_GOES)))
-        return ModernMember(
-            self, name, group, instance, () if regex and random.random() < 0.7 else names, regex=regex,
-            version=version, assignor=random.choice((None, None, "range", "uniform")), rebalance_ms=rebalance_ms,
+        return SimulatedConsumer(
+            world=self, name=name, group_id=group, instance=instance,
+            names=() if regex and random.random() < 0.7 else names, regex=regex, gets_id=gets_id,
+            assignor=random.choice((None, None, "range", "uniform")), rebalance_ms=rebalance_ms,
         )  # fmt: skip
 
     # What members ask of their world
 
     def reaches(self, group: str) -> Client | None:
         """A connection of its own: what is asked there waits for nobody else."""
-        node = self.cluster.offsets_topic.coordinator_of(group)
+        home = self.cluster.offsets_topic.home_of(group)
         if self.random.random() < self.mistakes:
-            node = self.random.choice(self.cluster.nodes)
+            home = self.random.choice(self.cluster.nodes).id
+        node = None if home is None else self.cluster.node(home)
         return self.broker.client(node.id - 1) if node is not None and node.running else None
 
     def now_ms(self) -> int:
@@ -154,7 +155,7 @@ class Consumers(RestlessCluster):
 
     def committed(self, member: Member, at: tuple[UUID, int], offset: int, epoch: int) -> None:
         key = self._key(member, at)
-        group = self.consumer_group(member.group)
+        group = self.consumer_group(member.group_id)
         if group is not None and member.is_answered_at_once:
             self._is_entitled(group, member, at, epoch)
         if key[1] in STABLE_TOPICS:
@@ -168,7 +169,7 @@ class Consumers(RestlessCluster):
             assert self.accepted.get(key, -1) <= offset <= self.tried.get(key, -1), f"{member} is told {key}: {offset}"
 
     def _key(self, member: Member, at: tuple[UUID, int]) -> tuple[str, str, int]:
-        return member.group, self.name_of(at[0]), at[1]
+        return member.group_id, self.name_of(at[0]), at[1]
 
     def _is_entitled(self, group: ConsumerGroup, member: Member, at: tuple[UUID, int], epoch: int) -> None:
         """Who has just committed is a member, and named no epoch of the future, nor one before it had the partition."""
@@ -184,13 +185,13 @@ class Consumers(RestlessCluster):
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         """The group, where it is coordinated now; None: it is classic, or not there."""
-        node = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if node is None else node.coordinator.consumer_groups.get(group_id)
+        coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if coordinator is None else coordinator.consumer_groups.get(group_id)
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
         """The group, where it is coordinated now; None: it is a consumer group, or not there."""
-        node = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if node is None else node.coordinator.groups.get(group_id)
+        coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if coordinator is None else coordinator.groups.get(group_id)
 
     def groups(self) -> list[tuple[Node, ConsumerGroup]]:
         """All consumer groups that are served now."""
@@ -241,7 +242,7 @@ class Consumers(RestlessCluster):
         member = self._somebody()
         if member is not None:
             self.say(f"{member} leaves")
-            member.leave()
+            member.leaves()
 
     def crashes(self) -> None:
         member = self.random.choice(self.members)
@@ -257,21 +258,21 @@ class Consumers(RestlessCluster):
 
     def steps_out(self) -> None:
         member = self._somebody()
-        if isinstance(member, ModernMember) and member.instance is not None:
+        if isinstance(member, SimulatedConsumer) and member.instance is not None:
             self.say(f"{member} steps out")
-            member.step_out()
+            member.steps_out()
 
     def loses_answer(self) -> None:
         self.random.choice(self.members).loses_answer = True
 
     def lies(self) -> None:
         member = self._somebody()
-        if isinstance(member, ModernMember):
+        if isinstance(member, SimulatedConsumer):
             member.lies(self.random.choice((-2, -1, 1, 100)))
 
     def subscribes(self) -> None:
         member = self._somebody()
-        if isinstance(member, ModernMember) and member.regex is None:
+        if isinstance(member, SimulatedConsumer) and member.regex is None:
             names = self.random.choice((("foo",), ("bar", "foo"), ("bar",), ()))
             self.say(f"{member} subscribes to {names}")
             member.subscribe(names)
@@ -283,10 +284,10 @@ class Consumers(RestlessCluster):
         leaves = member.instance is None or self.random.random() < 0.5
         self.say(f"{member} {'leaves and ' if leaves else ''}comes back with the other protocol")
         if leaves:
-            member.leave()
+            member.leaves()
         member.forget()
         self.members[number] = self._new_member(
-            number, classic=isinstance(member, ModernMember), instance=member.instance
+            number, classic=isinstance(member, SimulatedConsumer), instance=member.instance
         )
 
     def changes_topics(self) -> None:
@@ -330,16 +331,18 @@ class Consumers(RestlessCluster):
                 self._starts(node)
         self.mistakes = 0.0
         for number, group in enumerate(GROUPS):
-            if any(isinstance(member, ModernMember) for member in self.members if member.group == group):
+            if any(isinstance(member, SimulatedConsumer) for member in self.members if member.group_id == group):
                 # Who converts a group and changes nothing leaves what was nobody's to nobody. A newcomer does not.
-                self.members.append(ModernMember(self, f"last{number}", group, None, (*STABLE_TOPICS,)))
+                self.members.append(SimulatedConsumer(
+                    world=self, name=f"last{number}", group_id=group, names=(*STABLE_TOPICS,), rebalance_ms=5_000,
+                ))  # fmt: skip
         quiet = 0
         before: list[Any] = []
         for _ in range(rounds):
             for member in self.members:
                 member.silent_until_ms = 0
                 member.loses_answer = False
-                if isinstance(member, ModernMember):
+                if isinstance(member, SimulatedConsumer):
                     member.holds_on_until_ms = 0
                 if member.asked is None:
                     member.act()

@@ -15,11 +15,10 @@ from kohort.coordinator.loading import Loading
 from kohort.protocol.batches import read_batches
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.purgatory import Purgatory
-from tests.simulation.classic_member import ClassicMember
 from tests.simulation.consuming import STABLE_TOPICS, Consumers
-from tests.simulation.member import Member, Owned
-from tests.simulation.modern_member import ModernMember
+from tests.simulation.member import Member, SimulatedClassic, SimulatedConsumer
 from tests.support.consumer_groups import left_to_nobody, one_owner_each, picture
+from tests.support.group_member import Owned
 
 OFFSETS = "__consumer_offsets"
 
@@ -60,7 +59,7 @@ def nobody_consumes_what_another_one_does(consumers: Watched) -> None:
     """By what members do, as long as their group has them as members. Who was fenced, and has not heard of it, may be
     wrong. So may a classic member that is out of step with its group, with what its group does not believe it to have.
     """
-    for group_id in {member.group for member in consumers.members}:
+    for group_id in {member.group_id for member in consumers.members}:
         _note_who_is_out_of_step(consumers, group_id)
         group = consumers.consumer_group(group_id)
         if group is None:
@@ -68,10 +67,10 @@ def nobody_consumes_what_another_one_does(consumers: Watched) -> None:
         owners: dict[Any, Member] = {}
         for member in consumers.members:
             known = group.members.get(member.member_id)
-            if member.group != group_id or known is None or member.epoch <= 0:
+            if member.group_id != group_id or known is None or member.epoch <= 0:
                 continue
             for at in member.owned:
-                if isinstance(member, ClassicMember) and member.is_out_of_step and not _believes(known, at):
+                if isinstance(member, SimulatedClassic) and member.is_out_of_step and not _believes(known, at):
                     continue
                 other = owners.setdefault(at, member)
                 assert other is member, f"{other} and {member} both consume {at}"
@@ -96,7 +95,7 @@ def _note_who_is_out_of_step(consumers: Watched, group_id: str) -> None:
     if group is not None or classic is not None:
         consumers.was_consumer[group_id] = group is not None
     for member in consumers.members:
-        if member.group != group_id or not isinstance(member, ClassicMember):
+        if member.group_id != group_id or not isinstance(member, SimulatedClassic):
             continue
         if group is not None and member.member_id not in group.members:
             member.is_out_of_step |= bool(member.owned)
@@ -107,7 +106,7 @@ def _note_who_is_out_of_step(consumers: Watched, group_id: str) -> None:
             member.is_out_of_step |= _given(consumers, classic, member) != member.owned
 
 
-def _given(consumers: Watched, classic: ClassicGroup, member: ClassicMember) -> Owned:
+def _given(consumers: Watched, classic: ClassicGroup, member: SimulatedClassic) -> Owned:
     """What a member has for its classic group."""
     ids = consumers.topic_ids()
     share = assigned_partitions(classic.members[member.member_id].assignment) or {}
@@ -117,8 +116,8 @@ def _given(consumers: Watched, classic: ClassicGroup, member: ClassicMember) -> 
 def an_epoch_is_known_to_its_group(consumers: Consumers) -> None:
     """No member has been told an epoch beyond its group's."""
     for member in consumers.members:
-        group = consumers.consumer_group(member.group)
-        if isinstance(member, ModernMember) and group is not None and member.member_id in group.members:
+        group = consumers.consumer_group(member.group_id)
+        if isinstance(member, SimulatedConsumer) and group is not None and member.member_id in group.members:
             assert member.epoch <= group.epoch, f"{member} is beyond {group.epoch}"
 
 
@@ -155,8 +154,8 @@ def _compare(consumers: Consumers, node: Node, index: int, batches: Any) -> None
 
 def everything_is_consumed(consumers: Consumers) -> None:
     """At the end each partition has exactly one owner, as far as in Kafka, and no commit is lost."""
-    for group_id in {member.group for member in consumers.members}:
-        members = [member for member in consumers.members if member.group == group_id]
+    for group_id in {member.group_id for member in consumers.members}:
+        members = [member for member in consumers.members if member.group_id == group_id]
         owned = [at for member in members for at in member.owned]
         assert len(owned) == len(set(owned)), f"{group_id}: two owners"
         names = {consumers.name_of(topic_id) for topic_id, _ in owned}
@@ -167,8 +166,8 @@ def everything_is_consumed(consumers: Consumers) -> None:
                 missing -= _rightly_missing(consumers, group_id, missing)
                 assert not missing, f"{group_id}: {topic.name} is not consumed as a whole"
     for (group_id, name, index), offset in consumers.accepted.items():
-        node = consumers.cluster.offsets_topic.coordinator_of(group_id)
-        group = None if node is None else node.coordinator.group(group_id)
+        coordinator = consumers.cluster.offsets_topic.coordinator_of(group_id)
+        group = None if coordinator is None else coordinator.group(group_id)
         kept = None if group is None or group.offsets is None else group.offsets.get(name, index)
         assert kept is not None, f"{group_id} has forgotten {name}-{index}"
         assert offset <= kept.offset, f"{group_id}: {name}-{index} is {kept.offset}, acknowledged was {offset}"
@@ -184,6 +183,6 @@ def _rightly_missing(consumers: Consumers, group_id: str, partitions: Owned) -> 
     unheard: Owned = set()
     for member in consumers.members:
         is_known = member.member_id in classic.members and member.epoch == classic.generation_id
-        if is_known and isinstance(member, ClassicMember) and member.is_out_of_step:
+        if is_known and isinstance(member, SimulatedClassic) and member.is_out_of_step:
             unheard |= _given(consumers, classic, member)
     return partitions & unheard

@@ -1,4 +1,4 @@
-"""A member of a group in a simulated cluster, whichever protocol it speaks: its connection, what it owns, its commits.
+"""A member of a group in a simulated cluster, whichever protocol it speaks: its connection, its commits, its mistakes.
 
 It behaves as a client library does: it commits only for what it owns, from where its group had got to when it was given
 the partition. Who answers it, and whether the answer arrives, is the world's business (`MemberWorld`).
@@ -9,27 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from tests.support.broker import Client
+from tests.support.classic_member import SYNCED, ClassicMember
+from tests.support.consumer_member import REPLACED, ConsumerMember
 from tests.support.frames import frame, message
+from tests.support.group_member import ELSEWHERE, LATER, VERSIONS, GroupMember, Said, Topics
 
-ELSEWHERE = (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress)
-"""Somebody else is to be asked, or later. Nothing else has changed for the member."""
-LATER = (
-    E.unknown_topic_or_partition, E.unstable_offset_commit, E.unknown_server_error, E.kafka_storage_error,
+FORESEEN = (
+    E.none, E.member_id_required, E.rebalance_in_progress, E.unknown_member_id, E.fenced_instance_id,
+    E.unreleased_instance_id, E.illegal_generation, E.stale_member_epoch, E.fenced_member_epoch, E.group_id_not_found,
+    E.inconsistent_group_protocol, E.group_max_size_reached, E.unsupported_version, *LATER,
 )  # fmt: skip
-"""What has become of an offset is not known: the member tries again."""
-COMMIT_VERSION, FETCH_VERSION = 9, 9
-
-Owned = set[tuple[UUID, int]]
+"""What a member may be answered that is at the right broker."""
 
 
-class MemberWorld(Protocol):
+class MemberWorld(Topics, Protocol):
     """What a member asks of its world."""
 
     random: Random
@@ -46,18 +44,6 @@ class MemberWorld(Protocol):
         """Puts down what happened."""
         ...
 
-    def name_of(self, topic_id: UUID) -> str:
-        """The name of a topic, also of one that is gone."""
-        ...
-
-    def topic_ids(self) -> dict[str, UUID]:
-        """The topics that there are, by name."""
-        ...
-
-    def partitions_of(self, name: str) -> int:
-        """How many a topic has; 0: it is not there."""
-        ...
-
     def commits(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
         """A commit is about to be asked for."""
         ...
@@ -71,53 +57,50 @@ class MemberWorld(Protocol):
         ...
 
 
-@dataclass
-class Asked:
+class Asked(NamedTuple):
     """A request whose answer has not come."""
 
-    api: str
+    said: Said
     version: int
-    then: Callable[[Any], None]
+    then: Callable[[E], None]
+    """Called with what came of it."""
 
 
-class Member:
+@dataclass(eq=False, kw_only=True)
+class Member(GroupMember):
     """See above. `act` does what the client would do next."""
 
-    def __init__(self, world: MemberWorld, name: str, group: str, instance: str | None, names: tuple[str, ...]) -> None:
-        self.world = world
-        self.name = name
-        self.group = group
-        self.instance = instance
-        self.names = names
-        self.member_id = ""
-        self.epoch = 0
-        """Or generation."""
-        self.owned: Owned = set()
-        """What it consumes now, as far as it knows."""
-        self.positions: dict[tuple[UUID, int], int] = {}
-        self.silent_until_ms = 0
-        self.loses_answer = False
-        self.asked: Asked | None = None
-        self.is_answered_at_once = False
-        """While an answer is taken that needed to wait for nothing."""
-        self._client: Client | None = None
+    world: MemberWorld
+    silent_until_ms: int = 0
+    loses_answer: bool = False
+    asked: Asked | None = None
+    is_answered_at_once: bool = False
+    """While an answer is taken that needed to wait for nothing."""
+    _client: Client | None = None
+
+    def __post_init__(self) -> None:
+        self.topics = self.world
 
     def __str__(self) -> str:
-        return f"{self.name}({self.group} {self.member_id[-6:]} {self.epoch})"
+        return f"{self.name}({self.group_id} {self.member_id[-6:]} {self.epoch})"
 
     # The connection
 
-    def asks(self, api: str, version: int, then: Callable[[Any], None], **fields: object) -> None:
-        """Sends a request, if there is somebody to hear it; `then` gets the answer unless it is lost."""
+    def asks(self, said: Said, then: Callable[[E], None] = lambda _: None) -> None:
+        """Sends a request, if there is somebody to hear it; `then` gets its error unless the answer is lost."""
         if self._client is None or self._client.closed:
-            self._client = self.world.reaches(self.group)
+            self._client = self.world.reaches(self.group_id)
             if self._client is None:
                 return
-        self.asked = Asked(api, version, then)
+        self.asked = Asked(said, self.version_of(said.api), then)
         self.is_answered_at_once = True
-        self._client.says(frame(api, version, 1, client_id=self.name, **fields))
+        self._client.says(frame(said.api, self.asked.version, 1, client_id=self.name, **said.fields))
         self.listens()
         self.is_answered_at_once = False
+
+    def version_of(self, api: str) -> int:
+        """The version it speaks."""
+        return VERSIONS[api]
 
     def listens(self) -> None:
         """Takes an answer that has come, or notices that the connection is gone."""
@@ -127,16 +110,25 @@ class Member:
         for data in self._client.heard():
             self.asked = None
             if self.loses_answer:
-                self.world.say(f"{self} loses an answer to {asked.api}")
+                self.world.say(f"{self} loses an answer to {asked.said.api}")
                 self.loses_answer = False
                 self.hangs_up()
                 self.is_cut_off()
                 return
-            asked.then(message(asked.api).read_response(asked.version, data)[1])
+            self._hears(asked, message(asked.said.api).read_response(asked.version, data)[1])
             return
         if self._client.closed:
             self.hangs_up()
             self.is_cut_off()
+
+    def _hears(self, asked: Asked, response: Any) -> None:
+        error = asked.said.hear(response)
+        self.world.say(f"{self} {asked.said.api} <- {error.name}")
+        if error in ELSEWHERE:
+            self.hangs_up()
+        else:
+            assert error in FORESEEN, f"{asked.said.api}: {error.name}"
+        asked.then(error)
 
     def hangs_up(self) -> None:
         """The next request goes on another connection; what waits for an answer gets none."""
@@ -144,21 +136,10 @@ class Member:
             self._client.connection.connection_lost(None)
         self._client, self.asked = None, None
 
-    # What differs by protocol
-
-    def is_cut_off(self) -> None:
-        """An answer will not come."""
+    # What it does
 
     def act(self) -> None:
         """What its client does next."""
-        raise NotImplementedError
-
-    def leave(self) -> None:
-        """Asks to leave, and forgets who it was."""
-        raise NotImplementedError
-
-    def is_refused(self, error: E) -> None:
-        """A commit or a fetch of offsets was refused."""
         raise NotImplementedError
 
     @property
@@ -167,54 +148,34 @@ class Member:
         return self.epoch, frozenset(self.owned), self.asked is None
 
     def forget(self) -> None:
-        """It crashes: what acts next is a new process."""
         self.hangs_up()
-        self.member_id, self.epoch, self.loses_answer = "", 0, False
-        self.gives_up(self.owned)
+        self.loses_answer = False
+        super().forget()
 
-    def gives_up(self, gone: Owned) -> None:
-        """It does not consume these any more."""
-        self.owned = self.owned - gone
-        self.positions = {at: offset for at, offset in self.positions.items() if at in self.owned}
+    def leaves(self) -> None:
+        """Asks to leave, and forgets who it was."""
+        self._goes(self.leave())
+
+    def _goes(self, said: Said) -> None:
+        if self.epoch > 0 and self.asked is None:
+            self.gives_up(self.owned)
+            self.asks(said)
+        self.forget()
 
     # Offsets
 
-    @property
-    def _to_fetch(self) -> Owned:
-        return self.owned - self.positions.keys()
-
     def fetches_or_commits(self) -> bool:
         """Finds out where to begin, or says how far it is. Returns whether there was something to say."""
-        if self._to_fetch:
-            self.fetches_offsets(self._to_fetch)
+        unknown = self.owned - self.positions.keys()
+        if unknown:
+            self.asks(self.fetch_offsets(unknown))
         elif self.positions:
             self.commits(self.world.random.choice(sorted(self.positions)))
         return bool(self.owned)
 
-    def fetches_offsets(self, which: Owned) -> None:
-        """Of partitions that it has been given."""
-        by_name: dict[str, list[int]] = {}
-        for topic_id, partition in sorted(which):
-            by_name.setdefault(self.world.name_of(topic_id), []).append(partition)
-        topics = tuple(OffsetFetchRequestTopic(name=each, partition_indexes=tuple(by_name[each])) for each in by_name)
-
-        def told(response: Any) -> None:
-            (group,) = response.groups
-            if group.error_code is not E.none:
-                self._offsets_refused(group.error_code)
-                return
-            ids = self.world.topic_ids()
-            for topic in group.topics:
-                for each in topic.partitions:
-                    at = ids.get(topic.name), each.partition_index
-                    if at[0] is not None and at in which & self.owned:
-                        self.positions[at[0], at[1]] = max(each.committed_offset, 0)
-                        self.world.fetched(self, (at[0], at[1]), each.committed_offset)
-
-        asked = OffsetFetchRequestGroup(
-            group_id=self.group, member_id=self.member_id, member_epoch=self.epoch, topics=topics
-        )
-        self.asks("offset_fetch", FETCH_VERSION, told, groups=(asked,), require_stable=True)
+    def fetched(self, at: tuple[UUID, int], offset: int) -> None:
+        super().fetched(at, offset)
+        self.world.fetched(self, at, offset)
 
     def commits(self, at: tuple[UUID, int], *, epoch: int | None = None) -> None:
         """One record further. `epoch`: in place of the member's own."""
@@ -222,24 +183,96 @@ class Member:
         offset = self.positions.get(at, 0) + 1
         if epoch is None:
             self.positions[at] = offset
-        part = OffsetCommitRequestPartition(partition_index=at[1], committed_offset=offset, committed_metadata="")
-        topic = OffsetCommitRequestTopic(name=self.world.name_of(at[0]), partitions=(part,))
         self.world.commits(self, at, offset)
 
-        def told(response: Any) -> None:
-            error = response.topics[0].partitions[0].error_code
+        def heard(error: E) -> None:
             if error is E.none:
                 self.world.committed(self, at, offset, named)
-            elif epoch is None:
-                self._offsets_refused(error)
 
-        self.asks(
-            "offset_commit", COMMIT_VERSION, told, group_id=self.group, member_id=self.member_id,
-            generation_id_or_member_epoch=named, group_instance_id=self.instance, topics=(topic,),
-        )  # fmt: skip
+        self.asks(self.commit(self.world.name_of(at[0]), at[1], offset, epoch=epoch), heard)
 
-    def _offsets_refused(self, error: E) -> None:
-        if error in ELSEWHERE:
-            self.hangs_up()
-        elif error not in LATER:
-            self.is_refused(error)
+
+@dataclass(eq=False, kw_only=True)
+class SimulatedClassic(Member, ClassicMember):
+    """One that speaks the classic protocol."""
+
+    is_out_of_step: bool = False
+    """Whether its group believes that it has something else, until it syncs: see `consuming_promises`."""
+
+    @property
+    def settled(self) -> object:
+        return super().settled, self.phase
+
+    def act(self) -> None:
+        if self.phase != SYNCED or self.world.random.random() < 0.5 or not self.fetches_or_commits():
+            self.asks(self.next())
+
+    def _synced(self, response: Any) -> E:
+        self.is_out_of_step &= response.error_code is not E.none
+        return super()._synced(response)
+
+
+@dataclass(eq=False, kw_only=True)
+class SimulatedConsumer(Member, ConsumerMember):
+    """One that speaks the consumer protocol, careless in all ways a client can be."""
+
+    holds_on_until_ms: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._new_process()
+
+    def _new_process(self) -> None:
+        self.member_id = "" if self.gets_id else f"{self.name}-{self.world.random.randrange(10**6)}"
+
+    def version_of(self, api: str) -> int:
+        return 0 if self.gets_id and api == "consumer_group_heartbeat" else VERSIONS[api]
+
+    def forget(self) -> None:
+        super().forget()
+        self._new_process()
+
+    def act(self) -> None:
+        gone, random = self.owned - self.told, self.world.random
+        self.holds_on = bool(gone) and self.world.now_ms() < self.holds_on_until_ms
+        is_to_tell = self.epoch <= 0 or (self.owned != self.told and not self.holds_on)
+        known = [] if self.holds_on else sorted(gone & self.positions.keys())
+        if known and random.random() < 0.5:
+            self.commits(known[0])
+            if self.asked is not None:
+                return
+        if is_to_tell or random.random() < 0.5 or not self.fetches_or_commits():
+            self.asks(self.next(), self._has_beaten)
+
+    def _has_beaten(self, error: E) -> None:
+        if error in REPLACED:
+            self.forget()
+        elif self.owned - self.told and error is E.none and self.world.random.random() < 0.3:
+            # Now and then it takes its time to give partitions up, and now and then too much of it.
+            self.holds_on_until_ms = self.world.now_ms() + self.world.random.choice((500, 2_000, 8_000))
+
+    # What goes wrong
+
+    def steps_out(self) -> None:
+        """A static member goes, and wants to come back."""
+        self._goes(self.step_out() if self.instance is not None else self.leave())
+
+    def lies(self, by: int) -> None:
+        """Names an epoch of the past or the future, in a heartbeat or in a commit."""
+        epoch = self.epoch + by
+        if self.epoch <= 0 or epoch <= 0 or self.asked is not None:
+            return
+        if self.positions and self.world.random.random() < 0.5:
+            self.commits(self.world.random.choice(sorted(self.positions)), epoch=epoch)
+            return
+
+        def heard(response: Any) -> E:
+            self.is_full = True
+            error: E = response.error_code
+            return error
+
+        self.asks(self.beat(member_epoch=epoch)._replace(hear=heard))
+
+    def subscribe(self, names: tuple[str, ...]) -> None:
+        """Other topics, from the next heartbeat on."""
+        self.names, self.is_full = names, True

@@ -28,14 +28,14 @@ def no_ticket_is_forgotten(simulation: Simulation) -> None:
         for ticket in (member.join_ticket, member.sync_ticket)
     }
     for ticket in list(simulation.tickets):
-        if id(ticket) in held or (ticket.kind in ("commit", "leave") and simulation.world.held):
+        if id(ticket) in held or (ticket.kind in ("offset_commit", "leave_group") and simulation.world.held):
             continue
         assert _is_never_answered(simulation, ticket), f"{ticket.asked} of {ticket.member_id} is forgotten"
         simulation.tickets.remove(ticket)
 
 
 def _is_never_answered(simulation: Simulation, ticket: Asked) -> bool:
-    if ticket.kind == "sync" and any(ticket.member_id in warning for warning in simulation.world.warnings):
+    if ticket.kind == "sync_group" and any(ticket.member_id in warning for warning in simulation.world.warnings):
         return True  # its member was removed by a LeaveGroup
     return any(
         other.member_id == ticket.member_id and other.kind == ticket.kind for other in simulation.asked_after(ticket)

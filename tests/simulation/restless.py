@@ -77,8 +77,8 @@ class RestlessCluster:
 
     def coordinator(self, group: str) -> Client | None:
         """A connection to the group's coordinator, as `client_of` finds it."""
-        found = self.cluster.offsets_topic.coordinator_of(group)
-        return None if found is None else self.client_of(found.id)
+        home = self.cluster.offsets_topic.home_of(group)
+        return None if home is None else self.client_of(home)
 
     # What happens
 

@@ -17,6 +17,7 @@ from kohort.coordinator.offsets_topic_records import offset_key, read_offset_val
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_records import Record, compacted, keyed
 from tests.support.coordinator_world import Speaker, Ticket, World, commit_error, subscription
+from tests.support.group_member import Said
 
 PREPARING = State.PREPARING_REBALANCE
 GROUPS = ("orders", "billing", "polygenelubricants")
@@ -46,8 +47,8 @@ class Client(Speaker):
         self.waiting: Asked | None = None
         self.crashed_until_ms = 0
 
-    def _ask(self, what: str) -> Asked:
-        return self.simulation.new_ticket(self, what)
+    def _ticket(self, said: Said) -> Asked:
+        return self.simulation.new_ticket(self, said.api)
 
     def hear(self, ticket: Ticket) -> None:
         assert isinstance(ticket, Asked)
@@ -55,13 +56,10 @@ class Client(Speaker):
         if self.waiting is not ticket:
             return  # the connection was lost, or asked anew on another one
         self.waiting = None
-        if ticket.kind == "join":
+        if ticket.kind == "join_group":
             super().hear(ticket)
-        if ticket.kind in ("join", "sync") and ticket.error in HOPELESS:
+        if ticket.kind in ("join_group", "sync_group") and ticket.error in HOPELESS:
             self.forget()
-
-    def forget(self) -> None:
-        self.member_id, self.generation, self.leader = "", -1, ""
 
 
 class Simulation:
@@ -100,8 +98,8 @@ class Simulation:
         random = self.random
         instance = f"i{random.randrange(4)}" if random.random() < 0.3 else None
         client = Client(
-            self.world,
-            f"c{number}",
+            name=f"c{number}",
+            world=self.world,
             group_id=random.choice(GROUPS),
             instance=instance,
             session_ms=random.choice((6_000, 10_000, 30_000)),
@@ -126,17 +124,17 @@ class Simulation:
 
     def heard(self, ticket: Asked) -> None:
         world = self.world
-        error = commit_error(ticket) if ticket.kind == "commit" else ticket.error
+        error = commit_error(ticket) if ticket.kind == "offset_commit" else ticket.error
         self.say(f"{ticket.speaker.name if ticket.speaker else '-'}.{ticket.kind} <- {error.name if error else ''}")
         self.tickets.remove(ticket)
         group = world.coordinator.groups.get(ticket.group_id)
-        if ticket.kind == "join" and error is E.unknown_server_error:
+        if ticket.kind == "join_group" and error is E.unknown_server_error:
             self.unsaved.add(ticket.group_id)  # a static member is back under a new id, and no record says so
         # A static member's return may be written when the next rebalance has begun; it hears who leads then.
-        if ticket.kind == "join" and error is E.none and group is not None and group.state is not PREPARING:
+        if ticket.kind == "join_group" and error is E.none and group is not None and group.state is not PREPARING:
             self.incarnations[id(group)] = group
             self.leaders.setdefault((id(group), ticket.heard.generation_id), set()).add(ticket.heard.leader)
-        if ticket.kind == "commit" and error is E.none:
+        if ticket.kind == "offset_commit" and error is E.none:
             topic, partition, offset = ticket.offset
             stored = world.offsets(topic, group_id=ticket.group_id, partitions=(partition,))
             assert stored == {f"{topic}-{partition}": offset}, f"acknowledged {ticket.offset}, kept {stored}"

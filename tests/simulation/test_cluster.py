@@ -12,11 +12,10 @@ from kohort.broker.cluster import replay
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topic import Topic
 from tests.simulation.restless import RestlessCluster
+from tests.support.frames import to_commit, to_fetch
 from tests.support.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")
@@ -49,11 +48,8 @@ class Company(RestlessCluster):
         if client is None:
             return
         self.offset += 1
-        asked = OffsetCommitRequestPartition(
-            partition_index=number, committed_offset=self.offset, committed_metadata=""
-        )
-        answer = client.asks("offset_commit", 8, group_id=group, generation_id_or_member_epoch=-1, member_id="",
-                             topics=(OffsetCommitRequestTopic(name="copied", partitions=(asked,)),))  # fmt: skip
+        topics = to_commit("copied", {number: self.offset})
+        answer = client.asks("offset_commit", 8, group_id=group, member_id="", topics=topics)
         error = answer.topics[0].partitions[0].error_code
         if error is E.none:
             self.committed[group, number] = self.offset
@@ -126,8 +122,7 @@ class Company(RestlessCluster):
     def committed_offset(self, group: str, number: int) -> int:
         client = self.coordinator(group)
         assert client is not None
-        topic = OffsetFetchRequestTopic(name="copied", partition_indexes=(number,))
-        answer = client.asks("offset_fetch", 8, groups=(OffsetFetchRequestGroup(group_id=group, topics=(topic,)),))
+        answer = client.asks("offset_fetch", 8, groups=to_fetch(group, "copied", number))
         told: Any = answer.groups[0]
         assert told.error_code is E.none
         offset: int = told.topics[0].partitions[0].committed_offset

@@ -14,13 +14,13 @@ from typing import Any
 from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from kohort.storage.topic import Topic
 from tests.simulation.restless import RestlessCluster
 from tests.simulation.transactional_reader import AGAIN, PARTITIONS, TOPIC, Reader
 from tests.support.broker import Client
+from tests.support.frames import to_fetch
 
 GROUPS = ("orders", "billing")
 IDS = ("ada", "bob", "cyd", "dan")
@@ -99,8 +99,8 @@ class Bank(RestlessCluster):
         return self.client_of(self.topic.partitions[partition].leader)
 
     def home(self, transactional_id: str) -> Client | None:
-        found = self.cluster.transaction_topic.coordinator_of(transactional_id)
-        return None if found is None else self.client_of(found.id)
+        home = self.cluster.transaction_topic.home_of(transactional_id)
+        return None if home is None else self.client_of(home)
 
     # What happens
 
@@ -352,9 +352,8 @@ class Bank(RestlessCluster):
         client = self.coordinator(group)
         if client is None:
             return None
-        topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(partition,))
-        asked = OffsetFetchRequestGroup(group_id=group, topics=(topic,))
-        (told,) = client.asks("offset_fetch", 8, groups=(asked,), require_stable=stable).groups
+        groups = to_fetch(group, TOPIC, partition)
+        (told,) = client.asks("offset_fetch", 8, groups=groups, require_stable=stable).groups
         if told.error_code is not E.none:
             assert told.error_code in AGAIN
             return None

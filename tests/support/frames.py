@@ -1,8 +1,13 @@
-"""Requests as they travel."""
+"""Requests as they travel, and the long parts of some in few words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from kohort.protocol.messages import message_of
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 
 message = message_of
 """The messages of an API."""
@@ -25,3 +30,20 @@ def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
 def long_request(correlation_id: int = 1) -> bytes:
     """A FindCoordinator request: tests of turns give it a handler that takes long."""
     return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
+
+
+def to_commit(
+    topic: str, offsets: Mapping[int, int], metadata: str | None = "", topic_id: UUID | None = None
+) -> tuple[OffsetCommitRequestTopic, ...]:
+    """The only topic of an OffsetCommit request. `offsets`: by partition."""
+    parts = tuple(
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
+        for index, offset in offsets.items()
+    )
+    return (OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=parts),)
+
+
+def to_fetch(group_id: str, topic: str | None = None, *partitions: int) -> tuple[OffsetFetchRequestGroup, ...]:
+    """The only group of an OffsetFetch request. Without a topic: all that it has committed."""
+    topics = None if topic is None else (OffsetFetchRequestTopic(name=topic, partition_indexes=partitions),)
+    return (OffsetFetchRequestGroup(group_id=group_id, topics=topics),)

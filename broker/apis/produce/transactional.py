@@ -136,13 +136,13 @@ def _ask(
     topic_partitions = frozenset(each.topic_partition for each in strangers)
     transactional_id = request.transactional_id
     assert transactional_id is not None, "the caller has looked"
-    home = node.cluster.transaction_topic.coordinator_of(transactional_id)
-    if home is None:
+    coordinator = node.cluster.transaction_topic.coordinator_of(transactional_id)
+    if coordinator is None:
         _refuse(refusals, topic_partitions, ErrorCode.coordinator_not_available, ticket.version)
         return (yield from _response(then(refusals)))
     if ticket.version < ADDS_BY_ITSELF_SINCE or request.acks == 0:
         for topic_partition, error in verify_partitions(
-            home.transactions, transactional_id, *producer, topic_partitions
+            coordinator, transactional_id, *producer, topic_partitions
         ).items():
             _refuse(refusals, {topic_partition}, error, ticket.version)
             yield
@@ -162,7 +162,7 @@ def _ask(
             ticket.reply(response)
 
     add_partitions(
-        home.transactions,
+        coordinator,
         transactional_id,
         *producer,
         topic_partitions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -138,33 +138,25 @@ def to_create(acls: Iterable[AclBinding]) -> CreateAclsRequest:
 
 def to_describe(wanted: AclFilter) -> DescribeAclsRequest:
     """Asks for the ACLs that one filter means."""
-    return DescribeAclsRequest(
-        resource_type_filter=wanted.resource_type,
-        resource_name_filter=wanted.name,
-        pattern_type_filter=wanted.pattern_type,
-        principal_filter=wanted.principal,
-        host_filter=wanted.host,
-        operation=wanted.operation,
-        permission_type=wanted.permission,
-    )
+    return DescribeAclsRequest(**_fields(wanted))
 
 
 def to_delete(filters: Iterable[AclFilter]) -> DeleteAclsRequest:
     """Asks for all that any of the filters means to be deleted."""
-    return DeleteAclsRequest(
-        filters=tuple(
-            DeleteAclsFilter(
-                resource_type_filter=each.resource_type,
-                resource_name_filter=each.name,
-                pattern_type_filter=each.pattern_type,
-                principal_filter=each.principal,
-                host_filter=each.host,
-                operation=each.operation,
-                permission_type=each.permission,
-            )
-            for each in filters
-        )
-    )
+    return DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_fields(each)) for each in filters))
+
+
+def _fields(wanted: AclFilter) -> dict[str, Any]:
+    """A filter, as both requests say it."""
+    return {
+        "resource_type_filter": wanted.resource_type,
+        "resource_name_filter": wanted.name,
+        "pattern_type_filter": wanted.pattern_type,
+        "principal_filter": wanted.principal,
+        "host_filter": wanted.host,
+        "operation": wanted.operation,
+        "permission_type": wanted.permission,
+    }
 
 
 def described(answer: DescribeAclsResponse) -> Iterator[AclBinding]:

@@ -25,7 +25,7 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.storage.topic import Topic
-from tests.broker.repeating_member import Member, odd_protocols
+from tests.broker.repeating_member import odd_protocols, some_member
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import delete, given_topic
 from tests.support.frames import frame
@@ -60,7 +60,7 @@ class Pair:
 
     def __init__(self, world: World, node: int) -> None:
         self.world, self.node = world, node
-        self.member = Member(world.chance.choice(GROUPS), world.chance)
+        self.member = some_member(world.chance.choice(GROUPS), world.chance)
         self.favourites: list[tuple[str, int, dict[str, Any]]] = []
         """Requests that it has sent, and sends again."""
         self.asked: dict[int, tuple[str, int]] = {}
@@ -219,19 +219,19 @@ class World:
 
     def joins(self, pair: Pair) -> None:
         version = pair.member.join_version
-        pair.says(pair.frame("join_group", version, **pair.member.join(version)))
+        pair.says(pair.frame("join_group", version, **pair.member.joining()))
         self.passes_a_while(5)
 
     def syncs(self, pair: Pair) -> None:
         version, leads = pair.member.sync_version, self.chance.random() < 0.5
-        pair.says(pair.frame("sync_group", version, **pair.member.sync(version, leads=leads)))
+        pair.says(pair.frame("sync_group", version, **pair.member.syncing(leads=leads)))
 
     def beats(self, pair: Pair) -> None:
-        pair.says(pair.frame("heartbeat", 4, **pair.member.heartbeat(4)))
+        pair.says(pair.frame("heartbeat", 4, **pair.member.beat().fields))
 
     def rebalances(self, pair: Pair) -> None:
         """All members of a group join again, sync and beat; some of them don't, or do twice."""
-        together = [each for each in self.pairs if each.member.group == pair.member.group]
+        together = [each for each in self.pairs if each.member.group_id == pair.member.group_id]
         for _ in range(self.chance.choice((1, 3, 5))):
             for action in (self.joins, self.syncs, self.beats):
                 for each in together:
@@ -249,18 +249,18 @@ class World:
 
     def leaves(self, pair: Pair) -> None:
         member = MemberIdentity(member_id=pair.member.member_id, group_instance_id=None)
-        pair.says(pair.frame("leave_group", 4, group_id=pair.member.group, members=(member,)))
+        pair.says(pair.frame("leave_group", 4, group_id=pair.member.group_id, members=(member,)))
 
     def consumes(self, pair: Pair) -> None:
         """The member's group is one of the consumer protocol, if it can be."""
         if self.chance.random() < 0.5:
-            pair.member = Member("four", self.chance)
+            pair.member = some_member("four", self.chance)
         names = self.chance.choice((("t",), ("t", "u")))
         owned: tuple[TopicPartitions, ...] = ()
         epoch = max(pair.member.generation, 0)
         pair.says(
             pair.frame(
-                "consumer_group_heartbeat", 0, group_id=pair.member.group, member_id=pair.member.member_id,
+                "consumer_group_heartbeat", 0, group_id=pair.member.group_id, member_id=pair.member.member_id,
                 member_epoch=epoch, rebalance_timeout_ms=60_000, subscribed_topic_names=names, topic_partitions=owned,
             )
         )  # fmt: skip
@@ -270,7 +270,7 @@ class World:
         for broker in self.brokers:
             broker.loop.wait(length_ms)
         if length_ms == 25_000 and self.chance.random() < 0.5:
-            pair.member = Member(self.chance.choice(GROUPS), self.chance)
+            pair.member = some_member(self.chance.choice(GROUPS), self.chance)
 
     def grows(self, pair: Pair) -> None:
         found = self.brokers[0].cluster.topics.by_name("t")
@@ -291,10 +291,10 @@ class World:
     def forgets(self, pair: Pair) -> None:
         parts = (OffsetDeleteRequestPartition(partition_index=self.chance.randrange(3)),)
         topics = (OffsetDeleteRequestTopic(name=self.chance.choice(TOPICS), partitions=parts),)
-        pair.says(pair.frame("offset_delete", 0, group_id=pair.member.group, topics=topics))
+        pair.says(pair.frame("offset_delete", 0, group_id=pair.member.group_id, topics=topics))
 
     def removes_group(self, pair: Pair) -> None:
-        pair.says(pair.frame("delete_groups", 2, groups_names=(pair.member.group,)))
+        pair.says(pair.frame("delete_groups", 2, groups_names=(pair.member.group_id,)))
 
     def moves(self, pair: Pair) -> None:
         index, node = self.chance.randrange(2), self.chance.randrange(2)
@@ -339,16 +339,16 @@ class World:
         """A group, a member, a generation: as they are, or not."""
         member = pair.member
         if self.chance.random() < 0.5:
-            return self.chance.choice(("simple", "simple", "", member.group)), "", -1
-        return member.group, member.member_id, member.generation + self.chance.choice((0, 0, 0, 0, 0, 1))
+            return self.chance.choice(("simple", "simple", "", member.group_id)), "", -1
+        return member.group_id, member.member_id, member.generation + self.chance.choice((0, 0, 0, 0, 0, 1))
 
     def heartbeat(self, pair: Pair, version: int) -> dict[str, Any]:
-        fields = pair.member.heartbeat(version)
+        fields = pair.member.beat().fields
         fields["group_id"], fields["member_id"], fields["generation_id"] = self.who(pair)
         return fields
 
     def join_group(self, pair: Pair, version: int) -> dict[str, Any]:
-        fields = pair.member.join(version)
+        fields = pair.member.joining()
         fields["group_id"], fields["member_id"], _ = self.who(pair)
         if self.chance.random() < 0.2:
             fields["protocols"] = odd_protocols(self.chance)
@@ -357,7 +357,7 @@ class World:
         return fields
 
     def sync_group(self, pair: Pair, version: int) -> dict[str, Any]:
-        fields = pair.member.sync(version, leads=self.chance.random() < 0.2)
+        fields = pair.member.syncing(leads=self.chance.random() < 0.2)
         fields["group_id"], fields["member_id"], fields["generation_id"] = self.who(pair)
         return fields
 

@@ -14,14 +14,12 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.headers import read_header
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from tests.broker.fast.repeated_world import RIGHTS, World
 from tests.broker.transactional_producer import GROUP, TOPIC, Producer
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
-from tests.support.frames import frame
+from tests.support.frames import frame, to_commit, to_fetch
 from tests.support.rights import allow, client_of, guarded_broker, take_back
 from tests.support.seeds import is_known, seeds
 
@@ -45,11 +43,7 @@ def test_a_repeated_request_is_answered_as_one_that_is_read(seed: int, guarded: 
 
 
 def commit(offset: int, partitions: int = 1, member_id: str = "", group_id: str = "simple") -> bytes:
-    parts = tuple(
-        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
-        for index in range(partitions)
-    )
-    topics = (OffsetCommitRequestTopic(name="t", partitions=parts),)
+    topics = to_commit("t", dict.fromkeys(range(partitions), offset))
     return frame("offset_commit", 9, offset, group_id=group_id, member_id=member_id, topics=topics)
 
 
@@ -104,10 +98,7 @@ def test_a_repeated_request_whose_answer_fails_is_answered_with_an_error() -> No
 def test_a_repeated_fetch_sees_offsets_of_an_open_transaction() -> None:
     ada = Producer()
     ada.init()
-    asked = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(0,))
-    fetch = frame(
-        "offset_fetch", 9, 7, groups=(OffsetFetchRequestGroup(group_id=GROUP, topics=(asked,)),), require_stable=True
-    )
+    fetch = frame("offset_fetch", 9, 7, groups=to_fetch(GROUP, TOPIC, 0), require_stable=True)
     watcher = ada.broker.client()
 
     def watched() -> list[tuple[int, ErrorCode]]:

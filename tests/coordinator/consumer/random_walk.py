@@ -7,10 +7,8 @@ from typing import Any
 
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import log_and_coordinator_agree
-from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
+from tests.coordinator.consumer.world import Actor, Consumer, ConsumerWorld
 from tests.support.consumer_groups import left_to_nobody, one_owner_each
-
-Actor = Consumer | ClassicClient
 
 
 class Walk:
@@ -69,7 +67,7 @@ class Walk:
                 actor.member_id = f"{actor.name}-id{chance.randrange(1000)}"
             case "change" if isinstance(actor, Consumer) and actor.regex is None and actor.waiting is None:
                 actor.names = chance.choice([("foo",), ("foo", "bar"), ("bar",)])
-                actor.full = True
+                actor.is_full = True
             case "topic":
                 self._topic()
             case "hold":
@@ -172,7 +170,7 @@ class Walk:
         self.check()
         world.converges(*self.actors, step_ms=1_000, rest=35)  # longer than any timeout
         self.check()
-        shares = [actor.owned_partitions() for actor in self.actors]
+        shares = [actor.owned for actor in self.actors]
         owned = [each for share in shares for each in share]
         assert len(owned) == len(set(owned)), "two owners"
         wanted = set()

@@ -12,11 +12,10 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import log_and_coordinator_agree
-from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
+from tests.coordinator.consumer.world import Actor, ConsumerWorld
 from tests.support.consumer_groups import one_owner_each
 from tests.support.coordinator_records import keyed
 
-Actor = Consumer | ClassicClient
 Step = Callable[[], object]
 
 
@@ -63,7 +62,7 @@ def a_downgrade(*, cooperative: bool) -> Story:
     world.converges(cem, ada, bob)
 
     def leaves() -> None:
-        if cem.member:
+        if cem.epoch > 0:
             ticket = cem.leaves()
             if ticket.answers and ticket.error is not E.none:
                 cem.leaves()  # a client tries once more
@@ -140,9 +139,9 @@ def test_nothing_is_lost_and_nothing_is_owned_twice(
     world.after(11_000)  # who left, and could not say so, is missed
     world.converges(*actors, step_ms=1_000, rest=15)
     _holds(world, actors)
-    owned = [each for actor in actors for each in actor.owned_partitions()]
+    owned = [each for actor in actors for each in actor.owned]
     assert len(owned) == len(set(owned)) == 6
-    assert all(len(actor.owned_partitions()) == 6 // len(actors) for actor in actors)
+    assert all(len(actor.owned) == 6 // len(actors) for actor in actors)
     assert ("g" in world.coordinator.consumer_groups) is (ends_as == "consumer")
     assert ("g" in world.coordinator.groups) is (ends_as == "classic")
 
@@ -154,5 +153,5 @@ def _holds(world: ConsumerWorld, actors: Iterable[Actor]) -> None:
     owners: dict[object, Actor] = {}
     for actor in actors if group is not None else ():
         if group is not None and actor.member_id in group.members:
-            for each in actor.owned_partitions():
+            for each in actor.owned:
                 assert owners.setdefault(each, actor) is actor, f"{owners[each]} and {actor} both consume {each}"

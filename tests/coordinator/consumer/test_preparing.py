@@ -21,7 +21,7 @@ def test_the_first_heartbeat_is_answered_without_it_and_the_next_with_it() -> No
     ada = world.consumer("ada", names=tuple(LARGE))
     ada.acts()
     group = world.consumer_group
-    assert (ada.owned, group.target_epoch, group.state.value) == ({}, 1, "Assigning")
+    assert (ada.owned, group.target_epoch, group.state.value) == (set(), 1, "Assigning")
     world.after(100)
     ada.acts()
     assert (group.state.value, has(world, ada.member_id)) == ("Stable", sum(LARGE.values()))

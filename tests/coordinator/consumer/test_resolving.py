@@ -46,7 +46,7 @@ def test_others_are_served_between_a_few_names(compared: list[str]) -> None:
         at_once.append(len(compared) - before)
     assert max(at_once[1:]) <= NAMES_AT_ONCE
     world.converges(ada)
-    assert len(ada.owned_partitions()) == TOPICS
+    assert len(ada.owned) == TOPICS
 
 
 @pytest.mark.plain("it looks over the shoulder of a module that may be compiled")

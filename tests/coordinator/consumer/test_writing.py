@@ -37,7 +37,7 @@ def test_what_builds_on_a_failed_batch_never_reaches_the_log() -> None:
     assert [each.tickets[-1].error for each in (ada, bob)] == [E.coordinator_not_available] * 2
     world.holding = False
     world.converges(ada, bob)
-    assert {len(each.owned_partitions()) for each in (ada, bob)} == {3}
+    assert {len(each.owned) for each in (ada, bob)} == {3}
 
 
 def test_a_heartbeat_that_changes_nothing_is_answered_with_what_came_before() -> None:
@@ -93,4 +93,4 @@ def test_a_group_that_became_classic_writes_behind_that() -> None:
         world.holding = False
         ada.acts()
         world.converges(ada, cem)
-        assert len(ada.owned_partitions()) == 3
+        assert len(ada.owned) == 3

@@ -151,8 +151,10 @@ class ShareGroupWorld(World):
     def alters(self, name: str, offsets: dict[int, int], group_id: str = "g") -> list[Any]:
         """The outcome of AlterShareGroupOffsets, once it is there: an error, or one for each partition."""
         heard: list[Any] = []
-        wanted = {(self.id_of(name), index): offset for index, offset in offsets.items()}
-        alter_offsets(self.coordinator, group_id, wanted, partial(_told, heard), self.now_ms)
+        topic_id = self.id_of(name)
+        wanted = {(topic_id, index): offset for index, offset in offsets.items()}
+        topics = {topic_id: (name, frozenset(offsets))}
+        alter_offsets(self.coordinator, group_id, topics, wanted, partial(_told, heard), self.now_ms)
         self.settle()
         return heard
 
@@ -176,7 +178,7 @@ class ShareGroupWorld(World):
 
 
 def _told(heard: list[Any], outcome: Any, now_ms: int) -> None:
-    heard.append(outcome.error if isinstance(outcome, Refusal) else [each.error for each in outcome.values()])
+    heard.append(outcome.error if isinstance(outcome, Refusal) else [each.error for each in (outcome or {}).values()])
 
 
 @dataclass(eq=False)

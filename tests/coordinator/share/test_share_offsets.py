@@ -29,8 +29,10 @@ def test_a_group_that_does_not_exist_is_made() -> None:
     assert (world.share_group.epoch, world.ready("foo")) == (1, {1})
     world.restart()
     assert world.ready("foo") == {1}, "one record is enough to know it"
+    asked = len(world.persister.asked)
     assert world.alters("foo", {}, group_id="other") == [[]]
-    assert list(world.coordinator.share_groups) == ["g"], "nothing was altered"
+    assert list(world.coordinator.share_groups) == ["g", "other"], "so it is in Kafka, though no partition is there"
+    assert len(world.persister.asked) == asked
 
 
 def test_who_has_members_or_is_of_another_kind_is_left_alone() -> None:

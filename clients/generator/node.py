@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 
-from tests.control.typed_clients.document import Document, Operation, Property, Shape, Type, camel
+from .document import Document, Operation, Property, Shape, Type, camel
 
 SIMPLE = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "any": "unknown"}
-HEAD = "// Made by `python -m tests.control.typed_clients` from /openapi.json; a test compares it with that.\n"
-JS = (
-    HEAD
-    + """
+JS = """
 const part = encodeURIComponent
 
 // What there is to say to a control address. `address` has three ways to ask: `ask`, `text` and `events`.
 export const control = (address) => ({
 """
-)
 
 
 def control_js(document: Document) -> str:
@@ -43,7 +39,7 @@ def _call(operation: Operation) -> str:
 
 def control_types(document: Document) -> str:
     """What they take and answer."""
-    parts = [HEAD]
+    parts = [""]
     parts += [f"export type {name} = {' | '.join(map(_quoted, words))}\n" for name, words in document.enums.items()]
     parts += [_interface(each) for each in document.shapes.values()]
     lines = ["export interface Control {"]

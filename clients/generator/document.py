@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kohort.control.app import make_app
-from tests.control.talking import Lab
-
 NAMED = {
     "AclPermission": "AclState.permission",
     "ApiName": "NewRule.match.api",
@@ -36,11 +33,11 @@ class Type:
     """integer, number, string, boolean, any, list, map, enum, or object."""
     nullable: bool = False
     name: str = ""
-    """Of an enumeration or an object."""
+    """The name of an enumeration or an object."""
     inner: Type | None = None
     """What a list or the values of a map are."""
     either: tuple[Type, ...] = ()
-    """Of `any`: what it may be, if that is known."""
+    """What `any` may be, if that is known."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +116,6 @@ def camel(name: str) -> str:
     """The first word small: clientId."""
     whole = pascal(name)
     return whole[:1].lower() + whole[1:]
-
-
-def served_document() -> dict[str, Any]:
-    """What a broker answers for `/openapi.json`."""
-    lab = Lab()
-    return make_app(lab.stage.server, laboratory=lab.laboratory).openapi()
 
 
 def read_document(served: dict[str, Any]) -> Document:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 from textwrap import indent
 
-from tests.control.typed_clients.document import Document, Operation, Property, Shape, Type, camel, pascal
+from .document import Document, Operation, Property, Shape, Type, camel, pascal
 
 RESERVED = {"do", "with", "default", "import"}
+FINAL = {("wait", ("long",))}
+"""Methods that every object has in Java, and no class may have anew: names, and what they take."""
 SIMPLE = {"integer": "Long", "number": "Double", "string": "String", "boolean": "Boolean", "any": "Object"}
 PRIMITIVE = {"Long": "long", "Double": "double", "Boolean": "boolean"}
 
 HEAD = """\
-// Made by `python -m tests.control.typed_clients` from /openapi.json; a test compares it with that.
 package kohort;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
@@ -59,7 +60,8 @@ def _methods(operation: Operation) -> Iterator[str]:
     """The method; before it one without what may be left out."""
     query = operation.query
     optional_body = operation.body is not None and operation.body.nullable
-    if query or optional_body:
+    takes = tuple(_primitive(each.type) for each in operation.path_parameters)
+    if (query or optional_body) and (camel(operation.name), takes) not in FINAL:
         yield _method(operation, short=True)
     yield _method(operation, short=False)
 

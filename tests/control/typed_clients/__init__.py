@@ -1,1 +1,0 @@
-"""Makes the parts of `clients/` that say what the control address says: `python -m tests.control.typed_clients`."""

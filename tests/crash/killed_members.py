@@ -1,0 +1,114 @@
+"""Members on a broker that is killed: what they were told is so when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+
+from kohort.protocol.errors import ErrorCode as E
+from tests.support.classic_member import SYNCED, ClassicMember
+from tests.support.consumer_member import ConsumerMember
+from tests.support.group_member import ELSEWHERE, Said
+from tests.support.wires import Waiting
+
+LONG_MS = 300_000
+
+
+async def says(wire: Waiting, member: ClassicMember | ConsumerMember, said: Said, *allowed: E) -> bool:
+    """What a member says. Returns whether it was done: the coordinator may not be there yet, or answer as `allowed`."""
+    error = await wire.says(said)
+    if error in ELSEWHERE:
+        await wire.asks("find_coordinator", 1, coordinator_keys=(member.group_id,), key_type=0)
+    elif error not in allowed:
+        assert error is E.none, f"{member.group_id}: {said.api} {said.fields} <- {error.name}"
+    return error is E.none
+
+
+@dataclass(eq=False, kw_only=True)
+class Alone(ClassicMember):
+    """The only member of its group: one that stays in it through all restarts, or one that joins anew all the time."""
+
+    stays: bool
+    session_ms: int = LONG_MS
+    rebalance_ms: int = LONG_MS
+    reached: int = -1
+    """The last generation that it was told."""
+
+    def shares(self) -> dict[str, bytes]:
+        return {self.member_id: b"%d of %s" % (self.generation, self.member_id.encode())}
+
+    async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
+        self.is_cut_off()
+        while True:
+            if self.phase == SYNCED and not self.stays and random.random() < 0.3:
+                self.is_out()
+            said = self.next()
+            # An id is unknown that the broker had given when it died before it was part of a generation.
+            allowed = (E.member_id_required, E.unknown_member_id) if said.api == "join_group" else ()
+            if await says(wire, self, said, *allowed):
+                told[said.api] += 1
+                assert self.generation >= self.reached, f"{self.group_id}: {self.generation} < {self.reached}"
+                assert self.phase != SYNCED or self.assignment == self.shares()[self.member_id]
+                self.reached = self.generation
+            await asyncio.sleep(random.uniform(0, 0.01))
+
+    async def looks(self, wire: Waiting) -> None:
+        """The group is as it was told, if it has asked for nothing else since."""
+        if self.phase == SYNCED:
+            assert await says(wire, self, self.beat()), f"{self.group_id} is not coordinated"
+            (group,) = (await wire.asks("describe_groups", 3, groups=(self.group_id,))).groups
+            assert group.group_state == "Stable"
+            known = {each.member_id: each.member_assignment for each in group.members}
+            assert known == {self.member_id: self.assignment}
+
+
+@dataclass(eq=False, kw_only=True)
+class Together(ConsumerMember):
+    """One that stays in its group through all restarts, or one that leaves and joins anew all the time (KIP-848)."""
+
+    stays: bool
+    rebalance_ms: int = LONG_MS
+
+    async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
+        while True:
+            if self.epoch and not self.stays and random.random() < 0.05:
+                said = self.leave()
+                self.forget()  # whatever comes of it: it joins anew
+                assert await says(wire, self, said), f"{self.group_id} is not coordinated"
+            else:
+                told["epochs"] += await self._beats(wire)
+            await asyncio.sleep(random.uniform(0, 0.01))
+
+    async def _beats(self, wire: Waiting) -> bool:
+        before = self.epoch
+        done = await says(wire, self, self.next())
+        assert self.epoch >= before, f"{self.group_id}: epoch {self.epoch} after {before}"
+        return done
+
+    async def looks(self, wire: Waiting) -> None:
+        """It is known at its epoch, or at the one that the broker could not tell it, and has what it was told."""
+        if self.epoch:
+            self.is_full = True
+            assert await self._beats(wire), f"{self.group_id} is not coordinated"
+
+
+async def one_owner_each(wire: Waiting, members: list[Together]) -> None:
+    """Members of a group, as far as they know, and as the broker describes it, have each partition once."""
+    for group in {member.group_id for member in members}:
+        told = [at for member in members if member.group_id == group for at in member.told]
+        assert len(told) == len(set(told)), f"{group}: two owners"
+        epochs = [member.epoch for member in members if member.group_id == group]
+        (described,) = (await wire.asks("consumer_group_describe", 1, group_ids=(group,))).groups
+        if described.error_code is E.none:
+            known = [
+                (each.topic_id, n)
+                for member in described.members
+                for each in member.assignment.topic_partitions
+                for n in each.partitions
+            ]
+            assert len(known) == len(set(known)), f"{group}: two owners"
+            assert described.group_epoch >= max(epochs), f"{group}: epoch {described.group_epoch} after {max(epochs)}"
+        else:
+            assert not any(epochs), f"{group}: {described.error_code.name}"

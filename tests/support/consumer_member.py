@@ -1,0 +1,115 @@
+"""A member that speaks the consumer protocol (KIP-848)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
+from tests.support.group_member import GroupMember, Owned, Said
+
+REPLACED = (E.unreleased_instance_id, E.fenced_instance_id)
+LOST = (E.fenced_member_epoch, E.unknown_member_id, E.group_id_not_found, *REPLACED)
+"""It has lost everything, and joins again."""
+
+
+@dataclass(eq=False)
+class ConsumerMember(GroupMember):
+    """See above."""
+
+    member_epoch: int = 0
+    regex: str | None = None
+    assignor: str | None = None
+    told: Owned = field(default_factory=set)
+    """What it was last told to have."""
+    is_full: bool = True
+    """Whether its next heartbeat tells everything: the first one, and after an error."""
+    holds_on: bool = False
+    """It does not give anything up, and takes nothing."""
+    gets_id: bool = False
+    """The broker makes up its member id, as in version 0."""
+
+    @property
+    def epoch(self) -> int:
+        return self.member_epoch
+
+    def next(self) -> Said:
+        """It takes what it is told to have, and says so."""
+        if self.owned != self.told and not self.holds_on:
+            self.gives_up(self.owned - self.told)
+            self.owned = set(self.told)
+            if not self.is_full:
+                return self.beat(topic_partitions=self._as_request())
+        if self.epoch <= 0:
+            return self.join()
+        return self.tell() if self.is_full else self.beat()
+
+    def forget(self) -> None:
+        self._loses_everything()
+
+    def is_cut_off(self) -> None:
+        """It does not know what has become of its last request: the next one tells everything."""
+        self.is_full = True
+
+    # What it says
+
+    def beat(self, **changes: Any) -> Said:
+        """A heartbeat, which tells what it has only if it says so."""
+        fields: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
+        return Said("consumer_group_heartbeat", {**fields, "instance_id": self.instance, **changes}, self._heard)
+
+    def join(self, **changes: Any) -> Said:
+        """Joins anew, with nothing."""
+        self._loses_everything()
+        return self.tell(**changes)
+
+    def tell(self, **changes: Any) -> Said:
+        """A heartbeat that says everything."""
+        fields: dict[str, Any] = {
+            "rebalance_timeout_ms": self.rebalance_ms,
+            "subscribed_topic_names": self.names,
+            "subscribed_topic_regex": self.regex,
+            "server_assignor": self.assignor,
+            "topic_partitions": self._as_request(),
+        }
+        return self.beat(**fields | changes)
+
+    def leave(self, **changes: Any) -> Said:
+        return self.beat(member_epoch=-1, **changes)
+
+    def step_out(self) -> Said:
+        """A static member goes, and wants to come back."""
+        return self.beat(member_epoch=-2)
+
+    def _as_request(self) -> tuple[TopicPartitions, ...]:
+        by_topic: dict[UUID, list[int]] = {}
+        for topic_id, partition in sorted(self.owned):
+            by_topic.setdefault(topic_id, []).append(partition)
+        return tuple(TopicPartitions(topic_id=each, partitions=tuple(by_topic[each])) for each in by_topic)
+
+    # What it hears
+
+    def _heard(self, response: Any) -> E:
+        error: E = response.error_code
+        self.is_full = error is not E.none
+        if error in LOST or (error is E.none and response.member_epoch < 0):
+            self._loses_everything()
+        elif error is E.none:
+            self.member_id, self.member_epoch = response.member_id, response.member_epoch
+            if response.assignment is not None:
+                given = response.assignment.topic_partitions
+                self.told = {(each.topic_id, number) for each in given for number in each.partitions}
+        return error
+
+    def is_refused(self, error: E) -> None:
+        """With a stale epoch it waits for the next heartbeat."""
+        if error in (E.unknown_member_id, E.group_id_not_found, E.illegal_generation):
+            self._loses_everything()
+
+    def _loses_everything(self) -> None:
+        self.member_epoch, self.told, self.is_full = 0, set(), True
+        self.gives_up(self.owned)
+        if self.gets_id:
+            self.member_id = ""

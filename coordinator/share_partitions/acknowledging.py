@@ -85,9 +85,9 @@ def badly_formed(batches: Sequence[Acknowledgement], highest_type: int, *, renew
     highest_type: the largest that the version of the request knows; `renews`: whether the request says that it renews.
     Source: Kafka's `KafkaApis.validateAcknowledgementBatches`.
     """
-    before = None
+    before = -1
     for first, last, types in batches:
-        if first > last or (before is not None and first < before):
+        if first > last or first < before:
             return True
         if not types or (len(types) > 1 and len(types) != last - first + 1):
             return True

@@ -142,7 +142,8 @@ def test_a_giant_acknowledgement_is_answered_as_a_small_one() -> None:
     assert found.in_flight.start == count
     assert ada.acknowledges((0, 2**62, [ACCEPT])) is E.invalid_record_state
     assert ada.acknowledges((5, 4, [ACCEPT])) is E.invalid_request
-    assert ada.acknowledges((-(2**62), -1, [ACCEPT])) is E.none, "below the start everything is fine"
+    assert ada.acknowledges((-(2**62), -1, [ACCEPT])) is E.invalid_request
+    assert ada.acknowledges((0, 5, [ACCEPT])) is E.none, "below the start everything is fine"
 
 
 @pytest.mark.parametrize("how", ["moved", "stopped"])

@@ -316,6 +316,8 @@ def test_terminal_states_are_left_by_nothing() -> None:
         ([(0, 2, [1]), (2, 4, [1])], False),
         ([(0, 2, [1]), (1, 4, [1])], True),
         ([(0, 3, [])], True),
+        ([(-1, 3, [1])], False),
+        ([(-2, 3, [1])], True),
         ([(0, 3, [1, 1])], True),
         ([(0, 1, [1, 2])], False),
         ([(0, 0, [5])], True),

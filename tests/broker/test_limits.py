@@ -16,7 +16,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.describe_topic_partitions import TopicRequest
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from tests.support.batches import batch
-from tests.support.broker import Broker, Wire
+from tests.support.broker import Broker, Client, Wire
 from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import NOW_MS, given_topic, produce
 from tests.support.frames import frame, heartbeat, to_commit
@@ -100,23 +100,55 @@ def test_group_consumer_max_size() -> None:
     assert errors == [E.none, E.group_max_size_reached]
 
 
+def test_group_share_max_size() -> None:
+    broker = ready(group_share_max_size=1)
+    given_topic(broker.client())
+    joining = {"group_id": "g", "member_epoch": 0, "rack_id": None, "subscribed_topic_names": ("topic",)}
+    errors = [
+        broker.client().asks("share_group_heartbeat", 1, member_id=member_id, **joining).error_code
+        for member_id in ("ada", "bob")
+    ]
+    assert errors == [E.none, E.group_max_size_reached]
+
+
 @pytest.mark.parametrize(
-    ("limit", "name", "most_ms"),
+    ("limit", "name", "least", "too_few"),
+    [
+        ("group_share_min_delivery_count_limit", "share.delivery.count.limit", 3, 2),
+        ("group_share_min_partition_max_record_locks", "share.partition.max.record.locks", 200, 199),
+    ],
+)
+def test_what_a_share_group_must_grant(limit: str, name: str, least: int, too_few: int) -> None:
+    ada = ready(**{limit: least}).client()
+    assert [configure(ada, name, value) for value in (least, too_few)] == [E.none, E.invalid_config]
+
+
+@pytest.mark.parametrize(
+    ("limit", "name", "most"),
     [
         ("group_consumer_max_session_timeout_ms", "consumer.session.timeout.ms", 50_000),
         ("group_consumer_max_heartbeat_interval_ms", "consumer.heartbeat.interval.ms", 9_000),
         ("group_consumer_max_assignment_interval_ms", "consumer.assignment.interval.ms", 9_000),
+        ("group_share_max_session_timeout_ms", "share.session.timeout.ms", 50_000),
+        ("group_share_max_heartbeat_interval_ms", "share.heartbeat.interval.ms", 9_000),
+        ("group_share_max_assignment_interval_ms", "share.assignment.interval.ms", 9_000),
+        ("group_share_max_record_lock_duration_ms", "share.record.lock.duration.ms", 50_000),
+        ("group_share_max_delivery_count_limit", "share.delivery.count.limit", 7),
+        ("group_share_max_partition_max_record_locks", "share.partition.max.record.locks", 3_000),
     ],
 )
-def test_what_a_group_may_set_for_itself(limit: str, name: str, most_ms: int) -> None:
-    ada = ready(**{limit: most_ms}).client()
-    errors = []
-    for value in (most_ms, most_ms + 1):
-        config = AlterableConfig(name=name, config_operation=0, value=str(value))
-        resource = AlterConfigsResource(resource_type=GROUP, resource_name="g", configs=(config,))
-        answer = ada.asks("incremental_alter_configs", 1, resources=(resource,), validate_only=False)
-        errors.append(answer.responses[0].error_code)
-    assert errors == [E.none, E.invalid_config]
+def test_what_a_group_may_set_for_itself(limit: str, name: str, most: int) -> None:
+    ada = ready(**{limit: most}).client()
+    assert [configure(ada, name, value) for value in (most, most + 1)] == [E.none, E.invalid_config]
+
+
+def configure(client: Client, name: str, value: int) -> E:
+    """A group sets that for itself."""
+    config = AlterableConfig(name=name, config_operation=0, value=str(value))
+    resource = AlterConfigsResource(resource_type=GROUP, resource_name="g", configs=(config,))
+    answer = client.asks("incremental_alter_configs", 1, resources=(resource,), validate_only=False)
+    error: E = answer.responses[0].error_code
+    return error
 
 
 def test_offset_metadata_max_bytes() -> None:

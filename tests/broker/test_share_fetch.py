@@ -105,6 +105,32 @@ def test_sessions_are_limited_whoever_opens_them(monkeypatch: pytest.MonkeyPatch
     assert greedy.hears().error_code is E.share_session_limit_reached
 
 
+def test_no_more_is_in_flight_than_the_broker_lets_a_group_have() -> None:
+    broker = Broker(group_share_partition_max_record_locks=100)
+    ready(broker)
+    ada, bob = Member(broker), Member(broker, "bob")
+    for _ in range(4):
+        produce(broker, *[b"x"] * 50)
+    assert ada.acquires(0) == [(0, 99, 1)]
+    bob.asks_for(0, wait_ms=1_000)
+    broker.loop.wait(1_000)
+    assert acquired(bob.hears()) == []
+    assert ada.acknowledges((0, 49, [ACCEPT])) is E.none
+    assert bob.acquires() == [(100, 149, 1)]
+
+
+def test_a_record_is_delivered_as_often_as_the_broker_lets_a_group_have_it() -> None:
+    broker = Broker(group_share_delivery_count_limit=2)
+    ready(broker)
+    produce(broker, b"bad")
+    produce(broker, b"good")
+    ada = Member(broker)
+    for count in (1, 2):
+        assert ada.acquires(0, most=1) == [(0, 0, count)]
+        assert ada.acknowledges((0, 0, [RELEASE])) is E.none
+    assert ada.acquires(0, most=1) == [(1, 1, 1)]
+
+
 def test_many_partitions_are_read_in_steps_while_others_are_served() -> None:
     broker = Broker()
     ready(broker, partitions=100)

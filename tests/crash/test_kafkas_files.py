@@ -19,7 +19,7 @@ from tests.support.frames import to_fetch
 
 RECORDED_MS = 1_795_213_800_000
 """About when the recording ended: what was committed has not expired."""
-OFFSET, CLASSIC_GROUP, SHARE_GROUP = "1", "2", "11"
+OFFSET, CLASSIC_GROUP = "1", "2"
 
 
 class Dump:
@@ -28,7 +28,6 @@ class Dump:
     def __init__(self, lines: list[str]) -> None:
         self.groups: dict[str, dict[str, Any]] = {}
         """The last record of each classic group that was not deleted."""
-        self.share_groups: set[str] = set()
         self.offsets: dict[tuple[str, str, int], tuple[int, int]] = {}
         """By group, topic and partition: where the commit stands in the log, and what was committed."""
         self._open: dict[int, list[tuple[tuple[str, str, int], int, Any]]] = defaultdict(list)
@@ -51,19 +50,12 @@ class Dump:
             self.groups.pop(data["group"], None)
             if value is not None:
                 self.groups[data["group"]] = value
-        elif key["type"] == SHARE_GROUP:
-            (self.share_groups.discard if value is None else self.share_groups.add)(data["groupId"])
         elif key["type"] == OFFSET:
             where = data["group"], data["topic"], data["partition"]
             if producer_id is None:
                 self._commit(where, at, value)
             else:
                 self._open[producer_id].append((where, at, value))
-
-    @property
-    def names(self) -> set[str]:
-        """All groups that are there."""
-        return set(self.groups) | self.share_groups | {group for group, _, _ in self.offsets}
 
     def _commit(self, key: tuple[str, str, int], at: int, value: Any) -> None:
         if value is None:
@@ -94,9 +86,13 @@ def committed(life: Life, group: str) -> dict[tuple[str, str, int], int]:
     }
 
 
+OFFSETS_KEPT = ("classic", "consumer")
+"""Kinds of groups that commit offsets."""
+
+
 def test_every_group_and_every_committed_offset_is_there(life: Life, dump: Dump) -> None:
-    listed = {group.group_id for group in life.hears("list_groups", 4).groups}
-    assert listed == dump.names
+    listed = {group.group_id for group in life.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups}
+    assert listed == set(dump.groups) | {group for group, _, _ in dump.offsets}
     assert len(listed) > 20
     for group in listed:
         there = {key: offset for key, (_, offset) in dump.offsets.items() if key[0] == group}
@@ -133,4 +129,16 @@ def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: 
     life.directory.close()
     again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
     assert not again.directory.warnings
-    assert {group.group_id for group in again.hears("list_groups", 4).groups} == dump.names
+    listed = again.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups
+    assert {group.group_id for group in listed} == set(dump.groups) | {group for group, _, _ in dump.offsets}
+
+
+def test_a_share_group_goes_on_in_its_epoch(life: Life) -> None:
+    (listed,) = life.hears("list_groups", 5, types_filter=("share",)).groups
+    (group,) = life.hears("share_group_describe", 1, group_ids=(listed.group_id,)).groups
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Empty", 6, 5)
+    joined = life.hears(
+        "share_group_heartbeat", 1, group_id=listed.group_id, member_id="m", member_epoch=0,
+        subscribed_topic_names=("orders",),
+    )  # fmt: skip
+    assert (joined.error_code, joined.member_epoch) == (E.none, 7)

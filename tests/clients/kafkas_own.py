@@ -33,8 +33,10 @@ CLASSES = {
     "kafka-dump-log": TOOLS + "DumpLogSegments",
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
     "CopyingStream": "CopyingStream",
+    "SharingConsumers": "SharingConsumers",
 }
 """What Kafka's shell scripts start."""
+OURS = ("CopyingStream.java", "SharingConsumers.java")
 
 
 @cache
@@ -44,7 +46,7 @@ def class_path() -> str:
     jars = folder / "jars"
     if not (folder / "built").exists():
         run(["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"], SOURCE)
-        run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(folder), "CopyingStream.java"], SOURCE)
+        run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(folder), *OURS], SOURCE)
         (folder / "built").touch()
     return f"{folder}:{jars}/*"
 

@@ -41,3 +41,16 @@ def test_share_groups_are_a_feature(bootstrap: str) -> None:
     described = said("kafka-features", "--bootstrap-server", bootstrap, "describe")
     (line,) = [line for line in described.splitlines() if "share.version" in line]
     assert "FinalizedVersionLevel: 1" in line
+
+
+@pytest.mark.parametrize("mode", ["batch_optimized", "record_limit"])
+def test_every_record_is_done_with_once_whoever_comes_and_goes(bootstrap: str, mode: str) -> None:
+    name, group, count = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}", 20_000
+    asked = ["--bootstrap-server", bootstrap]
+    limits = "share.auto.offset.reset=earliest,share.delivery.count.limit=10"
+    said("kafka-configs", *asked, "--group", group, "--alter", "--add-config", limits)
+    said("kafka-topics", *asked, "--create", "--topic", name, "--partitions", "3")
+    told = said("SharingConsumers", bootstrap, name, group, mode, str(count), "4")
+    heard = dict(line.split(" ", 1) for line in told.splitlines())
+    assert int(heard.pop("accepted")) + int(heard.pop("rejected")) == count
+    assert heard == {"twice": "0", "late": "0"}

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
-from kohort.broker.cluster.finalized_features import FinalizedFeatures
 from kohort.broker.cluster.replay import Replays
 from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import Worker
@@ -23,6 +22,7 @@ from kohort.storage.topics import Topics
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
+    from kohort.broker.cluster.finalized_features import FinalizedFeatures
     from kohort.storage.disk.directory import DataDirectory
 
 
@@ -64,7 +64,7 @@ class SharedState:
         """What comes again and again, and may come late: a clock that jumps passes over what it misses."""
         self.topics = self._no_topics(node_ids)
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
-        self.features = FinalizedFeatures(None if directory is None else directory.feature_changed)
+        self._features: FinalizedFeatures | None = None
         self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
         self._disk_troubled_ms: int | None = None
 
@@ -82,6 +82,16 @@ class SharedState:
             cleaner_backoff_ms=settings.log_cleaner_backoff_ms,
             storage=self.directory,
         )
+
+    @property
+    def features(self) -> FinalizedFeatures:
+        """Levels of features; made when somebody asks for the first time."""
+        if self._features is None:
+            from kohort.broker.cluster.finalized_features import FinalizedFeatures
+
+            note = None if self.directory is None else self.directory.feature_changed
+            self._features = FinalizedFeatures(note)
+        return self._features
 
     def new_uuid(self) -> UUID:
         """A random UUID, from the one source of chance."""

@@ -46,7 +46,8 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
-    state.features.restore(saved.features, saved.features_epoch)
+    if saved.features:
+        state.features.restore(saved.features, saved.features_epoch)
     state.group_configs.restore(_usable_group_configs(state, directory))
     topics.producer_ids_from(saved.next_producer_id)
     _forget_old_producers(state, now_ms)

@@ -13,7 +13,7 @@ from kohort.coordinator.share.share_group import SHARE, ShareGroup
 from kohort.coordinator.share.share_host import Outcome
 from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
-from kohort.coordinator.share.state_partitions import TopicIdPartition, by_topic
+from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition, by_topic
 from kohort.coordinator.topic_info import TopicInfo
 from kohort.protocol.errors import ErrorCode
 
@@ -96,13 +96,9 @@ def delete_offsets(
     if not group.has_states:
         then(None, now_ms)
         return
-    states, wanted = group.states, set[TopicIdPartition]()
-    for topic in topics:
-        again = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
-        partitions = range(topic.partitions) if again else states.ready(topic.topic_id)
-        wanted.update((topic.topic_id, partition) for partition in partitions)
+    wanted = _deletable(group.states, topics)
     changes = GroupChanges(group)
-    changes.make(ShareKind.STATE_PARTITIONS, None, states.delete(by_topic(wanted)))
+    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(by_topic(wanted)))
 
     def noted(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
@@ -122,6 +118,16 @@ def delete_offsets(
         _forget_deleted(group, gone, now_ms, written)
 
     changes.write(now_ms, Cause("offsets_deleted"), noted)
+
+
+def _deletable(states: StatePartitions, topics: Iterable[TopicInfo]) -> set[TopicIdPartition]:
+    """The partitions that are ready; and all of a topic whose states could not be deleted before."""
+    wanted: set[TopicIdPartition] = set()
+    for topic in topics:
+        again = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
+        partitions = range(topic.partitions) if again else states.ready(topic.topic_id)
+        wanted.update((topic.topic_id, partition) for partition in partitions)
+    return wanted
 
 
 def _by_topic(outcomes: Mapping[TopicIdPartition, Outcome]) -> dict[UUID, Result]:

@@ -86,8 +86,12 @@ def committed(life: Life, group: str) -> dict[tuple[str, str, int], int]:
     }
 
 
+OFFSETS_KEPT = ("classic", "consumer")
+"""Kinds of groups that commit offsets."""
+
+
 def test_every_group_and_every_committed_offset_is_there(life: Life, dump: Dump) -> None:
-    listed = {group.group_id for group in life.hears("list_groups", 4).groups}
+    listed = {group.group_id for group in life.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups}
     assert listed == set(dump.groups) | {group for group, _, _ in dump.offsets}
     assert len(listed) > 20
     for group in listed:
@@ -125,6 +129,16 @@ def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: 
     life.directory.close()
     again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
     assert not again.directory.warnings
-    assert {group.group_id for group in again.hears("list_groups", 4).groups} == set(dump.groups) | {
-        group for group, _, _ in dump.offsets
-    }
+    listed = again.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups
+    assert {group.group_id for group in listed} == set(dump.groups) | {group for group, _, _ in dump.offsets}
+
+
+def test_a_share_group_goes_on_in_its_epoch(life: Life) -> None:
+    (listed,) = life.hears("list_groups", 5, types_filter=("share",)).groups
+    (group,) = life.hears("share_group_describe", 1, group_ids=(listed.group_id,)).groups
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Empty", 6, 5)
+    joined = life.hears(
+        "share_group_heartbeat", 1, group_id=listed.group_id, member_id="m", member_epoch=0,
+        subscribed_topic_names=("orders",),
+    )  # fmt: skip
+    assert (joined.error_code, joined.member_epoch) == (E.none, 7)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kohort.coordinator.committing_in_transactions import Committer, check_committer
 from kohort.coordinator.loading import load
 from kohort.coordinator.offsets_topic_records import UnreadableRecord
 from kohort.protocol.errors import ErrorCode as E
@@ -218,3 +219,14 @@ def test_expiry_leaves_share_groups_alone() -> None:
     world.after(5_000)
     world.sweeps()
     assert world.share_group.is_empty
+
+
+def test_nobody_commits_for_a_share_group() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.rests(ada)
+    for generation_id in (-1, 3):
+        committer = Committer(7, 0, "g", generation_id, ada.member_id, None)
+        assert check_committer(world.coordinator, committer) is E.group_id_not_found
+    ada.leaves()
+    assert world.coordinator.creatable("g") is E.group_id_not_found, "not even while it is empty"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from tests.clients.kafkas_own import said, table
+from tests.clients.kafkas_own import command, said, table
+from tests.clients.processes import Process
+from tests.restarting import SERVE, kill, restart, start
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefixtures("kafkas_tools")]
 
@@ -45,12 +49,46 @@ def test_share_groups_are_a_feature(bootstrap: str) -> None:
 
 @pytest.mark.parametrize("mode", ["batch_optimized", "record_limit"])
 def test_every_record_is_done_with_once_whoever_comes_and_goes(bootstrap: str, mode: str) -> None:
-    name, group, count = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}", 20_000
+    name, group = shared(bootstrap)
+    told = said("SharingConsumers", bootstrap, name, group, mode, "20000", "4").splitlines()
+    assert told[-4:] == ["done 20000", "unheard 0", "twice 0", "late 0"]
+    assert lags(bootstrap, group) == ["0"] * 3
+
+
+@pytest.mark.needs("our own broker")
+def test_every_record_is_done_with_once_whatever_is_killed(tmp_path: Path) -> None:
+    bootstrap = start(tmp_path, SERVE)
+    name, group = shared(bootstrap)
+    members = Process(command("SharingConsumers", bootstrap, name, group, "batch_optimized", "60000", "4"))
+    try:
+        for tenth in ("done 1/10", "done 3/10", "done 5/10"):
+            members.until(partial(has_said, tenth), tenth)
+            restart(tmp_path)
+        members.until(partial(has_said, "late 0"), "all of it, and nothing late")
+        assert {"done 60000", "twice 0"} <= {*members.lines}
+        assert lags(bootstrap, group) == ["0"] * 3, "what nobody heard of was written, or delivered again"
+    finally:
+        members.crash()
+        kill(tmp_path)
+
+
+def has_said(word: str, lines: list[str]) -> bool:
+    return word in lines
+
+
+def shared(bootstrap: str) -> tuple[str, str]:
+    """A topic of three partitions, and a share group that has it from its start."""
+    name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     asked = ["--bootstrap-server", bootstrap]
     limits = "share.auto.offset.reset=earliest,share.delivery.count.limit=10"
     said("kafka-configs", *asked, "--group", group, "--alter", "--add-config", limits)
     said("kafka-topics", *asked, "--create", "--topic", name, "--partitions", "3")
-    told = said("SharingConsumers", bootstrap, name, group, mode, str(count), "4")
-    heard = dict(line.split(" ", 1) for line in told.splitlines())
-    assert int(heard.pop("accepted")) + int(heard.pop("rejected")) == count
-    assert heard == {"twice": "0", "late": "0"}
+    return name, group
+
+
+def lags(bootstrap: str, group: str) -> list[str]:
+    """How many records of each partition the group is not done with."""
+    rows = table(
+        said("kafka-share-groups", "--bootstrap-server", bootstrap, "--group", group, "--describe", "--offsets")
+    )
+    return [row["LAG"] for row in rows]

@@ -20,10 +20,12 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * Members of a share group that come and go, while somebody produces. They accept most records, release and reject some.
  *
  * Arguments: bootstrap, topic, group, acquire mode, how many records, how many members.
- * Says at the end how many records were accepted, rejected, accepted twice, and delivered after they were done with.
+ * Says of each tenth of the records that it is done with; and at the end how many were, what it never heard of since a
+ * connection ended, and how many were accepted twice, or delivered after they were done with.
  */
 public final class SharingConsumers {
     private static final int PATIENCE_MS = 120_000;
+    private static final int QUIET_MS = 4_000;
     private static final int STAY_MS = 2_000;
     private static final int OFTEN_ENOUGH = 4;
 
@@ -31,8 +33,10 @@ public final class SharingConsumers {
     private final int records;
     private final Map<Integer, AtomicInteger> accepted = new ConcurrentHashMap<>();
     private final Set<Integer> rejected = ConcurrentHashMap.newKeySet();
+    private final Set<Integer> unheard = ConcurrentHashMap.newKeySet();
     private final Set<Integer> late = ConcurrentHashMap.newKeySet();
     private volatile boolean over;
+    private volatile long lastMs;
 
     private SharingConsumers(String[] arguments) {
         this.arguments = arguments;
@@ -49,18 +53,35 @@ public final class SharingConsumers {
         }
         threads.forEach(Thread::start);
         long until = System.currentTimeMillis() + PATIENCE_MS;
-        while (all.accepted.size() + all.rejected.size() < all.records && System.currentTimeMillis() < until) {
+        int tenths = 0;
+        while ((all.done() < all.records || all.isBusy()) && System.currentTimeMillis() < until) {
             Thread.sleep(50);
+            while (all.done() * 10L >= (tenths + 1L) * all.records) {
+                System.out.println("done " + ++tenths + "/10");
+            }
         }
         all.over = true;
         for (Thread thread : threads) {
             thread.join();
         }
         long twice = all.accepted.values().stream().filter(times -> times.get() > 1).count();
-        System.out.println("accepted " + all.accepted.size());
-        System.out.println("rejected " + all.rejected.size());
+        System.out.println("done " + all.done());
+        System.out.println("unheard " + all.unheard.size());
         System.out.println("twice " + twice);
         System.out.println("late " + all.late.size());
+    }
+
+    private int done() {
+        int unsure = (int) unheard.stream().filter(number -> !isDone(number)).count();
+        return accepted.size() + rejected.size() + unsure;
+    }
+
+    private boolean isBusy() {
+        return !unheard.isEmpty() && System.currentTimeMillis() < lastMs + QUIET_MS;
+    }
+
+    private boolean isDone(int number) {
+        return accepted.containsKey(number) || rejected.contains(number);
     }
 
     private void produce() {
@@ -93,11 +114,14 @@ public final class SharingConsumers {
 
     private void look(KafkaShareConsumer<String, String> consumer, Random chance) {
         ConsumerRecords<String, String> found = consumer.poll(Duration.ofMillis(300));
+        if (!found.isEmpty()) {
+            lastMs = System.currentTimeMillis();
+        }
         List<Integer> fine = new ArrayList<>();
         List<Integer> bad = new ArrayList<>();
         for (ConsumerRecord<String, String> record : found) {
             int number = Integer.parseInt(record.value());
-            if (accepted.containsKey(number) || rejected.contains(number)) {
+            if (isDone(number)) {
                 late.add(number);
             }
             int thrown = chance.nextInt(100);
@@ -113,7 +137,8 @@ public final class SharingConsumers {
         }
         var refused = consumer.commitSync().values().stream().filter(problem -> problem.isPresent()).toList();
         if (!refused.isEmpty()) {
-            System.out.println("refused " + refused);
+            unheard.addAll(fine);
+            unheard.addAll(bad);
             return;
         }
         fine.forEach(number -> accepted.computeIfAbsent(number, any -> new AtomicInteger()).incrementAndGet());

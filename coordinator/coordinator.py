@@ -28,7 +28,7 @@ from kohort.purgatory import DelayedOperation, Purgatory
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
-    from kohort.coordinator.consumer.request_changes import ChangeSet
+    from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.writing import WriteQueue
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.share.share_group import ShareGroup
@@ -161,7 +161,7 @@ class GroupCoordinator(CoordinatorContext):
     def downgrade_if_classic(
         self,
         group: ConsumerGroup,
-        changes: "ChangeSet",
+        changes: "GroupChanges",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,
@@ -183,7 +183,7 @@ class GroupCoordinator(CoordinatorContext):
     def downgrade_after_replacing(
         self,
         group: ConsumerGroup,
-        changes: "ChangeSet",
+        changes: "GroupChanges",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,

@@ -22,6 +22,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.group import Group
+from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import current_hash
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEpoch
@@ -244,7 +245,7 @@ def _ignored(error: ErrorCode, now_ms: int) -> None:
 def downgrade_if_classic(
     coordinator: GroupCoordinator,
     group: ConsumerGroup,
-    changes: ChangeSet,
+    changes: GroupChanges,
     cause: Cause,
     now_ms: int,
     on_written: OnWritten,
@@ -258,6 +259,7 @@ def downgrade_if_classic(
     left = [each for each in group.members.values() if each.member_id not in gone]
     if not left or not _may_downgrade(coordinator, left):
         return False
+    assert isinstance(changes, ChangeSet), "what a consumer group changes"
     classic = _as_classic(coordinator, group, left, group.epoch, now_ms)
     if classic is None:
         return False
@@ -277,7 +279,7 @@ def may_downgrade_without(coordinator: GroupCoordinator, group: ConsumerGroup, r
 def downgrade_after_replacing(
     coordinator: GroupCoordinator,
     group: ConsumerGroup,
-    changes: ChangeSet,
+    changes: GroupChanges,
     cause: Cause,
     now_ms: int,
     on_written: OnWritten,
@@ -310,8 +312,9 @@ def _may_downgrade(coordinator: GroupCoordinator, left: list[ConsumerMember], si
 
 
 def _become(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet, now_ms: int
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: GroupChanges, now_ms: int
 ) -> None:
+    assert isinstance(changes, ChangeSet), "what a consumer group changes"
     changes.write_last([(key, None) for key in group.record_keys()])
     changes.write_last([group_entry(classic)])
     changes.converts = Conversion(classic, CONSUMER, CLASSIC, len(classic.members), 0)

@@ -119,6 +119,17 @@ def test_no_circle_of_imports_leaves_its_folder() -> None:
     assert circles == set()
 
 
+MOST_IN_A_CIRCLE = 3
+"""Modules that import each other, for types only included."""
+
+
+def test_no_circle_of_imports_is_large() -> None:
+    imported = imports()
+    behind = {name: reachable(name, imported) for name in imported}
+    circles = {frozenset(other for other in behind[name] if name in behind.get(other, ())) for name in imported}
+    assert [sorted(circle) for circle in circles if len(circle) > MOST_IN_A_CIRCLE] == []
+
+
 def test_what_is_long_does_not_grow() -> None:
     """A ratchet, not a bar that everything grows up to: whoever makes the longest longer looks for the seam."""
     known, now = longest.known(), longest.measured(ROOT)

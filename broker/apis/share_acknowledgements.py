@@ -1,6 +1,6 @@
 """What a member of a share group says of records, in a ShareFetch or a ShareAcknowledge: partition by partition.
 
-Source: Kafka's `KafkaApis.handleAcknowledgements`; share-and-streams-groups §S9.
+Source: Kafka's `KafkaApis.handleAcknowledgements`; share-groups §9.
 """
 
 from __future__ import annotations

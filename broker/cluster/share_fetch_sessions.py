@@ -2,7 +2,7 @@
 
 A session belongs to a member of a group, and ends with the connection that opened it. A node keeps
 `group.share.max.share.sessions` of them; others wait and are refused. Source: Kafka's `ShareSessionCache`,
-`SharePartitionManager.newContext`; share-and-streams-groups §S7.
+`SharePartitionManager.newContext`; share-groups §7.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All nodes share a process, so that the coordinator is called where Kafka sends a request. What Kafka sends again is
 asked again here, as often and after the same pauses.
-Source: Kafka's `PersisterStateManager`, `DefaultStatePersister`; share-and-streams-groups §S15.
+Source: Kafka's `PersisterStateManager`, `DefaultStatePersister`; share-groups §15.
 """
 
 from __future__ import annotations

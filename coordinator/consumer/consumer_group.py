@@ -173,7 +173,7 @@ class ConsumerGroup(ModernGroup):
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten | None:
         """Tells the observer."""
-        return self.coordinator.consumer_observer.changed(changes, cause)  # type: ignore[arg-type]
+        return self.coordinator.consumer_observer.changed(changes, cause)
 
     def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
-    from kohort.coordinator.consumer.request_changes import ChangeSet
+    from kohort.coordinator.modern.group_changes import GroupChanges
 
 
 class ConsumerConfig(NamedTuple):
@@ -42,7 +42,7 @@ class ConsumerHost(ModernHost, Protocol):
     def downgrade_if_classic(
         self,
         group: "ConsumerGroup",
-        changes: "ChangeSet",
+        changes: "GroupChanges",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,
@@ -58,7 +58,7 @@ class ConsumerHost(ModernHost, Protocol):
     def downgrade_after_replacing(
         self,
         group: "ConsumerGroup",
-        changes: "ChangeSet",
+        changes: "GroupChanges",
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,

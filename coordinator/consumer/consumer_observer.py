@@ -9,7 +9,7 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
-    from kohort.coordinator.consumer.request_changes import ChangeSet
+    from kohort.coordinator.modern.group_changes import GroupChanges
 
 
 class ConsumerObserver:
@@ -18,7 +18,7 @@ class ConsumerObserver:
     A heartbeat that changes nothing asks it nothing.
     """
 
-    def changed(self, changes: "ChangeSet", cause: Cause) -> OnWritten | None:
+    def changed(self, changes: "GroupChanges", cause: Cause) -> OnWritten | None:
         """A batch of changes is about to be written. What is returned is called when it is, or cannot be."""
         return None
 

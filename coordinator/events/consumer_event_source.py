@@ -21,6 +21,7 @@ from kohort.coordinator.events.consumer_batch_events import (
 from kohort.coordinator.events.event_state import FENCED, ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.owners import Owners
+from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
@@ -43,12 +44,13 @@ class ConsumerEventObserver(ConsumerObserver):
 
     # What a batch changes
 
-    def changed(self, changes: ChangeSet, cause: Cause) -> OnWritten:
+    def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
         """Its events are made now, and reported when it is written.
 
         A group that becomes classic rebalances at once. So they are reported at once, unless earlier ones still wait.
         If the change cannot be written, a further event says that the group is what it was.
         """
+        assert isinstance(changes, ChangeSet), "what a consumer group changes"
         state = self._before(changes)
         made = BatchEvents(self._emitter, state, changes, cause).make()
         converts = changes.converts

@@ -5,18 +5,53 @@ and must not be in the log without it. If a batch cannot be written, everything 
 written, as in Kafka's `CoordinatorRuntime`.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Append
+from kohort.coordinator.group import Group
+from kohort.coordinator.modern.modern_values import Record
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.modern_host import ModernHost
 
 MOST_BYTES = 64 * 1024
 """How much of several requests is written as one batch. What a single request changes is never divided."""
+
+
+class Batch(Protocol):
+    """What is written as a whole: the changes of one request (`group_changes.py`)."""
+
+    last_offset: int | None
+
+    @property
+    def group(self) -> Group:
+        """Whose changes they are."""
+        ...
+
+    @property
+    def record_count(self) -> int:
+        """How many records it has."""
+        ...
+
+    def records(self) -> Iterable[Record]:
+        """In the order in which they are written."""
+        ...
+
+    def then(self, on_written: OnWritten) -> None:
+        """Calls `on_written`, too, when this is written or cannot be."""
+        ...
+
+    def answer(self, error: ErrorCode, now_ms: int) -> None:
+        """Lets everybody go on who waits for this."""
+        ...
+
+    def undo(self, now_ms: int) -> None:
+        """Takes it back."""
+        ...
 
 
 class WriteQueue:
@@ -24,15 +59,15 @@ class WriteQueue:
 
     __slots__ = ("_behind", "_coordinator", "_under_way", "last")
 
-    def __init__(self, coordinator: "ModernHost", changes: "GroupChanges", now_ms: int) -> None:
+    def __init__(self, coordinator: "ModernHost", changes: Batch, now_ms: int) -> None:
         self.last = changes
         """The latest changes of the group."""
         self._coordinator = coordinator
-        self._under_way: list[GroupChanges] = []
-        self._behind: list[GroupChanges | Append] = [changes]
+        self._under_way: list[Batch] = []
+        self._behind: list[Batch | Append] = [changes]
         self._go_on(now_ms)
 
-    def add(self, changes: "GroupChanges") -> None:
+    def add(self, changes: Batch) -> None:
         """Writes changes when what came before is written."""
         self.last = changes
         self._behind.append(changes)

@@ -1,4 +1,4 @@
-"""What a heartbeat must and must not say, in Kafka's order (share-and-streams-groups §S3.2)."""
+"""What a heartbeat must and must not say, in Kafka's order (share-groups §3.2)."""
 
 from kohort.coordinator.modern.group_refusals import (
     EPOCH_INVALID,

@@ -1,4 +1,4 @@
-"""A share group is deleted, and what share coordinators keep of it (share-and-streams-groups §S16)."""
+"""A share group is deleted, and what share coordinators keep of it (share-groups §16)."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""ShareGroupDescribe (share-and-streams-groups §S16)."""
+"""ShareGroupDescribe (share-groups §16)."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.java_order import in_table_order

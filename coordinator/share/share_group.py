@@ -1,4 +1,4 @@
-"""A share group: the state that its records make, and what follows from it (share-and-streams-groups §S3, §S4)."""
+"""A share group: the state that its records make, and what follows from it (share-groups §3, §4)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

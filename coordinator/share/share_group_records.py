@@ -1,4 +1,4 @@
-"""Keys and values of a share group's records, as Kafka 4.3 writes them (share-and-streams-groups §S17)."""
+"""Keys and values of a share group's records, as Kafka 4.3 writes them (share-groups §17)."""
 
 from collections.abc import Callable
 from struct import pack

@@ -1,4 +1,4 @@
-"""States of a share group and of its members (share-and-streams-groups §S3.3)."""
+"""States of a share group and of its members (share-groups §3.3)."""
 
 from enum import Enum, IntEnum
 

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat: a member says what it wants, and hears what to fetch from (share-and-streams-groups §S3)."""
+"""ShareGroupHeartbeat: a member says what it wants, and hears what to fetch from (share-groups §3)."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Share coordinators are told of partitions whose records a group is going to share (share-and-streams-groups §S4).
+"""Share coordinators are told of partitions whose records a group is going to share (share-groups §4).
 
 What is being made ready is written with the heartbeat that found it missing; share coordinators are asked when that is
 written. Members are not told if it fails: the next heartbeat tries again.

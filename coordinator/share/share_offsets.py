@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets and DeleteShareGroupOffsets: of groups without members (share-and-streams-groups §S16)."""
+"""AlterShareGroupOffsets and DeleteShareGroupOffsets: of groups without members (share-groups §16)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Sessions of a share group's members, and how members go (share-and-streams-groups §S3.3).
+"""Sessions of a share group's members, and how members go (share-groups §3.3).
 
 Who leaves or falls silent leaves its records locked: share sessions are the leaders' matter.
 """

@@ -1,4 +1,4 @@
-"""The target assignment of a share group: what each member is to fetch from (share-and-streams-groups §S3.3, §S5)."""
+"""The target assignment of a share group: what each member is to fetch from (share-groups §3.3, §5)."""
 
 from uuid import UUID
 

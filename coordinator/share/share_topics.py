@@ -1,4 +1,4 @@
-"""Topics that are deleted: groups forget their states, which share coordinators drop by themselves (§S4 step 6)."""
+"""Topics that are deleted: groups forget their states, which share coordinators drop by themselves."""
 
 from collections.abc import Iterator
 from uuid import UUID

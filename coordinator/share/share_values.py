@@ -1,4 +1,4 @@
-"""What the log keeps of a share group, as values (share-and-streams-groups §S17). They are never changed."""
+"""What the log keeps of a share group, as values (share-groups §17). They are never changed."""
 
 from enum import IntEnum
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The assignor of share groups, `simple` (share-and-streams-groups §S5; Kafka 4.2+: `SimpleAssignor`).
+"""The assignor of share groups, `simple` (share-groups §5; Kafka 4.2+: `SimpleAssignor`).
 
 Several members may have one partition. Each has about as many as the others, each partition is shared by as many as any
 other, and everybody keeps as much as that allows. Which ones move then is as it comes.

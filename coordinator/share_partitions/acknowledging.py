@@ -1,7 +1,7 @@
 """What a member says of the records it holds: accepted, released, rejected, that there are none, or held for longer.
 
 All batches of one request count, or none does. Source: Kafka's `SharePartition.acknowledge`, whose order of checks and
-words are kept; share-and-streams-groups §S12.
+words are kept; share-groups §12.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """What a member may take of the records that were read for it, and what it holds from now on.
 
 Batches from the log and batches in flight are not the same ones: after a restart, or when few records are taken at a
-time, they overlap. Source: Kafka's `SharePartition.acquire`, whose order and limits are kept; share-and-streams-groups
-§S11.
+time, they overlap. Source: Kafka's `SharePartition.acquire`, whose order and limits are kept;
+share-groups §11.
 """
 
 from collections.abc import Sequence

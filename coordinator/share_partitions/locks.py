@@ -1,6 +1,6 @@
 """What becomes of records that members hold no longer: their time is up, or their session has ended.
 
-Source: Kafka's `releaseAcquisitionLockOnTimeout` and `releaseAcquiredRecords`; share-and-streams-groups §S13.
+Source: Kafka's `releaseAcquisitionLockOnTimeout` and `releaseAcquiredRecords`; share-groups §13.
 """
 
 from collections.abc import Iterable

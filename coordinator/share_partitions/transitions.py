@@ -1,6 +1,6 @@
 """What becomes of records counts once it is written down. Until then nobody else can have them, and it may fail.
 
-Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-and-streams-groups §S10, §S12.
+Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-groups §10, §12.
 """
 
 from collections.abc import Callable, Iterable

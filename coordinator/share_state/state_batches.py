@@ -1,6 +1,6 @@
 """What became of records, as ranges of offsets that are alike, and how newer ranges go over older ones.
 
-Source: Kafka's `PersisterStateBatchCombiner`; share-and-streams-groups §S15.
+Source: Kafka's `PersisterStateBatchCombiner`; share-groups §15.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,6 +1,6 @@
 """What share coordinators are asked: to initialize, read, write, sum up and delete the state of a share partition.
 
-Checks stand in Kafka's order (`ShareCoordinatorShard`; share-and-streams-groups §S15). Each answers by its callback,
+Checks stand in Kafka's order (`ShareCoordinatorShard`; share-groups §15). Each answers by its callback,
 at once where nothing has to be written, and otherwise when that is written.
 """
 

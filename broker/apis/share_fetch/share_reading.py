@@ -1,6 +1,6 @@
 """The partitions of a share fetch: which may be read, how much there is, and what its member acquires of them.
 
-Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-and-streams-groups §S8.
+Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-groups §8.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def newcomers(count: int, *topics: UUID) -> list[Subscriber]:
     [(2, 4, [2, 2]), (4, 2, [1, 1, 1, 1]), (3, 2, [2, 1, 1]), (1, 3, [3]), (3, 1, [1, 1, 1]), (5, 3, [2, 1, 1, 1, 1])],
 )
 def test_counts_of_the_specification(members: int, partitions: int, expected: list[int]) -> None:
-    """share-and-streams-groups, S5."""
+    """share-groups §5."""
     ready = {FOO: frozenset(range(partitions))}
     targets = assign(newcomers(members, FOO), ready, homogeneous=True)
     assert counts(targets) == expected

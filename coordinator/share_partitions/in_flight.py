@@ -249,6 +249,8 @@ class InFlight:
         return True
 
     def _is_passed(self, index: int) -> bool:
+        if self.lasts[index] < self.start:
+            return not isinstance(self.holders[index], Pending)
         return IS_TERMINAL[self.states[index]] and self.holders[index] is None
 
     def _pass_all(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which partitions have a state that a share coordinator keeps for a group, and which get or lose one (share-groups §4).
+"""Which partitions have a state that a share coordinator keeps for a group; which get or lose one (share-groups §4).
 
 The value of a record of type 15. It is never changed: each function returns another one. Only initialized partitions
 are assigned to members.

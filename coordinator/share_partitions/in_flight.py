@@ -211,13 +211,16 @@ class InFlight:
     # What is next, and where it begins
 
     def next_available(self) -> int | None:
-        """The lowest offset that may be delivered again; None: there is none."""
+        """The lowest offset that may be delivered again; None: there is none.
+
+        What lies below the start is passed over: the log may begin there in the middle of a batch, and has no such offset.
+        """
         if self.available_from == _NOWHERE:
             return None
-        for index in range(bisect_left(self.lasts, self.available_from), len(self.firsts)):
+        for index in range(bisect_left(self.lasts, max(self.available_from, self.start)), len(self.firsts)):
             if self.states[index] == AVAILABLE and self.holders[index] is None:
                 self.available_from = self.firsts[index]
-                return self.available_from
+                return max(self.available_from, self.start)
         self.available_from = _NOWHERE
         return None
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share_partitions.in_flight import InFlight, Lock
-from kohort.coordinator.share_partitions.record_states import ARCHIVED, AVAILABLE
+from kohort.coordinator.share_partitions.record_states import ARCHIVED, AVAILABLE, IS_TERMINAL
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import OnOutcome
@@ -137,6 +137,8 @@ class SharePartition:
                 in_flight.change(index, ARCHIVED, in_flight.counts[index], in_flight.holders[index])
         in_flight.move_start(offset)
         in_flight.end = max(in_flight.end, offset)
+        if any(IS_TERMINAL[in_flight.states[index]] for index in in_flight.ranges_between(offset, offset)):
+            in_flight.pass_what_is_done()
 
     # Locks
 

@@ -148,6 +148,7 @@ def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -
     assert len([p for p in query.recentProgress if p.numInputRows]) > 1, "the limit made several batches of it"
 
 
+@pytest.mark.deep
 def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with_a_report(
     spark: Any, tmp_path: Path
 ) -> None:

@@ -38,7 +38,7 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "fast": Effort(
-        examples=50, seeds=5, seeds_on_disk=3, new_seeds=1, steps=2_000, walks=20, kills=12, frames=10_000, cuts=4
+        examples=50, seeds=5, seeds_on_disk=3, new_seeds=1, steps=2_000, walks=20, kills=8, frames=10_000, cuts=4
     ),
     "ci": Effort(
         examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000, cuts=6

@@ -213,7 +213,7 @@ class InFlight:
     def next_available(self) -> int | None:
         """The lowest offset that may be delivered again; None: there is none.
 
-        What lies below the start is passed over: the log may begin there in the middle of a batch, and has no such offset.
+        What lies below the start is passed over: where the log begins in the middle of a batch it has no such offset.
         """
         if self.available_from == _NOWHERE:
             return None

@@ -170,6 +170,12 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "spark WITHOUT=cluster",
                 spark_is_known,
             ),
+            Stage(
+                "without shortcuts",
+                "conversations and the broker's tests without broker/fast",
+                "without-fast TESTS=tests/broker tests/test_conversations.py",
+            ),
+            Stage("fuzz", "requests that nobody should send", "fuzz"),
         ],
         [
             COMPILE,
@@ -186,13 +192,7 @@ def ci(shared: Path) -> list[list[Stage]]:
                 not_compiled,
                 effort,
             ),
-            Stage(
-                "without shortcuts",
-                "conversations and the broker's tests without broker/fast",
-                "without-fast TESTS=tests/broker tests/test_conversations.py",
-            ),
             Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
-            Stage("fuzz", "requests that nobody should send", "fuzz"),
         ],
     ]
 

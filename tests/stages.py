@@ -170,11 +170,6 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "spark WITHOUT=cluster",
                 spark_is_known,
             ),
-            Stage(
-                "without shortcuts",
-                "conversations and the broker's tests without broker/fast",
-                "without-fast TESTS=tests/broker tests/test_conversations.py",
-            ),
             Stage("fuzz", "requests that nobody should send", "fuzz"),
         ],
         [
@@ -191,6 +186,11 @@ def ci(shared: Path) -> list[list[Stage]]:
                 f"fast-compiled TESTS={COMPILED_ROOMS}",
                 not_compiled,
                 effort,
+            ),
+            Stage(
+                "without shortcuts",
+                "conversations and the broker's tests without broker/fast",
+                "without-fast TESTS=tests/broker tests/test_conversations.py",
             ),
             Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
         ],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, bare, refuse_each, results
 from kohort.coordinator.share_state.state_requests import delete_state
 from kohort.protocol.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
-    from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
+    from kohort.coordinator.share_state.state_outcome import OnOutcome
     from kohort.protocol.errors import ErrorCode
 
 
@@ -39,19 +40,4 @@ def error_response(request: DeleteShareGroupStateRequest, error_code: ErrorCode)
 
 
 def _respond(outcomes: Outcomes) -> DeleteShareGroupStateResponse:
-    return DeleteShareGroupStateResponse(
-        results=tuple(
-            DeleteStateResult(
-                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
-            )
-            for topic_id, partitions in outcomes.items()
-        )
-    )
-
-
-def _result(index: int, outcome: StateOutcome) -> PartitionResult:
-    return PartitionResult(
-        partition=index,
-        error_code=outcome.error_code,
-        error_message=outcome.error_message,
-    )
+    return DeleteShareGroupStateResponse(results=results(outcomes, DeleteStateResult, partial(bare, PartitionResult)))

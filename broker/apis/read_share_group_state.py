@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each, results
 from kohort.coordinator.share_state.state_requests import read_state
 from kohort.protocol.messages.read_share_group_state import (
     PartitionData,
@@ -40,14 +40,7 @@ def error_response(request: ReadShareGroupStateRequest, error_code: ErrorCode) -
 
 
 def _respond(outcomes: Outcomes) -> ReadShareGroupStateResponse:
-    return ReadShareGroupStateResponse(
-        results=tuple(
-            ReadStateResult(
-                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
-            )
-            for topic_id, partitions in outcomes.items()
-        )
-    )
+    return ReadShareGroupStateResponse(results=results(outcomes, ReadStateResult, _result))
 
 
 def _result(index: int, outcome: StateOutcome) -> PartitionResult:

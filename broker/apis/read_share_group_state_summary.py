@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each, results
 from kohort.coordinator.share_state.state_requests import summarize_state
 from kohort.protocol.messages.read_share_group_state_summary import (
     PartitionData,
@@ -44,14 +44,7 @@ def error_response(
 
 
 def _respond(outcomes: Outcomes) -> ReadShareGroupStateSummaryResponse:
-    return ReadShareGroupStateSummaryResponse(
-        results=tuple(
-            ReadStateSummaryResult(
-                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
-            )
-            for topic_id, partitions in outcomes.items()
-        )
-    )
+    return ReadShareGroupStateSummaryResponse(results=results(outcomes, ReadStateSummaryResult, _result))
 
 
 def _result(index: int, outcome: StateOutcome) -> PartitionResult:

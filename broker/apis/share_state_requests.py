@@ -7,7 +7,7 @@ Brokers send them to one another, so that CLUSTER_ACTION is asked for. kohort's 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     Ask = Callable[[SharePartitionKey, Any, OnOutcome, int], None]
     """Asks the coordinator for one partition; gets what the request says of it, and the time."""
+
+TopicT = TypeVar("TopicT")
+PartitionT = TypeVar("PartitionT")
 
 NO_TOPIC: Final = UUID(int=0)
 
@@ -81,6 +84,21 @@ def ask_each(
 def refuse_each(request: _Request, error_code: ErrorCode) -> Outcomes:
     """The error for every partition."""
     return _all(_wanted(request), refused(error_code))
+
+
+def results(
+    outcomes: Outcomes, of_topic: Callable[..., TopicT], of_partition: Callable[[int, StateOutcome], object]
+) -> tuple[TopicT, ...]:
+    """The answer's elements. `of_topic`: their type, which has an id and partitions."""
+    return tuple(
+        of_topic(topic_id=topic_id, partitions=tuple(of_partition(index, each) for index, each in partitions.items()))
+        for topic_id, partitions in outcomes.items()
+    )
+
+
+def bare(kind: Callable[..., PartitionT], index: int, outcome: StateOutcome) -> PartitionT:
+    """A partition's answer that says no more than what has come of the request."""
+    return kind(partition=index, error_code=outcome.error_code, error_message=outcome.error_message)
 
 
 def _wanted(request: _Request) -> dict[tuple[UUID | None, int], _Partition]:

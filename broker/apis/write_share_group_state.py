@@ -5,9 +5,10 @@ v0 (KIP-932) · v1 the number of records whose delivery is complete (KIP-1226).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each
+from kohort.broker.apis.share_state_requests import Outcomes, ask_each, bare, refuse_each, results
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_requests import StateWrite, write_state
 from kohort.protocol.messages.write_share_group_state import (
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
-    from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
+    from kohort.coordinator.share_state.state_outcome import OnOutcome
     from kohort.protocol.errors import ErrorCode
 
 
@@ -51,19 +52,4 @@ def _write(asked: PartitionData) -> StateWrite:
 
 
 def _respond(outcomes: Outcomes) -> WriteShareGroupStateResponse:
-    return WriteShareGroupStateResponse(
-        results=tuple(
-            WriteStateResult(
-                topic_id=topic_id, partitions=tuple(_result(index, outcome) for index, outcome in partitions.items())
-            )
-            for topic_id, partitions in outcomes.items()
-        )
-    )
-
-
-def _result(index: int, outcome: StateOutcome) -> PartitionResult:
-    return PartitionResult(
-        partition=index,
-        error_code=outcome.error_code,
-        error_message=outcome.error_message,
-    )
+    return WriteShareGroupStateResponse(results=results(outcomes, WriteStateResult, partial(bare, PartitionResult)))

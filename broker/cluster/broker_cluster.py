@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.address import Advertised
 from kohort.broker.clock import Clock
@@ -18,9 +18,9 @@ from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.cluster.upkeep import start_sweeps, start_upkeep
 from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.deleting import topic_deleted
-from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
+from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.purgatory import DelayedOperation
-from kohort.storage.topic import Partition, Topic
+from kohort.storage.topic import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.logins import Logins
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.share_state_topic import ShareStateTopic
     from kohort.security.scram_credentials import ScramCredentials
     from kohort.storage.disk.directory import DataDirectory
-
-
-class Coordinated(Protocol):
-    """A topic that keeps what its partitions' leaders coordinate."""
-
-    def resigned(self, partition: Partition, now_ms: int) -> None:
-        """The partition's leader is about to lose it, and forgets."""
-        ...
-
-    def elected(self, partition: Partition, now_ms: int) -> None:
-        """The partition has another leader, which takes over, or none."""
-        ...
 
 
 ALL_UNREAD_BYTES = 104_857_600
@@ -81,7 +69,7 @@ class BrokerCluster(SharedState):
         """What lets preferred leaders lead again, if that is to come (moving.py)."""
         self.offsets_topic = OffsetsTopic(self, {node.id: node.coordinator for node in self.nodes})
         self.transaction_topic = TransactionTopic(self, {node.id: node.transactions for node in self.nodes})
-        self.coordinated: dict[str, Coordinated] = {
+        self.coordinated: dict[str, CoordinatedTopic[Any]] = {
             each.name: each for each in (self.offsets_topic, self.transaction_topic)
         }
         """Topics whose leaders are coordinators too, by name: they hear when leadership moves."""
@@ -147,11 +135,7 @@ class BrokerCluster(SharedState):
 
     def _coordinated_topic(self, name: str) -> CoordinatedTopic[Any] | None:
         """The topic of that name in which coordinators keep what they know; None: it is another one."""
-        if name == SHARE_STATE_TOPIC:
-            return self.share_state_topic
-        if name == TRANSACTION_TOPIC:
-            return self.transaction_topic
-        return self.offsets_topic if name == OFFSETS_TOPIC else None
+        return self.share_state_topic if name == SHARE_STATE_TOPIC else self.coordinated.get(name)
 
     def ask_for_rights(self) -> None:
         """From now on APIs ask whether requests are allowed; without an authorizer only the laboratory denies any."""
@@ -160,13 +144,10 @@ class BrokerCluster(SharedState):
 
     def topic_deleted(self, topic: Topic, now_ms: int) -> Iterator[None]:
         """Groups forget what they have committed for a topic that is gone. Yields where others may be served."""
-        if topic.name == OFFSETS_TOPIC:
-            self.offsets_topic.deleted(now_ms)
-        elif topic.name == TRANSACTION_TOPIC:
-            self.transaction_topic.deleted(now_ms)
-        elif self._share_state_topic is not None:
-            if topic.name == SHARE_STATE_TOPIC:
-                self._share_state_topic.deleted(now_ms)
+        coordinated = self.coordinated.get(topic.name)
+        if coordinated is not None:
+            coordinated.deleted(now_ms)
+        if self._share_state_topic is not None:
             yield from self._share_state_topic.topic_deleted(topic.topic_id, now_ms)
         for node in self.nodes:
             node.share_partitions_lost(topic)

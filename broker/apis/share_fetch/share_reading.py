@@ -16,7 +16,7 @@ from kohort.security.rights import READ_TOPIC
 from kohort.storage.transactions import before
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
@@ -94,18 +94,24 @@ class ShareReading:
 
     def look_up(self, partitions: Iterable[Which], now_ms: int) -> None:
         """Finds out what partitions mean; share partitions nobody has fetched from yet begin."""
-        cluster = self._node.cluster
-        for which in partitions:
-            topic = cluster.topics.by_id(which[0])
-            if topic is None:
-                self.knows_all_topics = False
-                continue
-            partition = topic.partition(which[1])
-            error = self._error_of(topic, partition)
-            found = ReadPartition(which, topic, partition, error)
-            if error is _NONE:
+        for found in self._found(partitions):
+            if found.error is _NONE:
                 self._begin(found, now_ms)
             self.partitions.append(found)
+
+    def look_up_errors(self, partitions: Iterable[Which]) -> None:
+        """Finds out what is wrong with partitions that are not to be read."""
+        self.partitions += (found for found in self._found(partitions) if found.error is not _NONE)
+
+    def _found(self, partitions: Iterable[Which]) -> Iterator[ReadPartition]:
+        """Those whose topics there are, each with what is wrong with it."""
+        for which in partitions:
+            topic = self._node.cluster.topics.by_id(which[0])
+            if topic is None:
+                self.knows_all_topics = False
+            else:
+                partition = topic.partition(which[1])
+                yield ReadPartition(which, topic, partition, self._error_of(topic, partition))
 
     def _error_of(self, topic: Topic, partition: Partition | None) -> ErrorCode:
         access = self._node.cluster.access
@@ -120,18 +126,6 @@ class ShareReading:
         assert found.partition is not None
         led = self._node.led_share_partitions
         found.share_partition = led.get(self._group_id, found.topic, found.partition, now_ms)
-
-    def look_up_errors(self, partitions: Iterable[Which]) -> None:
-        """Finds out what is wrong with partitions that are not to be read."""
-        cluster = self._node.cluster
-        for which in partitions:
-            topic = cluster.topics.by_id(which[0])
-            if topic is None:
-                self.knows_all_topics = False
-                continue
-            error = self._error_of(topic, topic.partition(which[1]))
-            if error is not _NONE:
-                self.partitions.append(ReadPartition(which, topic, None, error))
 
     @property
     def has_only_errors(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -16,9 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kohort.demo.reports import Closed, Consumed, Owns, Report, Revoked, read
 from kohort.demo.workers.consumer import Part
 from tests.clients.libraries import BY_NAME, command_of
+from tests.clients.ordered_process import PATIENCE_S, OrderedProcess
 
-PATIENCE_S = 120
-"""How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
 SESSION_TIMEOUT_MS = 6_000
 LONG_SESSION_MS = PATIENCE_S * 1000
 """Longer than a client may take to find a broker again that was away."""
@@ -34,10 +32,11 @@ Stretch = tuple[float, float, int, str]
 """From when to when somebody owned a partition, by the wall clock; which one, and who."""
 
 
-class Member:
+class Member(OrderedProcess):
     """One consumer, and everything it has reported."""
 
     def __init__(self, part: Part, changed: threading.Condition) -> None:
+        super().__init__([*command_of(part.library), json.dumps(asdict(part))], changed)
         self.name = part.name
         self.library = part.library
         self.owns: set[int] = set()
@@ -47,58 +46,20 @@ class Member:
         """Partition and offset, in the order of arrival."""
         self.generations: list[int] = []
         """The generation of each batch."""
-        self.closed = False
         self._since: dict[int, float] = {}
         """Since when it owns what it owns."""
         self._stretches: list[Stretch] = []
-        self._changed = changed
-        self._process = subprocess.Popen(
-            [*command_of(part.library), json.dumps(asdict(part))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
         self.order("join")
-        self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def order(self, text: str) -> None:
-        """Tells the process something."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(text.encode() + b"\n")
-        self._process.stdin.flush()
-
     def crash(self) -> None:
-        """kill -9."""
-        self._process.kill()
-        self._end()
+        """See `OrderedProcess`. What it owns is nobody's then."""
+        super().crash()
         self._give_up(self.owns, time.time())
 
-    def stop(self) -> None:
-        """Closes the consumer: it commits, and leaves the group unless it is static."""
-        self.order("stop")
-        self._process.wait(PATIENCE_S)
-        self._end()
-        assert self.closed, f"{self.name} did not close properly"
-
-    def _end(self) -> None:
-        self._listener.join(PATIENCE_S)
-        self._process.wait(PATIENCE_S)
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
-
-    @property
-    def running(self) -> bool:
-        """Whether the process is there."""
-        return self._process.poll() is None
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            with self._changed:
-                self._note(read(line))
-                self._changed.notify_all()
+    def heard(self, line: str) -> None:
+        """See `OrderedProcess`."""
+        self._note(read(line.encode()))
 
     def _note(self, report: Report) -> None:
         match report:

@@ -147,10 +147,10 @@ def command_of(name: str) -> tuple[str, ...]:
     return tuple(BY_NAME[name].command())
 
 
-def usable(name: str) -> str:
-    """The library's name; skips the test, with the reason, where it cannot run."""
+def usable(name: str, command: Callable[[str], object] = command_of) -> str:
+    """The library's name; skips the test, with the reason, where it cannot run. `command`: finds what runs it."""
     try:
-        command_of(name)
+        command(name)
     except Missing as reason:
         lacks("program", f"{name}: {reason}")
     return name

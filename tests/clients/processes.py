@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from tests.clients.company import PATIENCE_S
+from tests.clients.ordered_process import PATIENCE_S
 
 
 class Process:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.clients.company import PATIENCE_S
+from tests.clients.ordered_process import PATIENCE_S
 
 
 class Sent(NamedTuple):

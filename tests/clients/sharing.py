@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from uuid import uuid4
 
 from confluent_kafka import Producer
@@ -23,8 +21,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.clients.company import PATIENCE_S
 from tests.clients.libraries import HERE, fresh_folder, run
+from tests.clients.ordered_process import PATIENCE_S, OrderedProcess
 
 JAVA, FRANZ_GO, CONFLUENT = "kafka-clients 4.3.0", "franz-go", "confluent-kafka"
 LIBRARIES = (JAVA, FRANZ_GO, CONFLUENT)
@@ -66,68 +64,26 @@ def command_of(library: str) -> tuple[str, ...]:
     return "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{jars}/*", "ShareWorker"
 
 
-class Sharer:
+class Sharer(OrderedProcess):
     """One member of a share group, and everything it has got."""
 
     def __init__(self, arguments: tuple[str, ...], decide: Decide | None, changed: threading.Condition) -> None:
         """`decide`: in explicit mode, what it does with a record; None: it accepts all by asking for more."""
+        super().__init__(arguments, changed)
         self.got: list[tuple[Place, int]] = []
         """Place and delivery count of all that came, in order."""
         self.problems: list[str] = []
         """Errors that acknowledgements were answered with."""
-        self.closed = False
         self._decide = decide
-        self._changed = changed
-        self._process = subprocess.Popen(
-            arguments,
-            cwd=Path(__file__).parent.parent.parent,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
     def says(self, how: str, *places: Place) -> None:
         """Acknowledges records that it holds."""
-        self._order(" ".join(f"{partition},{offset},{how}" for partition, offset in places))
+        self.order(" ".join(f"{partition},{offset},{how}" for partition, offset in places))
 
-    def crash(self) -> None:
-        """kill -9."""
-        self._process.kill()
-        self._end()
-
-    def stop(self) -> None:
-        """Closes the consumer, which leaves the group."""
-        self._order("stop")
-        self._process.wait(PATIENCE_S)
-        self._end()
-        assert self.closed, "it did not close properly"
-
-    @property
-    def running(self) -> bool:
-        """Whether the process is there."""
-        return self._process.poll() is None
-
-    def _order(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-
-    def _end(self) -> None:
-        self._listener.join(PATIENCE_S)
-        self._process.wait(PATIENCE_S)
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            with self._changed:
-                self._note(*json.loads(line))
-                self._changed.notify_all()
+    def heard(self, line: str) -> None:
+        """See `OrderedProcess`."""
+        self._note(*json.loads(line))
 
     def _note(self, what: str, told: object = None) -> None:
         if what == "Got":
@@ -139,7 +95,7 @@ class Sharer:
                 for place, count in came:
                     decided[self._decide(place, count)].append(place)
                 if line := " ".join(f"{p},{o},{how}" for how, places in decided.items() if how for p, o in places):
-                    self._order(line)
+                    self.order(line)
         elif what == "Acknowledged" and told:
             self.problems.append(str(told))
         elif what == "Closed":

@@ -19,7 +19,8 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 
-from tests.clients.company import PATIENCE_S, Company
+from tests.clients.company import Company
+from tests.clients.ordered_process import PATIENCE_S
 
 
 def eventually(holds: Callable[[], bool]) -> None:

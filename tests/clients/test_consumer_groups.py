@@ -12,12 +12,12 @@ from tests.clients.administration import Admin, partition_of
 from tests.clients.company import (
     LONG_SESSION_MS,
     LONGEST_CONSUMER_SESSION_MS,
-    PATIENCE_S,
     SESSION_TIMEOUT_MS,
     Company,
     Member,
 )
 from tests.clients.libraries import BY_NAME, usable
+from tests.clients.ordered_process import PATIENCE_S
 from tests.restarting import SERVE, kill, restart, start
 from tests.support.lacking import lacks
 

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 
-from tests.clients.company import PATIENCE_S
+from tests.clients.ordered_process import PATIENCE_S
 from tests.clients.receiving import receive_with_confluent_kafka
 
 COUNT = 300

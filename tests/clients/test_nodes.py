@@ -9,7 +9,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
 from kohort.coordinator.group_placement import partition_for
-from tests.clients.company import PATIENCE_S, Company
+from tests.clients.company import Company
+from tests.clients.ordered_process import PATIENCE_S
 
 
 def test_partitions_are_led_by_different_nodes(company: Company) -> None:

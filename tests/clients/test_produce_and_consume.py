@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPythonPartition
 
 from kohort.demo.libraries import LIBRARIES
-from tests.clients.company import PATIENCE_S
+from tests.clients.ordered_process import PATIENCE_S
 from tests.clients.receiving import Sent, receive_with_confluent_kafka
 from tests.clients.serving import serving
 

@@ -9,23 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.clients.administration import Admin
-from tests.clients.libraries import Missing
+from tests.clients.libraries import usable
 from tests.clients.serving import serving
 from tests.clients.sharing import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Place, Sharing, accept, command_of, hold
 from tests.restarting import SERVE, kill, restart, start
-from tests.support.lacking import lacks
 
 LOCK_MS = 2_000
 """Less than Kafka's defaults allow: see conftest.py."""
-
-
-def usable(library: str) -> str:
-    """The library's name; skips where it cannot run."""
-    try:
-        command_of(library)
-    except Missing as reason:
-        lacks("program", f"{library}: {reason}")
-    return library
 
 
 @pytest.fixture(
@@ -33,7 +23,7 @@ def usable(library: str) -> str:
 )
 def library(request: pytest.FixtureRequest) -> str:
     """Each client that knows share groups."""
-    return usable(request.param)
+    return usable(request.param, command_of)
 
 
 @pytest.fixture
@@ -112,7 +102,7 @@ def test_who_renews_a_lock_keeps_the_record(bootstrap: str, library: str) -> Non
     """librdkafka's share consumer cannot renew yet."""
     queue = Sharing(bootstrap, share_record_lock_duration_ms=str(3 * LOCK_MS))
     try:
-        slow = queue.join("slow", usable(library), hold)
+        slow = queue.join("slow", usable(library, command_of), hold)
         (place,) = queue.produce(1)
         queue.until(lambda: bool(queue.got), "slow has it")
         other = queue.join("other", library, accept)

@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.clients.company import PATIENCE_S
 from tests.clients.kafkas_own import class_path, command
 from tests.clients.libraries import Missing
+from tests.clients.ordered_process import PATIENCE_S
 from tests.clients.processes import Process, eventually
 from tests.support.lacking import lacks
 

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaProducer
 
-from tests.clients.company import PATIENCE_S
+from tests.clients.ordered_process import PATIENCE_S
 
 COUNT = 60
 PER_TRANSACTION = 10

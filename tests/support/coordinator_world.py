@@ -11,7 +11,7 @@ and the generation they were told.
 
 from dataclasses import dataclass, field, replace
 from struct import pack
-from typing import Any
+from typing import Any, TypeVar
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.heartbeating import heartbeat
@@ -71,6 +71,9 @@ class Ticket:
     def error(self) -> E | None:
         """The code of the answer; None while there is none."""
         return None if self.heard is None else self.heard.error_code
+
+
+WorldT = TypeVar("WorldT", bound="World")
 
 
 class World:
@@ -172,6 +175,14 @@ class World:
         count = load(self.coordinator, partition, compacted(self.log[partition]), self.now_ms)
         self.settle()
         return count
+
+    def loaded_into(self, other: WorldT, *, compact: bool) -> WorldT:
+        """Another world, which knows what the log of the first partition says, and nothing else but the topics."""
+        other.coordinator.topics = self.coordinator.topics
+        other.log = {0: compacted(self.log[0]) if compact else list(self.log[0])}
+        other.coordinator.shards = {}
+        load(other.coordinator, 0, other.log[0], self.now_ms)
+        return other
 
     def restart(self) -> None:
         for partition in self.log:

@@ -15,10 +15,8 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_heartbeating import Sender, consumer_group_heartbeat
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
-from kohort.coordinator.loading import load
 from kohort.coordinator.topic_info import TopicInfo
 from tests.support.consumer_member import ConsumerMember
-from tests.support.coordinator_records import Record, compacted
 from tests.support.coordinator_world import ClassicTalker, Talker, Ticket, World
 from tests.support.group_member import Said
 
@@ -111,12 +109,8 @@ class ConsumerWorld(World):
     def replayed(self, *, compact: bool) -> "ConsumerWorld":
         """A world that knows what the log says, and nothing else."""
         other = ConsumerWorld()
-        other.topics = other.coordinator.topics = self.topics
-        records: list[Record] = compacted(self.log[0]) if compact else self.log[0]
-        other.log = {0: list(records)}
-        other.coordinator.shards = {}
-        load(other.coordinator, 0, other.log[0], self.now_ms)
-        return other
+        other.topics = self.topics
+        return self.loaded_into(other, compact=compact)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.deleting import topic_deleted
-from kohort.coordinator.loading import load
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share.share_group import ShareGroup
@@ -25,7 +24,6 @@ from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.coordinator.consumer.world import Topics
-from tests.support.coordinator_records import Record, compacted
 from tests.support.coordinator_world import Ticket, World
 
 ROUNDS = 200
@@ -169,12 +167,8 @@ class ShareGroupWorld(World):
     def replayed(self, *, compact: bool) -> ShareGroupWorld:
         """A world that knows what the log says, and nothing else."""
         other = ShareGroupWorld()
-        other.topics = other.coordinator.topics = self.topics
-        records: list[Record] = compacted(self.log[0]) if compact else self.log[0]
-        other.log = {0: list(records)}
-        other.coordinator.shards = {}
-        load(other.coordinator, 0, other.log[0], self.now_ms)
-        return other
+        other.topics = self.topics
+        return self.loaded_into(other, compact=compact)
 
 
 def _told(heard: list[Any], outcome: Any, now_ms: int) -> None:

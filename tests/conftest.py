@@ -22,6 +22,9 @@ from tests.support.progress import Progress
 from tests.support.scheduling import arrange, check_groups
 from tests.support.seeds import choose_new_seeds, new_seeds_line
 
+LONGEST_ID = 100
+"""Characters, or bytes, of a parameter that stands in a test's name."""
+
 
 def pytest_configure() -> None:
     choose_new_seeds()
@@ -47,6 +50,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """What is long is named by its length: processes send each other the names of all tests, and one was 26 MB long."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_ID:
+        return f"{argname} of {len(val)}"
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist looks for groups after this

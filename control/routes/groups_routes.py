@@ -9,12 +9,13 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from kohort.broker.cluster.moving import MoveError
+from kohort.control.any_group import DEAD, UNKNOWN
 from kohort.control.body import Body
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.lab_group import DEAD, UNKNOWN, Group
+from kohort.control.lab_group import Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
 from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S

@@ -113,6 +113,16 @@ class AnyGroup:
         lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id, since_us))]
         return "\n".join(map(visible, lines))
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether everybody has their share."""
+        return self.state == State.STABLE.value
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether there is a lag, and it is 0 everywhere."""
+        raise NotImplementedError
+
     # What a test does to it
 
     def move_coordinator(self, node: int) -> None:
@@ -139,7 +149,7 @@ class AnyGroup:
         Raises TimeoutError, which says what the group looks like instead; `timeout` is in real seconds, as everywhere.
         """
         await self.wait_for(
-            lambda: self._is_settled() and members in (None, len(self.members)),
+            lambda: self.is_settled and members in (None, len(self.members)),
             timeout,
             "stable" + (f" with {members} members" if members is not None else ""),
         )
@@ -159,9 +169,6 @@ class AnyGroup:
     def _state(self) -> str:
         """Empty: there is no such group."""
         raise NotImplementedError
-
-    def _is_settled(self) -> bool:
-        return self.state == State.STABLE.value
 
     def _state_of_none(self) -> str:
         coordinator = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)

@@ -128,6 +128,12 @@ class Group(AnyGroup):
         """
         return lag_of(self._laboratory, self)
 
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether there is a lag, and it is 0 everywhere."""
+        lag = self.lag
+        return bool(lag) and not any(lag.values())
+
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
         laboratory, group = self._laboratory, self._found()
@@ -184,7 +190,7 @@ class Group(AnyGroup):
         Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
         """
         await self._laboratory.waiters.until(
-            lambda: (lag := self.lag) != {} and not any(lag.values()),
+            lambda: self.is_caught_up,
             timeout,
             lambda: f"after {timeout} s {self} has not caught up: {self._behind()}",
         )

@@ -81,6 +81,24 @@ class ShareGroup(AnyGroup):
         """How many records are not done with, by topic and partition, where that is known."""
         return {(each.topic, each.partition): each.lag for each in self.partitions if each.lag is not None}
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether each member has its share of the newest target, and that has all partitions."""
+        group = self._found()
+        return (
+            group is not None
+            and bool(group.members)
+            and group.target_epoch == group.epoch
+            and all(each.current.epoch == group.epoch for each in group.members.values())
+            and all(self._is_ready(group, name) for name in group.names)
+            and group.assigns_all
+        )
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether nothing is left: every record was accepted, rejected or archived."""
+        return self._is_done_with(None, None)
+
     def in_flight(self, topic: str | None = None, partition: int | None = None) -> list[InFlightRecords]:
         """What lies between the start of a partition and the last record given out, neighbours that are alike as one.
 
@@ -170,7 +188,7 @@ class ShareGroup(AnyGroup):
         Raises TimeoutError, which says what is left, and who holds it.
         """
         await self._laboratory.waiters.until(
-            self._is_caught_up, timeout, lambda: f"after {timeout} s {self} has not caught up: {self._left()}"
+            lambda: self.is_caught_up, timeout, lambda: f"after {timeout} s {self} has not caught up: {self._left()}"
         )
 
     async def wait_accepted(
@@ -201,7 +219,7 @@ class ShareGroup(AnyGroup):
                 return False
             if up_to is not None:
                 return self._is_accepted_up_to(str(topic), partition or 0, up_to, acceptance)
-            return count is not None or (not acceptance.lost and self._is_caught_up(topic, partition))
+            return count is not None or (not acceptance.lost and self._is_done_with(topic, partition))
 
         leave = laboratory.recorder.listen(listen)
         try:
@@ -220,18 +238,6 @@ class ShareGroup(AnyGroup):
     def _state(self) -> str:
         group = self._found()
         return group.state.value if group is not None else ""
-
-    def _is_settled(self) -> bool:
-        """Whether each member has its share of the newest target, and that has all partitions."""
-        group = self._found()
-        return (
-            group is not None
-            and bool(group.members)
-            and group.target_epoch == group.epoch
-            and all(each.current.epoch == group.epoch for each in group.members.values())
-            and all(self._is_ready(group, name) for name in group.names)
-            and group.assigns_all
-        )
 
     def _is_ready(self, group: share_group.ShareGroup, name: str) -> bool:
         """Whether all partitions of a topic may be assigned; there is nothing to wait for where there is no topic."""
@@ -271,7 +277,7 @@ class ShareGroup(AnyGroup):
         member = None if group is None else group.members.get(member_id)
         return member is not None and member.metadata.client_id == wanted
 
-    def _is_caught_up(self, topic: str | None = None, partition: int | None = None) -> bool:
+    def _is_done_with(self, topic: str | None, partition: int | None) -> bool:
         meant = [
             each for each in self.partitions if topic in (None, each.topic) and partition in (None, each.partition)
         ]

@@ -94,6 +94,16 @@ class SyncAnyGroup(Protocol):
         """The group and its events as text, a line each; only those since a moment of the cluster's clock, if given."""
         ...
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether everybody has their share."""
+        ...
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether there is a lag, and it is 0 everywhere."""
+        ...
+
     def move_coordinator(self, node: int) -> None:
         """Lets another node look after it, and after all groups of its partition of `__consumer_offsets`.
 
@@ -178,6 +188,11 @@ class SyncGroup(SyncAnyGroup, Protocol):
         """
         ...
 
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether there is a lag, and it is 0 everywhere."""
+        ...
+
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
         ...
@@ -258,6 +273,16 @@ class SyncShareGroup(SyncAnyGroup, Protocol):
     @property
     def lag(self) -> dict[TopicPartition, int]:
         """How many records are not done with, by topic and partition, where that is known."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether each member has its share of the newest target, and that has all partitions."""
+        ...
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether nothing is left: every record was accepted, rejected or archived."""
         ...
 
     def in_flight(self, topic: str | None = None, partition: int | None = None) -> list[InFlightRecords]:

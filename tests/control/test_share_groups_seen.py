@@ -176,16 +176,16 @@ def test_a_group_that_is_not_there(lab: Lab) -> None:
 
 
 def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
-    assert shared.queue._is_settled()
+    assert shared.queue.is_settled
     shared.laboratory.topics.grow(shared.topic, 2)
-    assert not shared.queue._is_settled(), "the second partition is nobody's"
+    assert not shared.queue.is_settled, "the second partition is nobody's"
     shared.talk("""
         ada share-beats
           <- NONE
         ada share-beats
           <- NONE
         """)
-    assert shared.queue._is_settled()
+    assert shared.queue.is_settled
     assert shared.queue.member("ada").partitions == {shared.topic: (0, 1)}
 
 

@@ -81,7 +81,7 @@ class ShareGroup(AnyGroup):
     @property
     def lag(self) -> dict[TopicPartition, int]:
         """How many records are not done with, by topic and partition, where that is known."""
-        return {(each.topic, each.partition): each.lag for each in self.partitions if each.lag is not None}
+        return {where: lag for where, lag in self._lags().items() if lag is not None}
 
     @property
     def is_settled(self) -> bool:
@@ -294,10 +294,16 @@ class ShareGroup(AnyGroup):
         return member is not None and member.metadata.client_id == wanted
 
     def _is_done_with(self, topic: str | None, partition: int | None) -> bool:
-        meant = [
-            each for each in self.partitions if topic in (None, each.topic) and partition in (None, each.partition)
-        ]
-        return bool(meant) and all(each.lag == 0 for each in meant)
+        lags = self._lags()
+        meant = [lag for where, lag in lags.items() if topic in (None, where[0]) and partition in (None, where[1])]
+        return bool(meant) and all(lag == 0 for lag in meant)
+
+    def _lags(self) -> dict[TopicPartition, int | None]:
+        """Of each partition; None: not known yet."""
+        records = self._records()
+        if records is None:
+            return {}
+        return {(topic.name, each.index): records.lag_of(topic, each) for topic, each in records.where()}
 
     def _left(self) -> str:
         left = [str(each) for each in self.partitions if each.lag != 0]

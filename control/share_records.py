@@ -159,7 +159,7 @@ class ShareRecords:
             start_offset=start,
             next_offset=None if start is None else max([start, *(each.last_offset + 1 for each in ranges)]),
             log_end_offset=log.high_watermark,
-            lag=self._lag(partition, start, ranges),
+            lag=self.lag_of(topic, partition),
             acquired=count(NAMES[ACQUIRED]),
             available=count(NAMES[AVAILABLE]),
             done=sum(each.count for each in ranges if each.state in _DONE),
@@ -193,14 +193,21 @@ class ShareRecords:
         written = self._written(topic, partition)
         return None if written is None or written.start_offset == UNKNOWN_OFFSET else written.start_offset
 
-    @staticmethod
-    def _lag(partition: Partition, start: int | None, ranges: list[InFlightRecords]) -> int | None:
-        log = partition.log
+    def lag_of(self, topic: Topic, partition: Partition) -> int | None:
+        """Records of a partition that are not done with; None: that is not known yet."""
+        log, start = partition.log, self._start(topic, partition)
         if start is None:  # wherever it begins, an empty log has nothing for it
             return 0 if log.log_start_offset == log.high_watermark else None
         begin = max(start, log.log_start_offset)
-        done = (each.last_offset - max(each.first_offset, begin) + 1 for each in ranges if each.state in _DONE)
-        return max(0, log.high_watermark - begin - sum(size for size in done if size > 0))
+        return max(0, log.high_watermark - begin - self._done_from(topic, partition, begin))
+
+    def _done_from(self, topic: Topic, partition: Partition, begin: int) -> int:
+        """How many records from an offset on are done with; what is being written is not yet."""
+        loaded = self.loaded(topic, partition)
+        if loaded is not None and loaded.progress is Progress.ACTIVE:
+            return _settled_from(loaded.in_flight, begin)
+        done = (each for each in self.in_flight(topic, partition) if each.state in _DONE and each.last_offset >= begin)
+        return sum(each.last_offset - max(each.first_offset, begin) + 1 for each in done)
 
     def _fetched_by(self, topic_id: UUID, partition: Partition) -> tuple[str, ...]:
         led = self._led(partition)
@@ -240,6 +247,17 @@ class ShareRecords:
                 ends_in_ms=None if lock is None else max(0, lock.deadline_ms - self._now_ms),
                 is_being_written=isinstance(holder, Pending),
             )
+
+
+def _settled_from(in_flight: InFlight, begin: int) -> int:
+    """Over columns, without a value for each range: whoever waits asks again and again."""
+    return sum(
+        last - max(first, begin) + 1
+        for first, last, state, holder in zip(
+            in_flight.firsts, in_flight.lasts, in_flight.states, in_flight.holders, strict=True
+        )
+        if IS_TERMINAL[state] and holder is None and last >= begin
+    )
 
 
 _DONE = frozenset(name for state, name in NAMES.items() if IS_TERMINAL[state])

@@ -299,7 +299,7 @@ class ShareGroup(AnyGroup):
         return bool(meant) and all(lag == 0 for lag in meant)
 
     def _lags(self) -> dict[TopicPartition, int | None]:
-        """Of each partition; None: not known yet."""
+        """By topic and partition; None: not known yet."""
         records = self._records()
         if records is None:
             return {}

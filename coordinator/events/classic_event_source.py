@@ -232,11 +232,8 @@ class EventObserver(EventEmitter, Observer):
         state = self.of(group)
         if state.next_shares is None:
             return None
-        moves = state.owners.moves_to(state.next_shares, group.subscribed_topics)
-        detail = {"moved": str(moves.moved)}
-        if len({topics_in(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1:
-            detail["fewest_moves"] = str(moves.fewest)
-        return detail
+        alike = len({topics_in(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1
+        return state.owners.moves_to(state.next_shares, group.subscribed_topics, alike=alike).as_detail()
 
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
         """A member has got its share."""

@@ -234,16 +234,11 @@ class BatchEvents:
         group, topics, state = self._group, self._group.coordinator.topics, self._state
         shares = {name: _share(topics, group.target_of(name)) for name in group.members}
         names = group.subscribed_names()
-        moves = state.owners.moves_to(shares, names)
+        moves = state.owners.moves_to(shares, names, alike=is_homogeneous(group))
         state.owners.assigned(shares, names)
         changed = sum(kind is Kind.TARGET and number >= self._begin for (kind, _), number in self._records.items())
-        detail = {
-            "changed_members": str(changed),
-            "since_bump_us": str(self._now_us - state.started_us),
-            "moved": str(moves.moved),
-        }
-        if is_homogeneous(group):
-            detail["fewest_moves"] = str(moves.fewest)
+        since_us = self._now_us - state.started_us
+        detail = {"changed_members": str(changed), "since_bump_us": str(since_us)} | moves.as_detail()
         yield self._made(
             "target_computed",
             record,

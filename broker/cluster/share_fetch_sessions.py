@@ -97,6 +97,12 @@ class ShareSessions:
         """Whether a group has a session here."""
         return group_id in self._of_groups
 
+    def of_group(self, group_id: str) -> list[ShareSession]:
+        """The sessions of a group's members."""
+        return (
+            [each for each in self._sessions.values() if each.group_id == group_id] if self.has_group(group_id) else []
+        )
+
     def open(self, group_id: str, member_id: str, connection: object, size: int) -> ShareSession | ErrorCode:
         """A new session in the place of the member's old one, whose records stay held.
 

@@ -36,7 +36,7 @@ def show(group: str, control: str, token: str) -> None:
         parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
         name = member["instance_id"] or member["client_id"]
-        epoch = f", epoch {member['epoch']}, {member['speaks']}" if state["type"] == "consumer" else ""
+        epoch = "" if state["type"] == "classic" else f", epoch {member['epoch']}, {member['speaks']}"
         say(f"  {name}@{member['client_host']}{epoch}{waits}: {'; '.join(parts) or 'nothing'}")
 
 
@@ -111,8 +111,9 @@ def explain(group: str, control: str, token: str) -> None:
 
 
 def _show(group: dict[str, Any]) -> None:
-    count = "epoch" if group["type"] == "consumer" else "generation"
+    count = "generation" if group["type"] == "classic" else "epoch"
+    kind = "share group, " if group["type"] == "share" else ""
     say(
-        f"{group['id']}: {group['state']}, {count} {group['generation']}, {len(group['members'])} members, "
+        f"{group['id']}: {kind}{group['state']}, {count} {group['generation']}, {len(group['members'])} members, "
         f"coordinator {group['coordinator']}"
     )

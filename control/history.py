@@ -5,7 +5,7 @@ Made of the group events that the event log writes too. Nothing here is measured
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from kohort.coordinator.events.group_event import GroupEvent
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
 
-CLASSIC = "classic"
+CLASSIC, SHARE = "classic", "share"
 STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
     "rebalance_started",
     "join_completed",
@@ -40,7 +40,8 @@ OPEN, DONE, GIVEN_UP = "open", "completed", "superseded"
 class Rebalance:
     """One rebalance, from its cause to the assignments, or to the next one that came in between.
 
-    In a consumer group it begins with another group epoch, and ends when all members have reached its target.
+    In a consumer group it begins with another group epoch, and ends when all members have reached its target. So it
+    does in a share group, between whose members nothing moves.
     """
 
     generation: int
@@ -74,7 +75,7 @@ class Rebalance:
     unowned_partition_s: float = 0.0
     """For how long partitions were nobody's before their new owners heard of them, all added up."""
     group_type: str = "classic"
-    """`classic` or `consumer`."""
+    """`classic`, `consumer` or `share`."""
     events: list[GroupEvent] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:
@@ -130,7 +131,7 @@ def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
 
 
 def _begun(event: GroupEvent) -> Rebalance:
-    """A consumer group has another epoch."""
+    """A group of a newer protocol has another epoch."""
     return Rebalance(
         event.generation or 0,
         words(event.cause),
@@ -139,7 +140,7 @@ def _begun(event: GroupEvent) -> Rebalance:
         left=event.left or (),
         evicted=event.evicted or (),
         members=event.members or 0,
-        group_type="consumer",
+        group_type=event.group_type or "consumer",
     )
 
 
@@ -176,11 +177,11 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
 
 
 def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
-    """What happens in a rebalance of a consumer group."""
+    """What happens in a rebalance of a group of a newer protocol."""
     detail = event.detail or {}
     if event.kind == COMPUTED:
         rebalance.prepare_ms = int(detail["since_bump_us"]) / 1000
-        rebalance.moved = int(detail["moved"])
+        rebalance.moved = int(detail["moved"]) if "moved" in detail else None
         rebalance.fewest_moves = int(detail["fewest_moves"]) if "fewest_moves" in detail else None
     elif event.kind == REVOKING and (not rebalance.laggard or rebalance.laggard_ms is not None):
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, event.member_id), None
@@ -213,6 +214,20 @@ def _client(rebalance: Rebalance, member_id: str | None) -> str:
     return member_id or ""
 
 
+def _of_records(detail: Mapping[str, str]) -> Iterator[str]:
+    """Which records of a share group an event is about, and which delivery it is."""
+    if "topic" not in detail:
+        return
+    where = f"{detail['topic']}-{detail['partition']}"
+    if "to" in detail:
+        yield f"{where} from {detail['from']} to {detail['to']}"
+        return
+    first, last = detail["first_offset"], detail["last_offset"]
+    yield f"{where} {first if first == last else f'{first}-{last}'}"
+    if (count := int(detail["delivery_count"])) > 1:
+        yield f"delivery {count}"
+
+
 def words(name: str | None) -> str:
     """A cause's name as a person writes it."""
     return (name or "unknown").replace("_", " ")
@@ -233,6 +248,7 @@ def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool])
         parts = [f"{(event.mono_us - first_us) / 1_000_000:9.3f} s", event.kind.replace("_", " ")]
         if who:
             parts.append(who)
+        parts += _of_records(event.detail or {}) if event.group_type == SHARE else ()
         if event.cause:
             parts.append(f"({words(event.cause)})")
         if event.error:

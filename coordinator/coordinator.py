@@ -20,6 +20,8 @@ from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
 from kohort.coordinator.group import Group
 from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_SHARE_OBSERVER
+from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.offsets_topic_records import is_storable
 from kohort.coordinator.topic_info import NoTopics, TopicView
 from kohort.protocol.batches import EncodedRecords
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share.share_host import Persister
+    from kohort.coordinator.share_partitions.record_observer import RecordObserver
 
 
 def _defaults(group_id: str) -> ConsumerConfig:
@@ -91,6 +94,10 @@ class GroupCoordinator(CoordinatorContext):
         """Makes group events of what happens, while somebody listens."""
         self.consumer_observer: ConsumerObserver = NO_CONSUMER_OBSERVER
         """Makes group events of what happens to consumer groups."""
+        self.share_observer: ModernObserver[ShareGroup] = NO_SHARE_OBSERVER
+        """Makes group events of what happens to share groups."""
+        self.record_observer: RecordObserver | None = None
+        """Makes group events of what happens to records of the share partitions that this node leads; None: nobody."""
 
     def availability(self, group_id: str) -> ErrorCode:
         """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or still loading."""
@@ -113,9 +120,16 @@ class GroupCoordinator(CoordinatorContext):
             return ErrorCode.unknown_server_error
         return error
 
-    def observe(self, observer: Observer = UNOBSERVED, consumers: ConsumerObserver = NO_CONSUMER_OBSERVER) -> None:
+    def observe(
+        self,
+        observer: Observer = UNOBSERVED,
+        consumers: ConsumerObserver = NO_CONSUMER_OBSERVER,
+        shares: "ModernObserver[ShareGroup]" = NO_SHARE_OBSERVER,
+        records: "RecordObserver | None" = None,
+    ) -> None:
         """From now on these hear what happens to groups; without arguments nobody."""
         self.observer, self.consumer_observer = observer, consumers
+        self.share_observer, self.record_observer = shares, records
 
     def partition_availability(self, partition: int) -> ErrorCode:
         """NONE, or why this node does not serve the groups of a partition of `__consumer_offsets`."""

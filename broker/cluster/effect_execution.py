@@ -224,6 +224,17 @@ CAUSES: Final = {
     "regex_changed": "patterns match other topics",
     "epoch_timeout": "did not give up its partitions in time",
     "protocol_migration": "the group changes its protocol",
+    "partitions_ready": "partitions are ready to be shared",
+    "offsets_altered": "its offsets were set",
+    "acknowledged": "a member said so",
+    "session_closed": "the member closed its share session",
+    "connection_closed": "the connection of the member's share session ended",
+    "state_forgotten": "the leader forgot what it knew",
+    "delivery_limit": "delivered as often as allowed",
+    "below_start": "the log or the group begins later",
+    "gap": "there is no such record, said a member",
+    "compacted": "compaction has taken them",
+    "aborted": "their transaction was aborted",
 }
 """Causes of offsets-topic §9.3 in words. Other causes are logged by their names, with spaces."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.requesting_client import Client
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 
 if TYPE_CHECKING:
     from kohort.broker.clock import Clock
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 US_PER_MS = 1_000
 
 TOLD_WITHIN_US, MOST_TOLD = 10_000_000, 100
-
-NO_PARTITION = -1
-"""In the place of a partition and an epoch, of events that are about no group."""
 
 
 class Recorded(NamedTuple):
@@ -72,8 +69,10 @@ class GroupEvents:
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._topic.coordinators.values():
-                observer = EventObserver(coordinator, self._clock.now_us, client_of, self._topic.leader_epoch)
-                coordinator.observe(observer, observer.consumers)
+                observer = EventObserver(
+                    coordinator, self._clock.now_us, client_of, self._topic.leader_epoch, self._client_of_member
+                )
+                coordinator.observe(observer, observer.consumers, observer.shares, observer.records)
 
     def leave(self, listener: Listener) -> None:
         """Calls `listener` no more."""
@@ -101,7 +100,7 @@ class GroupEvents:
         self._told += 1
         if self._told > MOST_TOLD:
             return
-        from kohort.coordinator.events.group_event import GroupEvent  # not before somebody listens
+        from kohort.coordinator.events.group_event import NO_PARTITION, GroupEvent  # not before somebody listens
 
         event = GroupEvent(
             ts=now_us // US_PER_MS + self._clock.epoch_ms,
@@ -124,6 +123,15 @@ class GroupEvents:
                 listener(recorded)
             except Exception:  # the others hear it all the same
                 log.error(f"a listener of group events failed: {recorded}")
+
+    def _client_of_member(self, group_id: str, member_id: str) -> Client:
+        """Who a member of a share group is. Who fetches for one need not be a member."""
+        for coordinator in self._topic.coordinators.values():
+            group = coordinator.share_groups.get(group_id)
+            member = None if group is None else group.members.get(member_id)
+            if member is not None:
+                return Client(member.metadata.client_id, member.metadata.client_host)
+        return NOBODY_KNOWN
 
     def stopping(self) -> None:
         """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""

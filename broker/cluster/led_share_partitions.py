@@ -12,6 +12,7 @@ from kohort.broker.cluster.share_fetch_sessions import ShareSessions
 from kohort.broker.logs import log
 from kohort.coordinator.share_partitions.locks import release
 from kohort.coordinator.share_partitions.offset_reset import EARLIEST, duration_ms
+from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED, SESSION_CLOSED, UNOBSERVED
 from kohort.coordinator.share_partitions.share_partition import InvalidState, Progress, SharePartition
 from kohort.coordinator.share_partitions.transitions import heard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.share_fetch_sessions import ShareSession
     from kohort.coordinator.share.share_config import ShareConfig
+    from kohort.coordinator.share_partitions.record_observer import RecordObserver
     from kohort.coordinator.share_state.share_partition_key import TopicIdPartition
     from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
     from kohort.coordinator.share_state.state_requests import StateWrite
@@ -94,6 +96,11 @@ class LedSharePartitions:
 
     # What share partitions ask of it (`SharePartitionHost`)
 
+    @property
+    def record_observer(self) -> RecordObserver:
+        """See `SharePartitionHost`."""
+        return self._node.coordinator.record_observer or UNOBSERVED
+
     def config(self, group_id: str) -> ShareConfig:
         """See `SharePartitionHost`."""
         return self._cluster.group_configs.share_config(group_id)
@@ -117,20 +124,20 @@ class LedSharePartitions:
 
     # Sessions that end
 
-    def end_session(self, session: ShareSession, now_ms: int) -> None:
+    def end_session(self, session: ShareSession, now_ms: int, cause: str = SESSION_CLOSED) -> None:
         """A member's session is over: what it holds of the session's partitions others may have."""
         self.sessions.close(session)
         for topic_id, index in session.partitions:
             found = None if topic_id is None else self.known(SharePartitionKey(session.group_id, topic_id, index))
             if found is not None:
-                release(found, session.member_id, _released, now_ms)
+                release(found, session.member_id, _released, now_ms, cause)
 
     def client_gone(self, connection: object, now_ms: int) -> None:
         """A connection has ended, and with it the sessions that were opened on it."""
         groups = set()
         for session in self.sessions.of_connection(connection):
             groups.add(session.group_id)
-            self.end_session(session, now_ms)
+            self.end_session(session, now_ms, CONNECTION_CLOSED)
         for group_id in groups:
             if not self.sessions.has_group(group_id):
                 for each in self.of_group(group_id):

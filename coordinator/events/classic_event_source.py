@@ -19,12 +19,13 @@ from kohort.coordinator.events.event_emitter import US_PER_MS, EventEmitter, sha
 from kohort.coordinator.events.event_state import FENCED, GroupEventState
 from kohort.coordinator.events.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events.member_stats import MemberStats, flushed
-from kohort.coordinator.events.owners import still_owned
+from kohort.coordinator.events.share_event_source import ShareEventObserver
+from kohort.coordinator.events.share_record_source import ShareRecordObserver
+from kohort.coordinator.events.subscriptions import owned_by, topics_in, what_changed
 from kohort.coordinator.group import Group
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
-from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
+from kohort.coordinator.share.share_group import ShareGroup
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_member import Member
@@ -44,6 +45,10 @@ class EventObserver(EventEmitter, Observer):
             self._initialize(group)
         self.consumers = ConsumerEventObserver(self)
         """For the consumer groups of the same coordinator."""
+        self.shares = ShareEventObserver(self)
+        """For its share groups."""
+        self.records = ShareRecordObserver(self)
+        """For the records of the share partitions that its node leads."""
         StatsTimer(self)
 
     # Members
@@ -63,7 +68,7 @@ class EventObserver(EventEmitter, Observer):
         state = self.of(group)
         state.last_joined = member.member_id
         now_us = self.now_us()
-        state.owners.rejoined(member.member_id, _owned(member), now_us)
+        state.owners.rejoined(member.member_id, owned_by(member.protocols), now_us)
         delay_us = now_us - state.started_us
         self._of_member("member_rejoined", group, member, reason=reason, duration_us=delay_us)
 
@@ -84,7 +89,7 @@ class EventObserver(EventEmitter, Observer):
 
     def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
         """A member joins again and says something else of itself than before. Called before that is taken over."""
-        what = _changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
+        what = what_changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
         if what is not None:
             self._of_member("member_metadata_changed", group, member, detail={"what": what})
 
@@ -229,7 +234,7 @@ class EventObserver(EventEmitter, Observer):
             return None
         moves = state.owners.moves_to(state.next_shares, group.subscribed_topics)
         detail = {"moved": str(moves.moved)}
-        if len({_topics(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1:
+        if len({topics_in(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1:
             detail["fewest_moves"] = str(moves.fewest)
         return detail
 
@@ -385,6 +390,8 @@ class EventObserver(EventEmitter, Observer):
                 self._initialize(group)
                 members, generation_id = len(group.members), group.generation_id
                 self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
+            elif isinstance(group, ShareGroup):
+                self.shares.loaded(group, load_us)
         self._emit_of_partition("coordinator_elected", partition, load_us)
 
     def resigned(self, partition: int, began_us: int | None) -> None:
@@ -406,6 +413,7 @@ class EventObserver(EventEmitter, Observer):
                     self.flush_stats_of(group, member)
             self.flush_refusals(group)
         self.consumers.flush_stats()
+        self.shares.flush_stats()
 
 
 def name_of(error: ErrorCode) -> str:
@@ -415,24 +423,3 @@ def name_of(error: ErrorCode) -> str:
 
 def _ids(members: Iterable["Member"]) -> tuple[str, ...]:
     return tuple(sorted(member.member_id for member in members))
-
-
-def _changed(before: "Protocols", after: "Protocols") -> str | None:
-    """Which part of what a member says of itself differs. What it owns now, or a note of its assignor, is no part."""
-    if [name for name, _ in before] != [name for name, _ in after]:
-        return "protocols"
-    if any(_topics(was) != _topics(now) for (_, was), (_, now) in zip(before, after, strict=True) if was != now):
-        return "subscription"
-    return None
-
-
-def _topics(metadata: bytes) -> frozenset[str] | bytes:
-    try:
-        topics = subscribed_topics(metadata)
-    except ImpossibleLengthError:
-        return metadata
-    return metadata if topics is None else topics
-
-
-def _owned(member: "Member") -> frozenset[TopicPartition]:
-    return frozenset().union(*(still_owned(metadata) for _, metadata in member.protocols))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import GroupEventState
-from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.events.group_event import NO_PARTITION, GroupEvent
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.events.owners import Owners, share_in
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
@@ -26,6 +26,10 @@ OF_A_REBALANCE = frozenset({
 })  # fmt: skip
 
 
+def _unknown_member(group_id: str, member_id: str) -> Client:
+    return NOBODY_KNOWN
+
+
 @dataclass(eq=False)
 class EventEmitter:
     """Makes the events of one coordinator and puts them among its effects."""
@@ -37,7 +41,9 @@ class EventEmitter:
     """Who holds a ticket."""
     epoch_of: Callable[[int], int]
     """The leader epoch of a partition."""
-    _epochs: dict[int, int] = field(default_factory=dict, init=False)
+    client_of_member: Callable[[str, str], Client] = _unknown_member
+    """Who is behind the id of a group and of its member."""
+    _epochs: dict[int, int] = field(default_factory=lambda: {NO_PARTITION: NO_PARTITION}, init=False)
 
     def of(self, group: "ClassicGroup") -> GroupEventState:
         """What is remembered of a group."""

@@ -87,15 +87,24 @@ class GroupEventState(EventState):
         """Who joined, left and was evicted, reported again when the rebalance is completed."""
 
 
-class ConsumerEventState(EventState):
-    """What is remembered of a consumer group."""
+class EpochEventState(EventState):
+    """What is remembered of a group of a newer protocol."""
 
-    __slots__ = ("is_open", "revoking_since_us", "slowest", "stats")
+    __slots__ = ("is_open",)
 
     def __init__(self, known: Iterable[str], owners: Owners, now_us: int, *, is_open: bool = False) -> None:
         super().__init__(known, owners, now_us)
         self.is_open = is_open
         """Whether a rebalance has begun that has not ended."""
+
+
+class ConsumerEventState(EpochEventState):
+    """What is remembered of a consumer group."""
+
+    __slots__ = ("revoking_since_us", "slowest", "stats")
+
+    def __init__(self, known: Iterable[str], owners: Owners, now_us: int, *, is_open: bool = False) -> None:
+        super().__init__(known, owners, now_us, is_open=is_open)
         self.revoking_since_us: dict[str, int] = {}
         """By member id, when it heard that it has to give up what it still has."""
         self.slowest: tuple[str, int] | None = None

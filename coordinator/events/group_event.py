@@ -54,6 +54,9 @@ class GroupEvent:
     detail: Mapping[str, str] | None = None
 
 
+NO_PARTITION = -1
+"""In the place of a partition and an epoch of `__consumer_offsets`, of events that no coordinator reports."""
+
 COLUMNS = tuple(each.name for each in fields(GroupEvent))
 """In the order in which they are written."""
 
@@ -61,12 +64,24 @@ CONSUMER_KINDS = frozenset({
     "group_converted", "member_stepped_out", "epoch_bumped", "target_computed", "member_revoking", "member_revoked",
     "member_assigned", "member_reconciled", "group_reconciled",
 })  # fmt: skip
-"""Those that only consumer groups have (offsets-topic §9.5)."""
+"""Those that classic groups do not have (offsets-topic §9.5)."""
+
+RECORD_KINDS = frozenset({
+    "records_acquired", "records_accepted", "records_released", "records_rejected", "records_renewed", "lock_expired",
+    "records_archived", "share_start_moved",
+})  # fmt: skip
+"""Those about records of share groups, which the leaders of their partitions report (offsets-topic §9.6)."""
+
+SHARE_KINDS = RECORD_KINDS | {
+    "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_added", "member_removed",
+    "member_fenced", "epoch_bumped", "target_computed", "member_assigned", "group_reconciled",
+}  # fmt: skip
+"""Those that share groups have."""
 
 CLIENT_KINDS = frozenset({"authentication_failed", "authentication_expired"})
 """Those about a client and no group, which no coordinator reports."""
 
-KINDS = CONSUMER_KINDS | CLIENT_KINDS | {
+KINDS = CONSUMER_KINDS | RECORD_KINDS | CLIENT_KINDS | {
     "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_id_issued", "member_added",
     "member_rejoined", "member_replaced", "member_metadata_changed", "member_removed", "member_fenced",
     "rebalance_started", "join_progress", "join_completed", "assignment_received", "assignment_stored", "member_synced",

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events.event_state import EpochEventState
+from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, Record
@@ -30,7 +34,7 @@ UNKNOWN = ShareMetadata()
 class ShareGroup(ModernGroup):
     """Members, targets and state partitions of one group."""
 
-    __slots__ = ("all_assigned", "complete_version", "has_states", "states")
+    __slots__ = ("all_assigned", "complete_version", "event_state", "has_states", "states")
 
     epoch_kind = ShareKind.GROUP_EPOCH
     group_type = SHARE
@@ -46,6 +50,8 @@ class ShareGroup(ModernGroup):
         """Whether the target has all that is ready of subscribed topics; None: that is to be found out again."""
         self.complete_version: int | None = None
         """The version of the topics in which all partitions of subscribed ones are ready; None: look again."""
+        self.event_state: EpochEventState | None = None
+        """What somebody who listens has to remember of it."""
 
     @property
     def state(self) -> ShareGroupState:
@@ -168,6 +174,10 @@ class ShareGroup(ModernGroup):
         member.current = FIRST if value is None else value
         return None if before is FIRST else before
 
+    def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten | None:
+        """Tells the observer."""
+        return self.coordinator.share_observer.changed(changes, cause)
+
     def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
         """Members that are back have a session again, and members that are gone have none."""
         from kohort.coordinator.share.share_sessions import keep_alive  # seldom needed
@@ -180,3 +190,4 @@ class ShareGroup(ModernGroup):
                 stop_all(self, member)
             elif member.session is None or member.session.completed:
                 keep_alive(self, member, now_ms)
+        self.coordinator.share_observer.taken_back(self)

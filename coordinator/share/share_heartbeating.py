@@ -63,6 +63,9 @@ def share_group_heartbeat(
     refusal = _join_or_go_on(group, changes, request, sender, now_ms)
     if refusal is not None:
         changes.abandon(now_ms)
+        if group.is_there:
+            who = request.member_id, None, request.member_epoch
+            coordinator.share_observer.refused(group, *who, refusal.error, sender.ticket)
         return refused(refusal)
     return None
 
@@ -157,6 +160,8 @@ def _subscribe(
     if wanted.topic_names != before.topic_names or not (is_due or group.assigns_all):
         bump(group, changes)
         group.checked_version = group.coordinator.topics.version
+        if wanted.topic_names == before.topic_names:
+            changes.epoch_cause = "partitions_ready"
     else:
         notice_topics(group, changes)
     return group.epoch != epoch

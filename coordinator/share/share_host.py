@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.modern.modern_host import ModernHost
+from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode
@@ -72,6 +73,7 @@ class ShareHost(ModernHost, Protocol):
     share_config: Callable[[str], ShareConfig]
     """The settings of a group, by its id."""
     share_persister: Callable[[], Persister]
+    share_observer: "ModernObserver[ShareGroup]"
 
     def forget_share_group(self, group: "ShareGroup") -> None:
         """A group that was never written, deleted, or has another coordinator now."""

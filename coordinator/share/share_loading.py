@@ -42,4 +42,5 @@ def unload_share_groups(coordinator: GroupCoordinator, partition: int) -> None:
     for group in [each for each in coordinator.share_groups.values() if each.partition == partition]:
         for member in group.members.values():
             stop_all(group, member)
+        coordinator.share_observer.group_gone(group, "coordinator_failover")
         coordinator.forget_share_group(group)

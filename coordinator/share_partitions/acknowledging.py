@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from kohort.coordinator.share_partitions.in_flight import Lock, Pending
-from kohort.coordinator.share_partitions.record_states import ACQUIRED, RENEW, STATE_AFTER
+from kohort.coordinator.share_partitions.record_observer import UNOBSERVED, Fate, fate_of
+from kohort.coordinator.share_partitions.record_states import ACQUIRED, RENEW, RENEWED
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_partitions.transitions import OnDone, Transition
 from kohort.protocol.errors import ErrorCode
@@ -70,6 +71,7 @@ def acknowledging(
             yield
     if request.renewed.held:
         partition.keep(request.renewed)
+        partition.observer.settled(partition.key, request.renewals)
     if refusal is not None:
         request.transition.take_back()
         then(refusal.error_code, refusal.message, now_ms)
@@ -106,6 +108,8 @@ class _Request:
         self.transition = Transition(partition)
         self.renewed = partition.lock_for(member_id, now_ms)
         """By this is held what the member wants to hold for longer."""
+        self.renewals: list[Fate] = []
+        """What that is, while somebody listens."""
 
     def say(self, said: Acknowledgement) -> Refused | None:
         """Does one batch, or says why it cannot be done."""
@@ -172,8 +176,10 @@ class _Request:
                 return problem
             if kind == RENEW:
                 in_flight.change(index, ACQUIRED, in_flight.counts[index], self.renewed)
+                if self._partition.observer is not UNOBSERVED:
+                    self.renewals.append(fate_of(in_flight, index, self._member_id, RENEWED))
             else:
-                self.transition.begin(index, STATE_AFTER[kind])
+                self.transition.begin(index, kind)
         return None
 
     def _problem_of_range(self, index: int, kind: int) -> str | None:

@@ -8,7 +8,8 @@ share-groups §11.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kohort.coordinator.share_partitions.in_flight import InFlight, Lock
+from kohort.coordinator.share_partitions.in_flight import Lock
+from kohort.coordinator.share_partitions.record_observer import ABORTED, COMPACTED, UNOBSERVED, fate_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import MOST_DELIVERIES, Progress, SharePartition
 
@@ -64,16 +65,27 @@ def acquire(
     most, last = _limits(partition, wanted, fetch_offset, read[-1].last_offset)
     if most <= 0:
         return []
+    start = in_flight.start
     acquisition = _Acquisition(partition, wanted, read, last, most, now_ms)
     acquisition.archive_what_is_gone(fetch_offset)
     acquisition.take()
     entries = acquisition.entries
     if aborted:
-        _archive_aborted(in_flight, aborted)
+        acquisition.archive_aborted(aborted)
         entries = _without(entries, aborted)
     if acquisition.lock.held:
         partition.keep(acquisition.lock)
+    if partition.observer is not UNOBSERVED:
+        _tell(partition, wanted.member_id, entries, start)
     return entries
+
+
+def _tell(partition: SharePartition, member_id: str, entries: Sequence[Acquired], start: int) -> None:
+    """Tells who listens. `start`: where the share partition began before."""
+    if partition.in_flight.start != start:
+        partition.observer.start_moved(partition.key, start, partition.in_flight.start)
+    if entries:
+        partition.observer.acquired(partition.key, member_id, entries)
 
 
 def _limits(partition: SharePartition, wanted: Wanted, fetch_offset: int, last: int) -> tuple[int, int]:
@@ -91,6 +103,7 @@ class _Acquisition:
     def __init__(
         self, partition: SharePartition, wanted: Wanted, read: Sequence[LogBatch], last: int, most: int, now_ms: int
     ) -> None:
+        self._partition = partition
         self._in_flight = partition.in_flight
         self._wanted = wanted
         self._read = read
@@ -115,7 +128,25 @@ class _Acquisition:
             return
         for index in in_flight.carve(fetch_offset, self._first - 1):
             if in_flight.states[index] == AVAILABLE and in_flight.holders[index] is None:
-                in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
+                self._archive(index, COMPACTED)
+
+    def archive_aborted(self, aborted: Sequence[LogBatch]) -> None:
+        """Nobody gets records of transactions that were aborted."""
+        in_flight = self._in_flight
+        for batch in aborted:
+            found = in_flight.carve(batch.first_offset, batch.last_offset)
+            for index in found:
+                if isinstance(in_flight.holders[index], Lock):
+                    self._archive(index, ABORTED)
+            in_flight.join(found.start, found.stop)
+
+    def _archive(self, index: int, why: str) -> None:
+        partition, in_flight = self._partition, self._in_flight
+        holder = in_flight.holders[index]
+        in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
+        if partition.observer is not UNOBSERVED:
+            member_id = holder.member_id if isinstance(holder, Lock) and holder is not self.lock else None
+            partition.observer.settled(partition.key, [fate_of(in_flight, index, member_id, None, why)])
 
     def take(self) -> None:
         """First what is in flight already, then what is new."""
@@ -247,16 +278,6 @@ class _Acquisition:
                 entries.append((begin, batch.first_offset - 1))
                 begin = batch.first_offset
         return [*entries, (begin, last)]
-
-
-def _archive_aborted(in_flight: InFlight, aborted: Sequence[LogBatch]) -> None:
-    """Nobody gets records of transactions that were aborted."""
-    for batch in aborted:
-        found = in_flight.carve(batch.first_offset, batch.last_offset)
-        for index in found:
-            if isinstance(in_flight.holders[index], Lock):
-                in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
-        in_flight.join(found.start, found.stop)
 
 
 def _without(entries: Sequence[Acquired], gone: Sequence[LogBatch]) -> list[Acquired]:

@@ -6,7 +6,8 @@ Source: Kafka's `releaseAcquisitionLockOnTimeout` and `releaseAcquiredRecords`; 
 from collections.abc import Iterable
 
 from kohort.coordinator.share_partitions.in_flight import Lock
-from kohort.coordinator.share_partitions.record_states import AVAILABLE
+from kohort.coordinator.share_partitions.record_observer import EXPIRED, SESSION_CLOSED, UNOBSERVED, fate_of
+from kohort.coordinator.share_partitions.record_states import AVAILABLE, RELEASE
 from kohort.coordinator.share_partitions.share_partition import SharePartition, states_of
 from kohort.coordinator.share_partitions.transitions import OnDone, Transition, after, is_over, write_down
 from kohort.coordinator.share_state.state_outcome import StateOutcome
@@ -20,35 +21,38 @@ def expire(partition: SharePartition, locks: Iterable[Lock], now_ms: int) -> Non
     for lock in due:
         lock.expired = True
     _cut_at_start(partition)
-    freed = []
+    freed, fates, observer = [], [], partition.observer
     for index, holder in enumerate(in_flight.holders):
-        if holder in due:
+        if isinstance(holder, Lock) and holder in due:
             in_flight.change(index, after(partition, index, AVAILABLE), in_flight.counts[index], None)
             freed.append(index)
+            if observer is not UNOBSERVED:
+                fates.append(fate_of(in_flight, index, holder.member_id, EXPIRED))
     if not freed:
         return  # all of it is being written down
+    observer.settled(partition.key, fates)
     batches = states_of(in_flight, freed)
     in_flight.join(freed[0], freed[-1] + 1)
 
     def written(outcome: StateOutcome, now_ms: int) -> None:
-        if in_flight.pass_what_is_done():
+        if partition.pass_what_is_done():
             partition.host.changed(partition, now_ms)
 
     write_down(partition, batches, written, now_ms)
     partition.host.changed(partition, now_ms)
 
 
-def release(partition: SharePartition, member_id: str, then: OnDone, now_ms: int) -> None:
-    """A member's session has ended: others may have what it holds, once that is written down."""
+def release(partition: SharePartition, member_id: str, then: OnDone, now_ms: int, cause: str = SESSION_CLOSED) -> None:
+    """A member's session has ended: others may have what it holds, once that is written down. `cause`: why it has."""
     if is_over(partition):
         then(ErrorCode.none, None, now_ms)
         return
     in_flight = partition.in_flight
-    transition = Transition(partition)
+    transition = Transition(partition, cause)
     _cut_at_start(partition)
     for index, holder in enumerate(in_flight.holders):
         if isinstance(holder, Lock) and holder.member_id == member_id:
-            transition.begin(index, AVAILABLE)
+            transition.begin(index, RELEASE)
     if transition.began:
         transition.write(then, now_ms)
     else:

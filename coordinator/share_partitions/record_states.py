@@ -22,6 +22,10 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
 STATE_AFTER: Final = (ARCHIVED, ACKNOWLEDGED, AVAILABLE, ARCHIVED)
 """By what a member says of a record. RENEW changes nothing but for how long it is held."""
 
+ACCEPTED, RELEASED, REJECTED, RENEWED = "accepted", "released", "rejected", "renewed"
+FATE_AFTER: Final = ((None, "gap"), (ACCEPTED, None), (RELEASED, None), (REJECTED, None), (RENEWED, None))
+"""By what a member says of a record: its fate as it is told, and why it is archived if that is none."""
+
 MOVES: Final = {
     AVAILABLE: frozenset({ACQUIRED, ARCHIVED}),
     ACQUIRED: frozenset({AVAILABLE, ACKNOWLEDGED, ARCHIVED}),

@@ -4,6 +4,7 @@ Source: KIP-932; Kafka's `SharePartition`. What members may take stands in acqui
 acknowledging.py, how that is written down in transitions.py, and what happens to locks in locks.py.
 """
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -11,7 +12,15 @@ from typing import Final, Protocol
 
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share_partitions.in_flight import InFlight, Lock
-from kohort.coordinator.share_partitions.record_states import ARCHIVED, AVAILABLE, IS_TERMINAL
+from kohort.coordinator.share_partitions.record_observer import (
+    BELOW_START,
+    STATE_FORGOTTEN,
+    UNOBSERVED,
+    Fate,
+    RecordObserver,
+    fate_of,
+)
+from kohort.coordinator.share_partitions.record_states import ARCHIVED, AVAILABLE, IS_TERMINAL, RELEASED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import OnOutcome
@@ -36,6 +45,11 @@ class SharePartitionHost(Protocol):
     """Who has share partitions: what they ask of it."""
 
     purgatory: Purgatory
+
+    @property
+    def record_observer(self) -> RecordObserver:
+        """Who hears what happens to records."""
+        ...
 
     def config(self, group_id: str) -> ShareConfig:
         """What counts for a group now."""
@@ -81,6 +95,11 @@ class SharePartition:
     def config(self) -> ShareConfig:
         """The group's settings as they are now."""
         return self.host.config(self.key.group_id)
+
+    @property
+    def observer(self) -> RecordObserver:
+        """Who hears what happens to records; UNOBSERVED: nobody."""
+        return self.host.record_observer
 
     # Beginning
 
@@ -130,15 +149,41 @@ class SharePartition:
         their lock expires. Nothing is written down. Source: Kafka's `SharePartition.updateCacheAndOffsets`.
         """
         in_flight = self.in_flight
-        if offset <= in_flight.start:
+        before = in_flight.start
+        if offset <= before:
             return
-        for index in in_flight.carve(in_flight.start, offset - 1):
+        gone = []
+        for index in in_flight.carve(before, offset - 1):
             if in_flight.states[index] == AVAILABLE:
                 in_flight.change(index, ARCHIVED, in_flight.counts[index], in_flight.holders[index])
+                if in_flight.holders[index] is None:  # else it is told when that is written
+                    gone.append(index)
         in_flight.move_start(offset)
         in_flight.end = max(in_flight.end, offset)
+        if gone:
+            self.observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
         if any(IS_TERMINAL[in_flight.states[index]] for index in in_flight.ranges_between(offset, offset)):
-            in_flight.pass_what_is_done()
+            self._pass_what_is_done()
+        self.observer.start_moved(self.key, before, self.in_flight.start)
+
+    def pass_what_is_done(self) -> bool:
+        """Moves the start behind what is done with. Returns whether it moved."""
+        before = self.in_flight.start
+        moved = self._pass_what_is_done()
+        if moved and self.progress is Progress.ACTIVE:
+            self.observer.start_moved(self.key, before, self.in_flight.start)
+        return moved
+
+    def _pass_what_is_done(self) -> bool:
+        """Likewise. What members still hold below the start is nobody's from then on."""
+        in_flight, observer = self.in_flight, self.observer
+        held = [] if observer is UNOBSERVED else self._held(in_flight.start)
+        moved = in_flight.pass_what_is_done()
+        behind = in_flight.firsts[0] if in_flight.firsts else in_flight.start
+        dropped = [fate._replace(fate=None, archived=BELOW_START) for fate in held if fate.last_offset < behind]
+        if dropped:
+            observer.settled(self.key, dropped)
+        return moved
 
     # Locks
 
@@ -202,10 +247,21 @@ class SharePartition:
     # Ending
 
     def end(self, progress: Progress) -> None:
-        """It does not count any more, and nothing will happen to it."""
+        """It does not count any more, and nothing will happen to it. Nobody holds its records."""
+        if self.progress is Progress.ACTIVE and self.observer is not UNOBSERVED:
+            self.observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
         self.progress = progress
         self.locks.clear()
         self._set_timer()
+
+    def _held(self, below: int) -> list[Fate]:
+        """What members hold below an offset, but for what is being written about."""
+        in_flight = self.in_flight
+        return [
+            fate_of(in_flight, index, holder.member_id, RELEASED)
+            for index, holder in enumerate(in_flight.holders[: bisect_left(in_flight.lasts, below)])
+            if isinstance(holder, Lock)
+        ]
 
 
 class _LockTimer(DelayedOperation):

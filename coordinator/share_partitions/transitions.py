@@ -3,11 +3,27 @@
 Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-groups §10, §12.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kohort.coordinator.share_partitions.in_flight import Lock, Pending
-from kohort.coordinator.share_partitions.record_states import ACQUIRED, ARCHIVED, AVAILABLE
+from kohort.coordinator.share_partitions.record_observer import (
+    BELOW_START,
+    EXPIRED,
+    SAID,
+    STATE_FORGOTTEN,
+    UNOBSERVED,
+    Fate,
+    fate_of,
+)
+from kohort.coordinator.share_partitions.record_states import (
+    ACQUIRED,
+    ARCHIVED,
+    AVAILABLE,
+    FATE_AFTER,
+    RELEASED,
+    STATE_AFTER,
+)
 from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition, states_of
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
@@ -45,24 +61,32 @@ def heard(error: ErrorCode) -> ErrorCode:
 class Transition:
     """Records on their way from being held to what becomes of them: those of one request."""
 
-    __slots__ = ("_first_offset", "_last_offset", "_partition", "_pending", "began")
+    __slots__ = ("_cause", "_fates", "_first_offset", "_last_offset", "_partition", "_pending", "began")
 
-    def __init__(self, partition: SharePartition) -> None:
+    def __init__(self, partition: SharePartition, cause: str = SAID) -> None:
+        """`cause`: why members do not hold them any more."""
         self._partition = partition
+        self._cause = cause
+        self._fates: list[Fate] | None = None if partition.observer is UNOBSERVED else []
         self._pending: dict[Lock, Pending] = {}
         self._first_offset = self._last_offset = -1
         self.began = False
         """Whether anything is on its way."""
 
-    def begin(self, index: int, state: int) -> None:
-        """A range that a member holds will be in that state; one that was delivered as often as allowed is archived."""
+    def begin(self, index: int, kind: int) -> None:
+        """A range that a member holds will be what such an acknowledgement makes of it.
+
+        One that would be released, and was delivered as often as allowed, is archived.
+        """
         in_flight = self._partition.in_flight
         lock = in_flight.holders[index]
         assert isinstance(lock, Lock), "it has been checked"
         pending = self._pending.get(lock)
         if pending is None:
             pending = self._pending[lock] = Pending(lock, self)
-        in_flight.change(index, after(self._partition, index, state), in_flight.counts[index], pending)
+        in_flight.change(index, after(self._partition, index, STATE_AFTER[kind]), in_flight.counts[index], pending)
+        if self._fates is not None:
+            self._fates.append(fate_of(in_flight, index, lock.member_id, *FATE_AFTER[kind]))
         first, last = in_flight.firsts[index], in_flight.lasts[index]
         self._first_offset = min(first, self._first_offset) if self.began else first
         self._last_offset = max(last, self._last_offset)
@@ -89,20 +113,35 @@ class Transition:
 
     def _commit(self) -> bool:
         """It counts. Returns whether fetches have something to look for."""
-        in_flight = self._partition.in_flight
+        partition = self._partition
+        in_flight = partition.in_flight
         freed = False
         for index in self._ranges():
             state = in_flight.states[index]
             in_flight.change(index, state, in_flight.counts[index], None)
             freed = freed or state == AVAILABLE
         self._join()
-        return in_flight.pass_what_is_done() or freed
+        if self._fates:
+            partition.observer.settled(partition.key, self._settled(self._fates), self._cause)
+        return partition.pass_what_is_done() or freed
+
+    def _settled(self, fates: Iterable[Fate]) -> Iterator[Fate]:
+        """What was begun. The log may begin later than then: what would be released before its start is archived."""
+        start = self._partition.in_flight.start
+        for fate in fates:
+            if fate.fate != RELEASED or fate.first_offset >= start:
+                yield fate
+                continue
+            yield fate._replace(last_offset=min(fate.last_offset, start - 1), archived=fate.archived or BELOW_START)
+            if fate.last_offset >= start:
+                yield fate._replace(first_offset=start)
 
     def take_back(self) -> bool:
         """It does not count: members hold what they held, unless their time is up by now. Returns as `_commit`."""
         partition = self._partition
         in_flight = partition.in_flight
         freed = False
+        fates: list[Fate] = []
         for index in self._ranges():
             holder = in_flight.holders[index]
             assert isinstance(holder, Pending)
@@ -112,8 +151,20 @@ class Transition:
             else:
                 in_flight.change(index, after(partition, index, AVAILABLE), count, None)
                 freed = True
+            if self._fates is not None:
+                fates += self._taken_back(index, holder.lock)
         self._join()
-        return in_flight.pass_what_is_done() or freed
+        if fates:
+            partition.observer.settled(partition.key, fates, STATE_FORGOTTEN)
+        return partition.pass_what_is_done() or freed
+
+    def _taken_back(self, index: int, lock: Lock) -> Iterator[Fate]:
+        """What has become of a range meanwhile that was held by `lock` and is not any more."""
+        in_flight = self._partition.in_flight
+        if in_flight.states[index] != ACQUIRED:
+            yield fate_of(in_flight, index, lock.member_id, EXPIRED if lock.expired else None)
+        elif is_over(self._partition):
+            yield fate_of(in_flight, index, lock.member_id, RELEASED)
 
     def _ranges(self) -> list[int]:
         """The ranges that are on their way, wherever they are by now."""

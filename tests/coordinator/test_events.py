@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, GroupEvent
+from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, RECORD_KINDS, GroupEvent
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import EPOCH_MS, World, subscription
@@ -358,4 +358,4 @@ def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.Mo
     monkeypatch.setattr("tests.coordinator.test_events.listening", remembered)
     for story in STORIES:
         story()
-    assert set().union(*(world.kinds_told for world in worlds)) == KINDS - CONSUMER_KINDS - CLIENT_KINDS
+    assert set().union(*(world.kinds_told for world in worlds)) == KINDS - CONSUMER_KINDS - RECORD_KINDS - CLIENT_KINDS

@@ -15,7 +15,7 @@ from kohort.control.lab_group import UNKNOWN
 from kohort.control.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS
+from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, RECORD_KINDS, SHARE_KINDS
 from kohort.protocol.errors import ErrorCode
 from kohort.testing import plugin
 from tests.control.talking import Lab
@@ -39,6 +39,10 @@ STATES = {
     UNKNOWN: "its coordinator still loads",
 }
 """What each state says. The states are those of the code: one that is missing here is a KeyError."""
+
+
+OF_ANY_GROUP = {"access_denied", "coordinator_elected", "coordinator_resigned"}
+"""Kinds of events that do not depend on what a group is."""
 
 
 def reference() -> str:
@@ -121,8 +125,17 @@ def _states() -> Iterator[tuple[str, ...]]:
 
 def _kinds() -> Iterator[tuple[str, ...]]:
     for kind in sorted(KINDS):
-        groups = "consumer groups" if kind in CONSUMER_KINDS else "none" if kind in CLIENT_KINDS else "all"
-        yield f"`{kind}`", groups
+        yield f"`{kind}`", _groups_with(kind)
+
+
+def _groups_with(kind: str) -> str:
+    if kind in RECORD_KINDS:
+        return "share groups"
+    if kind in CONSUMER_KINDS:
+        return "consumer and share groups" if kind in SHARE_KINDS else "consumer groups"
+    if kind in CLIENT_KINDS:
+        return "none"
+    return "all" if kind in SHARE_KINDS | OF_ANY_GROUP else "classic and consumer groups"
 
 
 def _endpoints() -> Iterator[tuple[str, ...]]:

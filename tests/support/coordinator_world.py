@@ -108,7 +108,7 @@ class World:
     def listen(self) -> None:
         """Somebody listens to group events from now on."""
         observer = EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
-        self.coordinator.observe(observer, observer.consumers)
+        self.coordinator.observe(observer, observer.consumers, observer.shares, observer.records)
 
     def events_of(self, *kinds: str) -> list[GroupEvent]:
         """The events of these kinds so far."""

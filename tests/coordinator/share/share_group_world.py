@@ -190,6 +190,7 @@ class Member:
     """Whether the next heartbeat tells everything: the first one, and after an error."""
     waiting: Ticket | None = None
     tickets: list[Ticket] = field(default_factory=list)
+    host: str = "/127.0.0.1"
 
     def __str__(self) -> str:
         return f"{self.name} {self.epoch} {self.has}"
@@ -209,7 +210,7 @@ class Member:
         ticket = Ticket(f"{self.world.now_ms} {self.name} beats {request.member_epoch}", self)  # type: ignore[arg-type]
         self.tickets.append(ticket)
         self.waiting = ticket
-        sender = Sender(ticket, self.name, "/127.0.0.1")
+        sender = Sender(ticket, self.name, self.host)
         response = share_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms)
         if response is not None:
             ticket.answer(response)

@@ -10,6 +10,7 @@ from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledge
 from kohort.coordinator.share_partitions.acquiring import LogBatch, Wanted, acquire
 from kohort.coordinator.share_partitions.locks import release
+from kohort.coordinator.share_partitions.record_observer import SESSION_CLOSED, UNOBSERVED, RecordObserver
 from kohort.coordinator.share_partitions.record_states import ACCEPT, ACQUIRED, GAP, NAMES, REJECT, RELEASE, RENEW
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
@@ -28,6 +29,7 @@ class World:
     """The share partition, and everything around it."""
 
     def __init__(self, *, writes_at_once: bool = True, **config: object) -> None:
+        self.record_observer: RecordObserver = UNOBSERVED
         self.settings = ShareConfig(record_lock_duration_ms=1_000)._replace(**config)  # type: ignore[arg-type]
         self.purgatory = Purgatory()
         self.now_ms = 0
@@ -124,9 +126,9 @@ class World:
         self.heard = heard
         return heard[0] if heard else None
 
-    def leaves(self, member: str) -> None:
+    def leaves(self, member: str, cause: str = SESSION_CLOSED) -> None:
         """A member's session ends."""
-        release(self.partition, member, self._noting(self.heard), self.now_ms)
+        release(self.partition, member, self._noting(self.heard), self.now_ms, cause)
 
     @staticmethod
     def _noting(heard: list[tuple[E, str | None]]) -> Callable[[E, str | None, int], None]:

@@ -1,0 +1,101 @@
+"""Turns what happens to records of share groups into events (offsets-topic §9.6), while somebody listens.
+
+The leader of a partition reports them, wherever the group is coordinated: they name no partition of
+`__consumer_offsets`. One event is about a range of offsets that have the same fate, however many records it has.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kohort.coordinator.events.group_event import NO_PARTITION
+from kohort.coordinator.requesting_client import NOBODY_KNOWN
+from kohort.coordinator.share.share_group import SHARE
+from kohort.coordinator.share_partitions.record_observer import EXPIRED, Fate, RecordObserver
+from kohort.coordinator.share_partitions.record_states import ACCEPTED, REJECTED, RELEASED, RENEWED
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+
+if TYPE_CHECKING:
+    from kohort.coordinator.events.event_emitter import EventEmitter
+
+KINDS: Final = {
+    ACCEPTED: "records_accepted",
+    RELEASED: "records_released",
+    REJECTED: "records_rejected",
+    RENEWED: "records_renewed",
+    EXPIRED: "lock_expired",
+}
+"""By the fate of records."""
+
+
+class ShareRecordObserver(RecordObserver):
+    """Turns what happens to the records of the share partitions of one node into events."""
+
+    def __init__(self, emitter: "EventEmitter") -> None:
+        self._emitter = emitter
+
+    def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
+        """A member holds records."""
+        held = (Fate(*entry, member_id, None) for entry in entries)
+        for fate in _joined(held):
+            self._of_records("records_acquired", key, fate, None)
+
+    def settled(self, key: SharePartitionKey, fates: Iterable[Fate], cause: str | None = None) -> None:
+        """Something has become of records that counts: first what was done, then what is archived with it."""
+        told = list(_joined(fates))
+        for fate in told:
+            if fate.fate is not None:
+                self._of_records(KINDS[fate.fate], key, fate, cause if fate.fate == RELEASED else None)
+        for fate in told:
+            if fate.archived is not None:
+                self._of_records("records_archived", key, fate, fate.archived)
+
+    def start_moved(self, key: SharePartitionKey, before: int, start: int) -> None:
+        """The share partition begins later than before."""
+        self._emit("share_start_moved", key, None, None, {"from": before, "to": start})
+
+    def _of_records(self, kind: str, key: SharePartitionKey, fate: Fate, cause: str | None) -> None:
+        offsets = {
+            "first_offset": fate.first_offset,
+            "last_offset": fate.last_offset,
+            "delivery_count": fate.delivery_count,
+        }
+        self._emit(kind, key, fate.member_id, cause, offsets)
+
+    def _emit(
+        self, kind: str, key: SharePartitionKey, member_id: str | None, cause: str | None, numbers: dict[str, int]
+    ) -> None:
+        emitter, group_id = self._emitter, key.group_id
+        where = {"topic": self._name(key.topic_id), "partition": str(key.partition)}
+        event = emitter.event(
+            kind,
+            NO_PARTITION,
+            NOBODY_KNOWN if member_id is None else emitter.client_of_member(group_id, member_id),
+            emitter.now_us(),
+            group_id=group_id,
+            group_type=SHARE,
+            protocol_type=SHARE,
+            member_id=member_id,
+            cause=cause,
+            detail=where | {name: str(number) for name, number in numbers.items()},
+        )
+        emitter.coordinator.effects.append(event)
+
+    def _name(self, topic_id: UUID) -> str:
+        """A topic that is gone has its id only."""
+        topic = self._emitter.coordinator.topics.by_id(topic_id)
+        return str(topic_id) if topic is None else topic.name
+
+
+def _joined(fates: Iterable[Fate]) -> Iterator[Fate]:
+    """One for neighbours that have the same fate."""
+    before: Fate | None = None
+    for fate in fates:
+        if before is not None and (before.last_offset + 1, *before[2:]) == (fate.first_offset, *fate[2:]):
+            before = before._replace(last_offset=fate.last_offset)
+            continue
+        if before is not None:
+            yield before
+        before = fate
+    if before is not None:
+        yield before

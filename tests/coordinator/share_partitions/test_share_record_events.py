@@ -1,0 +1,293 @@
+"""Events of records of share groups, each kind reached by a conversation (offsets-topic §9.6)."""
+
+import pytest
+
+from kohort.coordinator.events.group_event import RECORD_KINDS, GroupEvent
+from kohort.coordinator.share_partitions.acquiring import LogBatch
+from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED
+from kohort.coordinator.share_partitions.share_partition import Progress
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.share.share_group_world import ShareGroupWorld
+from tests.coordinator.share_partitions.share_world import World
+
+
+class ListeningWorld(World):
+    """Somebody listens to what happens to the records of the topic foo."""
+
+    def __init__(self, **config: object) -> None:
+        super().__init__(**config)  # type: ignore[arg-type]
+        self.groups = ShareGroupWorld(foo=1)
+        self.groups.listen()
+        observer = self.groups.coordinator.record_observer
+        assert observer is not None
+        self.record_observer = observer
+
+    def told(self) -> list[str]:
+        """`records_acquired ada 0-3 x1`: the events since this was last asked."""
+        self.groups.now_ms = self.now_ms
+        return [_text(event) for event in self.taken()]
+
+    def taken(self) -> list[GroupEvent]:
+        self.groups.settle()
+        events, self.groups.events[:] = list(self.groups.events), []
+        return events
+
+
+def _text(event: GroupEvent) -> str:
+    detail = dict(event.detail or {})
+    assert (detail.pop("topic"), detail.pop("partition"), event.group_id) == ("foo", "0", "g")
+    words = [event.kind, event.member_id or "", f"({event.cause})" if event.cause else ""]
+    if "to" in detail:
+        words.append(f"{detail['from']} -> {detail['to']}")
+    else:
+        words.append(f"{detail['first_offset']}-{detail['last_offset']} x{detail['delivery_count']}")
+    return " ".join(filter(None, words))
+
+
+def listening(**config: object) -> ListeningWorld:
+    return ListeningWorld(**config)
+
+
+def test_records_are_acquired_and_accepted() -> None:
+    world = listening()
+    world.produces(4)
+    world.fetches()
+    (acquired,) = world.taken()
+    assert (acquired.kind, acquired.group_id, acquired.group_type) == ("records_acquired", "g", "share")
+    assert (acquired.co_partition, acquired.co_epoch) == (-1, -1), "no coordinator says it"
+    assert acquired.detail == {
+        "topic": "foo",
+        "partition": "0",
+        "first_offset": "0",
+        "last_offset": "3",
+        "delivery_count": "1",
+    }
+    world.says("0-1 accept")
+    assert world.told() == ["records_accepted ada 0-1 x1", "share_start_moved 0 -> 2"]
+    world.says("3 accept")
+    assert world.told() == ["records_accepted ada 3-3 x1"]
+    world.says("2 accept")
+    assert world.told() == ["records_accepted ada 2-2 x1", "share_start_moved 2 -> 4"]
+
+
+def test_an_event_is_about_a_range_not_about_a_record() -> None:
+    world = listening()
+    for _ in range(100):
+        world.produces(1)
+    world.fetches(batch_size=1)
+    assert world.told() == ["records_acquired ada 0-99 x1"]
+    world.says(", ".join(f"{offset} accept" for offset in range(100)))
+    assert world.told() == ["records_accepted ada 0-99 x1", "share_start_moved 0 -> 100"]
+
+
+def test_a_type_for_each_offset() -> None:
+    world = listening()
+    world.produces(6)
+    world.fetches()
+    world.told()
+    world.says("0-5 accept release reject gap renew accept")
+    assert world.told() == [
+        "records_renewed ada 4-4 x1",
+        "records_accepted ada 0-0 x1",
+        "records_released ada (acknowledged) 1-1 x1",
+        "records_rejected ada 2-2 x1",
+        "records_accepted ada 5-5 x1",
+        "records_archived ada (gap) 3-3 x1",
+        "share_start_moved 0 -> 1",
+    ]
+    world.fetches("bob")
+    assert world.told() == ["records_acquired bob 1-1 x2"]
+
+
+def test_a_lock_that_expires_and_a_record_that_was_delivered_as_often_as_allowed() -> None:
+    world = listening(delivery_count_limit=2)
+    world.produces(2)
+    world.fetches()
+    world.told()
+    world.waits(1_000)
+    assert world.told() == ["lock_expired ada 0-1 x1"]
+    world.fetches("bob")
+    world.says("0 release", "bob")
+    world.waits(1_000)
+    assert world.told() == [
+        "records_acquired bob 0-1 x2",
+        "records_released bob (acknowledged) 0-0 x2",
+        "records_archived bob (delivery_limit) 0-0 x2",
+        "share_start_moved 0 -> 1",
+        "lock_expired bob 1-1 x2",
+        "records_archived bob (delivery_limit) 1-1 x2",
+        "share_start_moved 1 -> 2",
+    ]
+
+
+def test_a_member_is_gone_with_records_in_flight() -> None:
+    world = listening()
+    world.produces(2)
+    world.fetches("ada", 1, exactly=True)
+    world.fetches("bob")
+    world.told()
+    world.leaves("ada")
+    assert world.told() == ["records_released ada (session_closed) 0-0 x1"]
+    world.leaves("bob", CONNECTION_CLOSED)
+    assert world.told() == ["records_released bob (connection_closed) 1-1 x1"]
+    world.leaves("bob")
+    assert world.told() == []
+
+
+def test_what_is_being_written_has_not_happened_and_may_fail() -> None:
+    world = listening(writes_at_once=False)
+    world.produces(3)
+    world.fetches()
+    world.told()
+    world.says("0 accept, 1 release")
+    assert world.told() == []
+    world.lets_write(E.kafka_storage_error)
+    assert world.told() == []
+    world.says("0 accept, 1 release")
+    world.lets_write()
+    assert world.told() == [
+        "records_accepted ada 0-0 x1",
+        "records_released ada (acknowledged) 1-1 x1",
+        "share_start_moved 0 -> 1",
+    ]
+
+
+def test_a_lock_that_expires_while_a_write_is_under_way_that_fails() -> None:
+    world = listening(writes_at_once=False, delivery_count_limit=1)
+    world.produces(2)
+    world.fetches()
+    world.says("0 accept")
+    world.told()
+    world.waits(1_000)
+    assert world.told() == ["lock_expired ada 1-1 x1", "records_archived ada (delivery_limit) 1-1 x1"]
+    world.lets_write(E.kafka_storage_error)
+    assert world.told() == [
+        "lock_expired ada 0-0 x1",
+        "records_archived ada (delivery_limit) 0-0 x1",
+        "share_start_moved 0 -> 2",
+    ]
+
+
+def test_a_request_that_is_refused_changes_nothing_but_what_it_renews() -> None:
+    world = listening()
+    world.produces(3)
+    world.fetches()
+    world.told()
+    refused = world.says("0 renew, 1 accept, 7 accept")
+    assert refused is not None
+    assert refused[0] is E.invalid_request
+    assert world.told() == ["records_renewed ada 0-0 x1"]
+
+
+def test_the_log_begins_later() -> None:
+    world = listening()
+    world.produces(4)
+    world.produces(2)
+    world.fetches("ada", batches=1)
+    world.says("0-1 release")
+    world.told()
+    world.deletes_before(3)
+    assert world.fetches("bob") == []
+    assert world.told() == ["records_archived (below_start) 0-1 x1", "share_start_moved 0 -> 3"]
+    world.says("3 accept")
+    assert world.told() == [
+        "records_accepted ada 3-3 x1",
+        "records_archived ada (below_start) 2-2 x1",
+        "share_start_moved 3 -> 4",
+    ], "what she still held below the start is nobody's"
+
+
+def test_the_log_begins_later_while_a_release_is_being_written() -> None:
+    world = listening(writes_at_once=False)
+    world.produces(4)
+    world.fetches()
+    world.says("0-3 release")
+    world.told()
+    world.partition.log_starts_at(2)
+    assert world.told() == ["share_start_moved 0 -> 2"]
+    world.lets_write()
+    assert world.told() == [
+        "records_released ada (acknowledged) 0-1 x1",
+        "records_released ada (acknowledged) 2-3 x1",
+        "records_archived ada (below_start) 0-1 x1",
+    ]
+    assert world.states == "2-3 available 1"
+
+
+def test_records_below_the_start_whose_write_fails() -> None:
+    world = listening(writes_at_once=False)
+    world.produces(4)
+    world.fetches()
+    world.says("0-3 accept")
+    world.partition.log_starts_at(2)
+    world.told()
+    world.lets_write(E.kafka_storage_error)
+    assert world.states == "2-3 acquired 1 ada"
+    world.waits(1_000)
+    assert world.told() == ["records_archived ada (below_start) 0-1 x1", "lock_expired ada 2-3 x1"]
+
+
+def test_records_that_are_gone_from_the_log_or_belong_to_aborted_transactions() -> None:
+    world = listening()
+    world.produces(2)
+    world.fetches()
+    world.says("0-1 release")
+    world.told()
+    world.log.clear()
+    world.produces(4)
+    world.fetches("bob", aborted=(LogBatch(3, 4),))
+    assert world.told() == [
+        "records_archived (compacted) 0-1 x1",
+        "records_archived (aborted) 3-4 x1",
+        "records_acquired bob 2-2 x1",
+        "records_acquired bob 5-5 x1",
+    ]
+
+
+def test_a_group_that_begins_behind_a_gap() -> None:
+    world = listening()
+    world.produces(2, gap=5)
+    world.fetches()
+    assert world.told() == ["share_start_moved 0 -> 5", "records_acquired ada 5-6 x1"]
+
+
+def test_a_leader_that_forgets_what_it_knew() -> None:
+    world = listening(writes_at_once=False)
+    world.produces(4)
+    world.fetches()
+    world.says("0 accept")
+    world.says("1 release")
+    world.told()
+    world.partition.end(Progress.FENCED)
+    assert world.told() == ["records_released ada (state_forgotten) 2-3 x1"]
+    world.lets_write()
+    assert world.told() == ["records_accepted ada 0-0 x1"], "it is written all the same"
+    world.lets_write(E.fenced_leader_epoch)
+    assert world.told() == ["records_released ada (state_forgotten) 1-1 x1"]
+    world.partition.end(Progress.FENCED)
+    assert world.told() == []
+
+
+def test_a_topic_that_is_gone_has_its_id_only() -> None:
+    world = listening()
+    world.produces(1)
+    world.groups.topics.delete("foo")
+    world.fetches()
+    (acquired,) = world.taken()
+    assert (acquired.detail or {})["topic"] == "00000000-0000-0000-0000-000000000001"
+
+
+STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]
+
+
+def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    worlds: list[ListeningWorld] = []
+
+    def remembered(**config: object) -> ListeningWorld:
+        worlds.append(ListeningWorld(**config))
+        return worlds[-1]
+
+    monkeypatch.setattr(f"{__name__}.listening", remembered)
+    for story in STORIES:
+        story()
+    assert set().union(*(world.groups.kinds_told for world in worlds)) >= RECORD_KINDS

@@ -49,7 +49,7 @@ def _finding(holder: Holder, lost: list[Delivery], often: int, given_up: int) ->
         CRITICAL if share >= MOSTLY or given_up else WARNING,
         CERTAIN,
         f"{times(often)} the locks of {holder.name} expired while it worked, on {several(records, 'record')} in all "
-        f"({100 * share:.0f} % of what it got): they went to others, and what it acknowledged after that was refused"
+        f"({100 * share:.0f} % of what it got): others could have them then, and what it acknowledged later was refused"
         + (f"; a lock lasts {seconds(lock_ms)}" if lock_ms is not None else "")
         + (f", it asked for more every {seconds(works_ms)} or faster" if works_ms is not None else "")
         + (f"; {several(given_up, 'record')} came to nobody else and reached the delivery limit" if given_up else ""),

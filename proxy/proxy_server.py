@@ -67,7 +67,7 @@ class ProxyServer:
 
     async def reach(self) -> None:
         """Looks whether the cluster is there and lets the proxy in. Raises BrokerError, a sentence."""
-        (await self.connect(self._bootstrap, asks=True)).close()
+        (await self._first_of(self._bootstrap, asks=True)).close()
 
     def stop(self) -> None:
         """Accepts nobody any more, and hangs up on everybody."""
@@ -78,11 +78,18 @@ class ProxyServer:
 
     # What clients' connections ask
 
-    async def connect(self, target: Target, *, asks: bool = False) -> ClusterSide:
-        """A connection to a node, or to any of several. Raises BrokerError; the log says why, once.
+    async def connect(self, target: Target) -> ClusterSide:
+        """A connection to a node, or to any of several. Raises BrokerError; the log says why, once."""
+        try:
+            return await self._first_of(target)
+        except BrokerError as problem:
+            if target.away != str(problem):
+                target.away = str(problem)
+                log.warning(f"{target.name} can't be reached; {problem}", target=target.name)
+            raise
 
-        `asks`: whether a broker is there at all.
-        """
+    async def _first_of(self, target: Target, *, asks: bool = False) -> ClusterSide:
+        """A connection to the first that lets us in. Raises BrokerError, which says of each why it does not."""
         problems: list[str] = []
         for address in list(target.addresses):
             try:
@@ -92,11 +99,7 @@ class ProxyServer:
             else:
                 self._reached(target, address)
                 return side
-        why = "; ".join(problems)
-        if target.away != why:
-            target.away = why
-            log.warning(f"{target.name} can't be reached; {why}", target=target.name)
-        raise BrokerError(why)
+        raise BrokerError("; ".join(problems))
 
     def _reached(self, target: Target, address: tuple[str, int]) -> None:
         if target.away:

@@ -6,8 +6,9 @@ acknowledging.py, how that is written down in transitions.py, and what happens t
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import takewhile
 from typing import Final, Protocol
 
 from kohort.coordinator.share.share_config import ShareConfig
@@ -188,12 +189,26 @@ class SharePartition:
     # Locks
 
     def lock_for(self, member_id: str, now_ms: int) -> Lock:
-        """What a member is about to hold, for as long as the group's records are held from now on."""
-        return Lock(member_id, now_ms + self.config.record_lock_duration_ms)
+        """What a member is about to hold, for as long as the group's records are held from now on.
+
+        It is the lock by which the member holds others until that very moment, if there is one.
+        """
+        deadline_ms = now_ms + self.config.record_lock_duration_ms
+        for lock in self._locks_until(deadline_ms):
+            deadline_ms = lock.deadline_ms  # all hold one number between them
+            if lock.member_id == member_id and lock.held:
+                return lock
+        return Lock(member_id, deadline_ms)
+
+    def _locks_until(self, deadline_ms: int) -> Iterator[Lock]:
+        """Those kept last, as far as they expire at that moment."""
+        return takewhile(lambda lock: lock.deadline_ms == deadline_ms, reversed(self.locks))
 
     def keep(self, lock: Lock) -> None:
         """A lock by which something is held: it expires when its time is up."""
         locks = self.locks
+        if any(lock is each for each in self._locks_until(lock.deadline_ms)):
+            return
         if not locks or locks[-1].deadline_ms <= lock.deadline_ms:
             locks.append(lock)
         else:  # the group holds records for a shorter time than before

@@ -11,7 +11,6 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import EpochEventState
 from kohort.coordinator.events.modern_batch_events import Made, ModernBatchEvents, share
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
-from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import Client
 from kohort.coordinator.share.share_group import ShareGroup
@@ -37,12 +36,12 @@ class ShareEventObserver(ModernEventObserver[ShareGroup, EpochEventState]):
         group = changes.group
         assert isinstance(group, ShareGroup), "whose observer this is"
         if changes.creates:
-            group.event_state = EpochEventState((), Owners({}), self._emitter.now_us())
+            group.event_state = EpochEventState((), self._emitter.now_us())
         made = ShareBatchEvents(self._emitter, self._of(group), changes, cause).make()
         return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
 
     def _met(self, group: ShareGroup) -> EpochEventState:
-        return EpochEventState(group.members, Owners({}), self._emitter.now_us(), is_open=not is_reconciled(group))
+        return EpochEventState(group.members, self._emitter.now_us(), is_open=not is_reconciled(group))
 
 
 class ShareBatchEvents(ModernBatchEvents[EpochEventState]):

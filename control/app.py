@@ -31,6 +31,7 @@ from kohort.control.routes import (
     overview_routes,
     page_routes,
     reset_routes,
+    shares_routes,
     topics_routes,
     violations_routes,
 )
@@ -45,6 +46,7 @@ ROUTERS = (
     acls_routes.router,
     gates_routes.router,
     groups_routes.router,
+    shares_routes.router,
     violations_routes.router,
     overview_routes.router,
     reset_routes.router,

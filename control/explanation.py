@@ -53,11 +53,13 @@ class Explanation:
     badly_set: tuple[str, ...]
     denied: tuple[str, ...] = ()
     """What clients are refused for want of a right, and which ACL would give it to them."""
+    partitions: tuple[str, ...] = ()
+    """How far a share group is with each partition, and why nothing more comes from there."""
 
     def __str__(self) -> str:
         lines = [self.headline]
         lines += [f"  waits for {each}" for each in self.waits] or ["  waits for nobody"]
-        lines += [f"  {each}" for each in self.clients]
+        lines += [f"  {each}" for each in (*self.partitions, *self.clients)]
         lines += [f"  badly set: {each}" for each in self.badly_set]
         lines += [f"  denied: {each}" for each in self.denied]
         return "\n".join(map(visible, lines))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kohort.control.groups_by_id import group_of
 from kohort.control.history import OPEN
-from kohort.control.lab_group import Group
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 
 if TYPE_CHECKING:
+    from kohort.control.any_group import AnyGroup
     from kohort.control.explanation import Wait
     from kohort.control.history import Rebalance
     from kohort.control.laboratory import Laboratory
@@ -46,7 +47,7 @@ class Mark:
 class Glance:
     """A group that something has happened to lately."""
 
-    group: Group
+    group: AnyGroup
     waits: list[Wait]
     since_ms: int | None
     """For how long its rebalance has been going on; None: it is in none."""
@@ -68,7 +69,7 @@ def glance(laboratory: Laboratory) -> list[Glance]:
 
 
 def _at(laboratory: Laboratory, group_id: str, now_us: int) -> Glance:
-    group = Group(laboratory, group_id)
+    group = group_of(laboratory, group_id)
     rebalances = [each for each in group.history if _ago_ms(each, now_us) <= WINDOW_MS]
     is_moving = group.state in _MOVING
     open_ones = [each for each in rebalances if each.outcome == OPEN]

@@ -16,7 +16,12 @@ from kohort.coordinator.describing import CLASSIC
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, subscribed_topics
 
 if TYPE_CHECKING:
+    from kohort.coordinator.modern.modern_group import ModernGroup
+    from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.share.share_member import ShareMember
     from kohort.purgatory import DelayedOperation
+
+SHARE = "share"
 
 Partitions = Mapping[str, tuple[int, ...]]
 """By topic."""
@@ -44,9 +49,9 @@ class GroupMember:
     partitions: Partitions
     """By topic. Empty, too, for a group of another protocol type than `consumer`."""
     speaks: str
-    """`classic` or `consumer`: a consumer group may have members of both protocols."""
+    """`classic`, `consumer` or `share`: a consumer group may have members of the first two."""
     epoch: int
-    """In a consumer group its member epoch: -2 after a static member stepped out. In a classic one the generation."""
+    """Its member epoch: -2 after a static member stepped out. In a classic group the generation."""
     state: str
     """In a consumer group `Stable`, `UnrevokedPartitions`: it is to give something up, or `UnreleasedPartitions`."""
     target: Partitions
@@ -133,7 +138,34 @@ def consumer_member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, i
     )
 
 
-def by_name(group: ConsumerGroup, partitions: Mapping[UUID, Iterable[int]]) -> dict[str, tuple[int, ...]]:
+def share_member(group: ShareGroup, member: ShareMember, now_ms: int, is_alive: bool) -> GroupMember:
+    """A member of a share group: several may have the same partition, and nobody gives up anything."""
+    metadata, current = member.metadata, member.current
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=None,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host.lstrip("/"),
+        session_timeout_ms=group.coordinator.share_config(group.group_id).session_timeout_ms,
+        rebalance_timeout_ms=0,
+        is_leader=False,
+        is_alive=is_alive,
+        waits_for="",
+        partitions=by_name(group, current.assigned),
+        speaks=SHARE,
+        epoch=current.epoch,
+        state="",
+        target=by_name(group, group.target_of(member.member_id)),
+        revoking={},
+        topics=metadata.topic_names,
+        topic_regex="",
+        assignor="",
+        session_ends_in_ms=left(member.session, now_ms),
+        revocation_ends_in_ms=None,
+    )
+
+
+def by_name(group: ModernGroup, partitions: Mapping[UUID, Iterable[int]]) -> dict[str, tuple[int, ...]]:
     """By the names of their topics; a topic that is gone has its id for a name."""
     found = {}
     for topic_id, numbers in partitions.items():

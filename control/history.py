@@ -193,15 +193,15 @@ def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
 
 def _revoked(rebalance: Rebalance, event: GroupEvent) -> None:
     """The one that took longest counts, or one that has not given up its partitions yet."""
-    told = [each for each in rebalance.events if each.kind in (REVOKING, REVOKED)]
-    left = list(dict.fromkeys(each.member_id for each in told if each.kind == REVOKING))
-    for each in told:
+    moves = [each for each in rebalance.events if each.kind in (REVOKING, REVOKED)]
+    left = list(dict.fromkeys(each.member_id for each in moves if each.kind == REVOKING))
+    for each in moves:
         if each.kind == REVOKED and each.member_id in left:
             left.remove(each.member_id)
     if left:
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, left[0]), None
         return
-    slowest = max((each for each in told if each.kind == REVOKED), key=lambda each: each.duration_us or 0)
+    slowest = max((each for each in moves if each.kind == REVOKED), key=lambda each: each.duration_us or 0)
     if slowest.duration_us is not None:
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, slowest.member_id), slowest.duration_us / 1000
 

@@ -1,41 +1,24 @@
-"""A group as a test sees it."""
+"""A classic group or a consumer group as a test sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING
 
-from kohort.broker.cluster.moving import move_leader
-from kohort.control.control_errors import unknown
+from kohort.control.any_group import AnyGroup
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.denied import denied
 from kohort.control.explain import explain
 from kohort.control.explain_consumers import explain_consumers
 from kohort.control.explanation import Explanation
-from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.group_members import GroupMember, classic_member, consumer_member
-from kohort.control.history import Rebalance
-from kohort.control.lab_offsets import EARLIEST, commit, delete, lag_of, offsets_at
+from kohort.control.lab_offsets import EARLIEST, commit, lag_of, offsets_at
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.describing import CLASSIC
-from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.events.group_event import GroupEvent
-from kohort.coordinator.group_placement import partition_for
-from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
-from kohort.protocol.visible import visible
-
-if TYPE_CHECKING:
-    from kohort.control.laboratory import Laboratory
-
-DEAD = State.DEAD.value
-UNKNOWN = "Unknown"
-"""Kafka's word (`GroupState.UNKNOWN`) for what a coordinator that loads does not know yet."""
 
 
 @dataclass(frozen=True)
@@ -58,31 +41,13 @@ class Migration:
         return f"a {self.protocol} group of {self.classic_members} classic and {self.consumer_members} consumer members"
 
 
-class Group:
-    """Looked up anew at each question, so that it may be asked for before it exists and after it has gone.
+class Group(AnyGroup):
+    """A classic group or a consumer group (KIP-848), which may change its protocol while one looks.
 
-    It may change its protocol while one looks: classic groups and consumer groups (KIP-848) answer the same questions.
+    Every question raises ControlError where it is a share group.
     """
 
-    id: str
-
-    def __init__(self, laboratory: Laboratory, group_id: str) -> None:
-        self._laboratory = laboratory
-        self.id = group_id
-
     # What there is
-
-    @property
-    def state(self) -> str:
-        """As on the wire: `Stable`; `Dead` where there is no such group; `Unknown` while its coordinator loads."""
-        group = self._found()
-        if group is not None:
-            return str(group.state.value)
-        coordinator = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
-        loading = (
-            coordinator is not None and coordinator.availability(self.id) is ErrorCode.coordinator_load_in_progress
-        )
-        return UNKNOWN if loading else DEAD
 
     @property
     def type(self) -> str:
@@ -129,20 +94,6 @@ class Group:
             return tuple(consumer_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
         return tuple(classic_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
 
-    def member(self, who: str) -> GroupMember:
-        """One of them, by member id, instance id or client id. Raises LookupError, naming those who are there."""
-        members = self.members
-        for member in members:
-            if who in (member.member_id, member.instance_id, member.client_id):
-                return member
-        there = ", ".join(str(each) for each in members) or "nobody"
-        raise LookupError(f"{who} is not in group {self.id}; there is {there}")
-
-    @property
-    def assignments(self) -> dict[str, Mapping[str, tuple[int, ...]]]:
-        """Member id to partitions by topic."""
-        return {member.member_id: member.partitions for member in self.members}
-
     @property
     def owners(self) -> dict[TopicPartition, str]:
         """Who has each partition, by member id; who still gives it up has it."""
@@ -178,9 +129,10 @@ class Group:
         return lag_of(self._laboratory, self)
 
     @property
-    def coordinator(self) -> int | None:
-        """The id of the node that looks after it; None while nobody does."""
-        return self._laboratory.cluster.offsets_topic.home_of(self.id)
+    def is_caught_up(self) -> bool:
+        """Whether there is a lag, and it is 0 everywhere."""
+        lag = self.lag
+        return bool(lag) and not any(lag.values())
 
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
@@ -195,35 +147,6 @@ class Group:
         return replace(
             explanation, denied=tuple(denied(laboratory.cluster.access, laboratory.faults, self.id, client_ids, now_ms))
         )
-
-    @property
-    def history(self) -> list[Rebalance]:
-        """Its rebalances so far, the first one first."""
-        return self._laboratory.recorder.history(self.id)
-
-    @property
-    def events(self) -> list[GroupEvent]:
-        """Every event that its coordinators reported of it, in order; the rows of the event log."""
-        return self._laboratory.recorder.events(self.id)
-
-    def timeline(self, since_us: int = 0) -> str:
-        """The group and its events as text, a line each; only those since a moment of the cluster's clock, if given."""
-        lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id, since_us))]
-        return "\n".join(map(visible, lines))
-
-    # Failover
-
-    def move_coordinator(self, node: int) -> None:
-        """Lets another node look after it, and after all groups of its partition of `__consumer_offsets`.
-
-        Raises MoveError, which says why not.
-        """
-        cluster, server = self._laboratory.cluster, self._laboratory.server
-        topic = cluster.topics.by_name(OFFSETS_TOPIC)
-        assert topic is not None, "a laboratory's cluster has it from the start"
-        partition = topic.partitions[partition_for(self.id, len(topic.partitions))]
-        server.act(partial(move_leader, cluster, topic, partition, node))
-        self._laboratory.waiters.look()
 
     # Offsets
 
@@ -246,28 +169,7 @@ class Group:
         await self.commit(offsets, timeout)
         return offsets
 
-    async def delete(self, timeout: float = PATIENCE_S) -> None:
-        """Deletes the group and what it has committed. Raises ControlError if it has members or is not there."""
-        await delete(self._laboratory, self, timeout)
-
     # Waiting
-
-    async def wait_stable(self, members: int | None = None, timeout: float = PATIENCE_S) -> None:
-        """Until everybody has their share and, if `members` is given, there are so many.
-
-        Raises TimeoutError, which says what the group looks like instead; `timeout` is in real seconds, as everywhere.
-        """
-        await self.wait_for(
-            lambda: self.state == State.STABLE.value and members in (None, len(self.members)),
-            timeout,
-            "stable" + (f" with {members} members" if members is not None else ""),
-        )
-
-    async def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
-        """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
-        if state not in STATE_NAMES:
-            raise unknown("group state", state, STATE_NAMES)
-        await self.wait_for(lambda: self.state == state, timeout, state)
 
     async def wait_migrated(self, to: str, members: int | None = None, timeout: float = PATIENCE_S) -> None:
         """Until the group and all its members speak `classic` or `consumer` and, if `members` is given, are so many.
@@ -288,7 +190,7 @@ class Group:
         Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
         """
         await self._laboratory.waiters.until(
-            lambda: (lag := self.lag) != {} and not any(lag.values()),
+            lambda: self.is_caught_up,
             timeout,
             lambda: f"after {timeout} s {self} has not caught up: {self._behind()}",
         )
@@ -304,23 +206,24 @@ class Group:
             ),
         )
 
-    async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
-        """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
-        await self._laboratory.waiters.until(condition, timeout, lambda: f"after {timeout} s {self} is not {words}")
-
     # Within
 
     def _behind(self) -> str:
         behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]
         return ", ".join(behind) or "it has committed nothing, and its members subscribe to no topic that there is"
 
-    def __repr__(self) -> str:
-        return visible(f"<{self}>")
-
     def __str__(self) -> str:
+        if self._laboratory.share_group(self.id) is not None:
+            return f"group {self.id}, which is a share group"
         members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)
         count = "epoch" if self.type == CONSUMER else "generation"
         return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'})"
 
+    def _state(self) -> str:
+        group = self._found()
+        return str(group.state.value) if group is not None else ""
+
     def _found(self) -> ClassicGroup | ConsumerGroup | None:
+        if self._laboratory.share_group(self.id) is not None:
+            raise ControlError(f"group {self.id} is a share group; ask for it with share_group({self.id!r})")
         return self._laboratory.any_group(self.id)

@@ -84,7 +84,7 @@ class LabHooks(BrokerHooks):
                 self.oracle.forgotten(exchange, response)
         if self._zombies:
             self._zombies.rewrite_coordinator(node, exchange.facts, response)
-        self._liveness.told(exchange.facts, response, exchange.connection)
+        self._liveness.answered(exchange.facts, response, exchange.connection)
         self._conditions.passed(exchange, response)
         return self._gates.holds(exchange, response)
 
@@ -106,7 +106,7 @@ class LabHooks(BrokerHooks):
 
     def on_resume(self, exchange: Exchange) -> None:
         """See `Way`."""
-        self._liveness.goes_on(exchange.connection)
+        self._liveness.resumed(exchange.connection)
 
     def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
         """As rules have it."""

@@ -20,6 +20,7 @@ from kohort.protocol.messages.offset_commit import (
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from kohort.control.any_group import AnyGroup
     from kohort.control.lab_group import Group
     from kohort.control.laboratory import Laboratory
     from kohort.coordinator.coordinator import GroupCoordinator
@@ -68,8 +69,8 @@ async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPar
         laboratory.safety.set_by_test(group.id, offsets)
 
 
-async def delete(laboratory: Laboratory, group: Group, timeout: float) -> None:
-    """Deletes a group without members, with what it has committed."""
+async def delete(laboratory: Laboratory, group: AnyGroup, timeout: float) -> None:
+    """Deletes a group without members, with all that is kept of it."""
     coordinator = _coordinator(laboratory, group)
     written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
@@ -154,20 +155,20 @@ def _known(laboratory: Laboratory, offsets: Mapping[TopicPartition, int]) -> lis
     ]
 
 
-def _coordinator(laboratory: Laboratory, group: Group) -> GroupCoordinator:
+def _coordinator(laboratory: Laboratory, group: AnyGroup) -> GroupCoordinator:
     coordinator = laboratory.cluster.offsets_topic.coordinator_of(group.id)
     if coordinator is None:
         raise ControlError(f"nobody coordinates group {group.id}: its node is stopped; start it first")
     return coordinator
 
 
-def _without_members(group: Group, what: str) -> None:
+def _without_members(group: AnyGroup, what: str) -> None:
     if group.members:
         names = ", ".join(map(str, group.members))
         raise ControlError(f"group {group.id} has members ({names}); nobody else {what} until they have left")
 
 
-def _raise_for(group: Group, what: str, errors: Iterable[ErrorCode]) -> None:
+def _raise_for(group: AnyGroup, what: str, errors: Iterable[ErrorCode]) -> None:
     for error in errors:
         if error is not ErrorCode.none:
             raise ControlError(f"{what} of group {group.id} is refused: {error.name.upper()}")

@@ -6,7 +6,7 @@ Made before the first connection; `attach(server)` when there is a server.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task, at_once
@@ -31,14 +31,21 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
+    from kohort.control.liveness import AnyGroup, AnyMember
+    from kohort.coordinator.group import Group
+    from kohort.coordinator.share.share_group import ShareGroup
+
+GroupT = TypeVar("GroupT", bound="Group")
 
 HOUSEKEEPING_MS = 60_000
 """The end of a jump, in which logs are looked after: long enough for a compaction, which takes many steps."""
 
 MEMBERS_AT_ONCE = 64
-"""So many members keep their sessions before others are served: two milliseconds."""
+"""At most this many members keep their sessions before others are served: two milliseconds."""
 
 
 class Laboratory:
@@ -123,34 +130,30 @@ class Laboratory:
 
     def group(self, group_id: str) -> ClassicGroup | None:
         """A classic group, wherever it is looked after; a zombie does not look after it, though it may think so."""
-        for coordinator in self.cluster.coordinators:
-            group = coordinator.groups.get(group_id)
-            if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
-                return group
-        return None
+        return self._looked_after(each.groups.get(group_id) for each in self.cluster.coordinators)
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         """A group of the consumer protocol, wherever it is looked after, but for zombies."""
-        for coordinator in self.cluster.coordinators:
-            group = coordinator.consumer_groups.get(group_id)
+        return self._looked_after(each.consumer_groups.get(group_id) for each in self.cluster.coordinators)
+
+    def share_group(self, group_id: str) -> ShareGroup | None:
+        """A share group (KIP-932), wherever it is looked after, but for zombies."""
+        return self._looked_after(each.share_groups.get(group_id) for each in self.cluster.coordinators)
+
+    def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+        """A group with generations or reconciliation, wherever it is looked after, but for zombies."""
+        return self.consumer_group(group_id) or self.group(group_id)
+
+    def _looked_after(self, groups: Iterable[GroupT | None]) -> GroupT | None:
+        """The first that its coordinator leads. `groups`: what each coordinator has of that id."""
+        for coordinator, group in zip(self.cluster.coordinators, groups, strict=True):
             if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
                 return group
         return None
 
-    def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        """A group of either protocol, wherever it is looked after, but for zombies."""
-        return self.consumer_group(group_id) or self.group(group_id)
-
     def group_ids(self) -> list[str]:
-        """The ids of all classic and consumer groups that are looked after, sorted."""
-        return sorted(
-            {
-                group.group_id
-                for each in self.cluster.coordinators
-                for group in each.all_groups()
-                if isinstance(group, ClassicGroup | ConsumerGroup)
-            }
-        )
+        """The ids of all groups that are looked after, of every kind, sorted."""
+        return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
 
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
         """Moves the brokers' clock at once, from one moment at which something is due to the next.
@@ -222,10 +225,10 @@ class Laboratory:
             if member.session is not None
         ]
 
-    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         return self._liveness.is_alive(group, member)
 
-    def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
         return self._liveness.can_act(group, member)

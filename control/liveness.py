@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.protocol.errors import ErrorCode
 
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
     from kohort.control.zombies import Zombies
     from kohort.coordinator.classic.classic_group import ClassicGroup
-    from kohort.coordinator.classic.classic_member import Member
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.share.share_member import ShareMember
+
+    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup
+    AnyMember = Member | ConsumerMember | ShareMember
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""
@@ -54,19 +59,19 @@ class Liveness:
         if len(self._heard) >= self._prune_at:
             self._prune()
 
-    def told(self, facts: RequestFacts, response: object, connection: Connection) -> None:
+    def answered(self, facts: RequestFacts, response: object, connection: Connection) -> None:
         """An answer is about to leave; it may tell its client which member it is."""
         member_id = getattr(response, "member_id", None)
         if member_id:
             self._heard[facts.group, member_id] = connection
 
-    def _connection(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> Connection | None:
+    def _connection(self, group: AnyGroup, member: AnyMember) -> Connection | None:
         """Where a member was last heard; one that has no id yet, where it waits for it."""
         heard = self._heard.get((group.group_id, member.member_id))
         ticket: Any = getattr(member, "join_ticket", None)
         return heard if heard is not None or ticket is None else getattr(ticket.requester, "connection", None)
 
-    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         connection = self._connection(group, member)
         if connection is None or not self._is_open(connection):
@@ -75,7 +80,7 @@ class Liveness:
             return False  # it beats at another one, who thinks that the group is its own
         return not self._silences(_beat(group, member, connection.node.id))
 
-    def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is alive, and no gate and no rule has a request of its connection, or the answer."""
         return self._connection(group, member) not in self._stopped and self.is_alive(group, member)
 
@@ -95,7 +100,7 @@ class Liveness:
         if len(self._stopped) >= self._prune_at:
             self._prune()
 
-    def goes_on(self, connection: Connection) -> None:
+    def resumed(self, connection: Connection) -> None:
         """They have it no more."""
         self._stopped.discard(connection)
 
@@ -119,6 +124,9 @@ class Liveness:
             consumer_group = coordinator.consumer_groups.get(group_id)
             if consumer_group is not None and member_id in consumer_group.members:
                 return True
+            share_group = coordinator.share_groups.get(group_id)
+            if share_group is not None and member_id in share_group.members:
+                return True
         return False
 
 
@@ -127,7 +135,7 @@ class _Possible(RequestFacts):
 
     __slots__ = ("_api", "_group")
 
-    def __init__(self, group: ClassicGroup | ConsumerGroup, node: int, api: str, version: int, client_id: str) -> None:
+    def __init__(self, group: AnyGroup, node: int, api: str, version: int, client_id: str) -> None:
         self._group = group
         self._api = api, version
         self.node = node
@@ -147,15 +155,18 @@ class _Possible(RequestFacts):
         return str(self._group.state.value)
 
 
-def _beat(group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, node: int) -> RequestFacts:
+def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
     """The heartbeat of a member."""
     if isinstance(member, ConsumerMember):
         metadata, api = member.metadata, ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
         beat = _Possible(group, node, *api, metadata.client_id)
         beat.instances, beat.generation = (metadata.instance_id or "",), member.current.epoch
-    else:
+    elif isinstance(member, Member):
         beat = _Possible(group, node, "Heartbeat", 4, member.client_id)
         beat.instances, beat.generation = (member.group_instance_id or "",), group.version
+    else:
+        beat = _Possible(group, node, "ShareGroupHeartbeat", 1, member.metadata.client_id)
+        beat.instances, beat.generation = ("",), member.current.epoch
     beat.members = (member.member_id,)
     return beat
 

@@ -49,7 +49,7 @@ SHARE_KINDS = range(10, 16)
 """The types of records that are a share group's."""
 
 GROUPS_AT_ONCE = 20
-"""So many are made in a step: a millisecond."""
+"""At most this many are made in a step: a millisecond."""
 
 
 class PendingTransaction:

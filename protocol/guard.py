@@ -27,7 +27,7 @@ LONGEST_STRING: Final = 32_767
 """Bytes of a text. Kafka refuses longer ones, and so do we."""
 
 SHORT_FRAME: Final = 16_384
-"""A request of at most so many bytes holds no text that is too long, and no more array elements than bytes."""
+"""A request of at most this many bytes holds no text that is too long, and no more array elements than bytes."""
 
 MAX_ELEMENTS: Final = 50_000
 """Array elements and tagged fields that one request may hold, as long as nobody sets another number."""

@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kohort.control.group_members import GroupMember
     from kohort.control.lab_group import Group, Migration
+    from kohort.control.lab_share_group import ShareGroup
     from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
-    from kohort.testing.sync import SyncClock, SyncCluster, SyncGroup
+    from kohort.testing.sync import SyncClock, SyncCluster
+    from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
 
-__all__ = ["Budget", "Cluster", "Group", "GroupMember", "Migration", "SyncClock", "SyncCluster", "SyncGroup"]
+__all__ = [
+    "Budget",
+    "Cluster",
+    "Group",
+    "GroupMember",
+    "Migration",
+    "ShareGroup",
+    "SyncClock",
+    "SyncCluster",
+    "SyncGroup",
+    "SyncShareGroup",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,5 +40,16 @@ def __getattr__(name: str) -> Any:
     with without("hypothesis"):
         from kohort.control import lab_group, safety
         from kohort.testing import cluster, sync
-    rooms = {"Budget": safety, "Cluster": cluster, "SyncClock": sync, "SyncCluster": sync, "SyncGroup": sync}
-    return getattr(rooms.get(name, lab_group), name)
+    rooms = {"Budget": safety, "Cluster": cluster, "SyncClock": sync, "SyncCluster": sync}
+    return getattr(rooms.get(name, lab_group), name) if name not in _SELDOM else _seldom_asked_for(name)
+
+
+_SELDOM = ("ShareGroup", "SyncGroup", "SyncShareGroup")
+
+
+def _seldom_asked_for(name: str) -> Any:
+    """What only type annotations name; share groups cost a test without them nothing."""
+    from kohort.control import lab_share_group
+    from kohort.testing import sync_groups
+
+    return getattr(lab_share_group if name == "ShareGroup" else sync_groups, name)

@@ -21,6 +21,7 @@ from kohort.control.appends import Appends
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
+from kohort.control.groups_by_id import group_of
 from kohort.control.lab_clock import LabClock
 from kohort.control.lab_group import Group
 from kohort.control.lab_topics import Topics
@@ -33,6 +34,7 @@ from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
 
 if TYPE_CHECKING:
     from kohort.control.lab_acls import Acls
+    from kohort.control.lab_share_group import ShareGroup
     from kohort.testing.remote import InThread
     from kohort.testing.sync import SyncCluster
 
@@ -164,7 +166,7 @@ class Cluster:
         """What has happened in all groups, for a person; only since a moment of the cluster's clock, if given."""
         happened = self.laboratory.recorder.groups_since(since_us)
         shown = [group for group in self.groups if group.id in happened or not since_us]
-        gone = [self.group(group_id) for group_id in sorted(happened - {group.id for group in self.groups})]
+        gone = [group_of(self.laboratory, each) for each in sorted(happened - {group.id for group in self.groups})]
         return "\n".join(group.timeline(since_us) for group in (*shown, *gone)) or "there is no group"
 
     @property
@@ -249,13 +251,19 @@ class Cluster:
         return self.laboratory.gates
 
     def group(self, group_id: str) -> Group:
-        """A group, whether it is there yet or not."""
+        """A classic group or a consumer group, whether it is there yet or not."""
         return Group(self.laboratory, group_id)
 
+    def share_group(self, group_id: str) -> ShareGroup:
+        """A share group (KIP-932), whether it is there yet or not."""
+        from kohort.control.lab_share_group import ShareGroup  # not for tests without such groups
+
+        return ShareGroup(self.laboratory, group_id)
+
     @property
-    def groups(self) -> list[Group]:
-        """The groups that there are, by id."""
-        return [self.group(group_id) for group_id in self.laboratory.group_ids()]
+    def groups(self) -> list[Group | ShareGroup]:
+        """The groups that there are, of every kind, by id."""
+        return [group_of(self.laboratory, group_id) for group_id in self.laboratory.group_ids()]
 
     def __repr__(self) -> str:
         if "laboratory" not in self.__dict__:

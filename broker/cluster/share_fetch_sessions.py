@@ -25,7 +25,7 @@ FINAL_EPOCH: Final = -1
 _LARGEST_EPOCH: Final = 2**31 - 1
 
 PARTITIONS_REMEMBERED: Final = 100_000
-"""All sessions of a node together remember so many partitions: about 20 MB. Kafka has no such limit."""
+"""All sessions of a node together remember at most this many partitions: about 20 MB. Kafka has no such limit."""
 
 
 class ShareSession:
@@ -96,6 +96,12 @@ class ShareSessions:
     def has_group(self, group_id: str) -> bool:
         """Whether a group has a session here."""
         return group_id in self._of_groups
+
+    def of_group(self, group_id: str) -> list[ShareSession]:
+        """The sessions of a group's members."""
+        return (
+            [each for each in self._sessions.values() if each.group_id == group_id] if self.has_group(group_id) else []
+        )
 
     def open(self, group_id: str, member_id: str, connection: object, size: int) -> ShareSession | ErrorCode:
         """A new session in the place of the member's old one, whose records stay held.

@@ -17,7 +17,7 @@ class Described(NamedTuple):
     """Its type on the wire."""
     default: str | None
     is_sensitive: bool
-    """Whether its value is told to nobody."""
+    """Whether nobody is told its value."""
 
 
 PASSWORD, CLASS = 9, 8

@@ -15,6 +15,7 @@ COMMANDS = {
     "faults": "List, add and remove rules that spoil requests.",
     "gates": "Hold requests, see who waits, let them through.",
     "groups": "Show groups, wait for one, print what happened to it.",
+    "shares": "Show who holds which records of a share group, and take them away.",
     "reset": "End all rules, open all gates, let the clock run.",
     "topics": "Create topics, give them partitions and records.",
     "violations": "List what has happened that must never happen.",

@@ -36,14 +36,14 @@ def show(group: str, control: str, token: str) -> None:
         parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
         name = member["instance_id"] or member["client_id"]
-        epoch = f", epoch {member['epoch']}, {member['speaks']}" if state["type"] == "consumer" else ""
+        epoch = "" if state["type"] == "classic" else f", epoch {member['epoch']}, {member['speaks']}"
         say(f"  {name}@{member['client_host']}{epoch}{waits}: {'; '.join(parts) or 'nothing'}")
 
 
 @groups.command()
 @click.argument("group")
 @click.option("--state", default="Stable", show_default=True)
-@click.option("--members", type=int, help="So many of them.")
+@click.option("--members", type=int, help="Exactly this many of them.")
 @click.option("--timeout", type=float, default=30.0, show_default=True, help="In seconds.")
 @control_options
 def wait(group: str, state: str, members: int | None, timeout: float, control: str, token: str) -> None:
@@ -111,8 +111,9 @@ def explain(group: str, control: str, token: str) -> None:
 
 
 def _show(group: dict[str, Any]) -> None:
-    count = "epoch" if group["type"] == "consumer" else "generation"
+    count = "generation" if group["type"] == "classic" else "epoch"
+    kind = "share group, " if group["type"] == "share" else ""
     say(
-        f"{group['id']}: {group['state']}, {count} {group['generation']}, {len(group['members'])} members, "
+        f"{group['id']}: {kind}{group['state']}, {count} {group['generation']}, {len(group['members'])} members, "
         f"coordinator {group['coordinator']}"
     )

@@ -4,14 +4,14 @@ import {fill, h, name} from './dom.js'
 import {stateClass} from './groups.js'
 import {calledBy, duration, left, progress, ranges} from './model.js'
 
-const MOST_MEMBERS = 200
+const MOST_MEMBERS = 200, MOST_PARTITIONS = 200
 
 /** Draws a group. `timers` gets a function for each timer, called again and again to let it run down. */
 export function showGroup(section, group, clock, timers) {
   fill(section, group, () => {
     timers.length = 0
     if (group === null) return h('p', {class: 'soft'}, 'Choose a group. New ones appear in the list as soon as somebody joins.')
-    const count = group.type === 'consumer' ? 'epoch' : 'generation'
+    const count = group.type === 'consumer' || group.type === 'share' ? 'epoch' : 'generation'
     return [
       h('h2', {}, name(group.id, 80), ' ', h('span', {class: stateClass(group.state)}, group.state)),
       h('p', {class: 'soft'}, `${group.type || 'no'} group, ${count} ${group.generation}`
@@ -20,6 +20,7 @@ export function showGroup(section, group, clock, timers) {
       barrier(group),
       group.waits.map(wait => waiting(wait, clock, timers)),
       members(group, clock, timers),
+      shared(group),
     ]
   })
 }
@@ -63,7 +64,7 @@ function member(each, group, clock, timers) {
     session.textContent = ms === null ? '' : duration(ms)
   })
   return h('tr', {},
-    h('th', {scope: 'row'}, name(calledBy(each)), group.type === 'consumer' ? h('span', {class: 'soft'}, ` ${each.speaks}, epoch ${each.epoch}`) : null),
+    h('th', {scope: 'row'}, name(calledBy(each)), group.type === 'consumer' || group.type === 'share' ? h('span', {class: 'soft'}, ` ${each.speaks}, epoch ${each.epoch}`) : null),
     h('td', {}, each.client_host),
     h('td', {}, each.waits_for, each.is_alive ? null : h('span', {class: 'gone'}, ' nobody is there')),
     session,
@@ -88,6 +89,25 @@ function lag(each, lags) {
     }
   }
   return sum === null ? '' : String(sum)
+}
+
+function shared(group) {
+  if (!group.shared.length) return null
+  const number = value => h('td', {class: 'n'}, value === null ? '' : String(value))
+  return h('div', {class: 'scroll'}, h('table', {},
+    h('caption', {}, 'records that members share out'),
+    h('thead', {}, h('tr', {}, ['partition', 'begins at', 'held', 'to be had again', 'lag', 'leader', 'fetched by'].map(each => h('th', {scope: 'col'}, each)))),
+    h('tbody', {}, group.shared.slice(0, MOST_PARTITIONS).map(each => h('tr', {},
+      h('th', {scope: 'row'}, name(each.topic), ` ${each.partition}`),
+      number(each.start_offset), number(each.acquired), number(each.available), number(each.lag),
+      h('td', {}, each.leader === null ? 'nobody' : each.progress === 'active' ? `node ${each.leader}` : `node ${each.leader}, ${each.progress}`),
+      h('td', {}, fetchers(group, each)))))))
+}
+
+/** Who fetches from a partition, as people call them. */
+function fetchers(group, partition) {
+  const called = new Map(group.members.map(each => [each.member_id, calledBy(each)]))
+  return partition.fetched_by.flatMap((id, at) => [at ? ', ' : '', name(called.get(id) ?? id)])
 }
 
 /** The last rebalances: why, who, how long each phase took, what it moved. */

@@ -92,13 +92,13 @@ async function refreshGroup() {
   if (id !== chosen) return
   clock = overview
   group = isThere ? overview.groups[0] : {
-    id, type: '', state: 'Dead', generation: 0, assignment_epoch: 0, protocol: '', coordinator: null, members: [], waits: [], lags: {}}
+    id, type: '', state: 'Dead', generation: 0, assignment_epoch: 0, protocol: '', coordinator: null, members: [], waits: [], lags: {}, shared: []}
   if (!seen.has(id)) seen.set(id, new Ownership())
   seen.get(id).note(overview.now_ms, group)
   showGroup(at('group'), group, () => clock, timers)
   timers.forEach(each => each())
   showRebalances(at('rebalances'), history)
-  showOwnership(at('owners'), seen.get(id), overview.now_ms)
+  showOwnership(at('owners'), group.type === 'share' ? null : seen.get(id), overview.now_ms) // there several have a partition
 }
 
 async function refreshLaboratory() {

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from kohort.broker.cluster.moving import MoveError
+from kohort.control.any_group import DEAD, UNKNOWN
 from kohort.control.body import Body
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.lab_group import DEAD, UNKNOWN, Group
+from kohort.control.group_members import SHARE
+from kohort.control.groups_by_id import group_of
+from kohort.control.lab_group import Group, Migration
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
 from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S
 from kohort.coordinator.classic.states import State
 from kohort.protocol.topic_partition import TopicPartition
 
+if TYPE_CHECKING:
+    from kohort.control.lab_share_group import ShareGroup
+
 router = APIRouter(prefix="/groups", tags=["groups"])
 STABLE = State.STABLE.value
-TYPES = ("classic", "consumer")
+TYPES = ("classic", "consumer", "share")
 
 
 class MemberState(BaseModel):
@@ -42,7 +48,7 @@ class MemberState(BaseModel):
     speaks: str = Field(
         description="a consumer group may have members of both protocols", json_schema_extra=one_of(TYPES)
     )
-    epoch: int = Field(description="in a consumer group its member epoch, in a classic one the generation")
+    epoch: int = Field(description="in a classic group the generation, else its member epoch")
     state: str = Field(description="in a consumer group Stable, UnrevokedPartitions or UnreleasedPartitions")
     target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
     revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
@@ -66,17 +72,19 @@ class GroupState(BaseModel):
 
     id: str
     type: str = Field(
-        description="classic or consumer; empty where there is no group", json_schema_extra=one_of(["", *TYPES])
+        description="classic, consumer or share; empty where there is no group", json_schema_extra=one_of(["", *TYPES])
     )
     state: str = Field(json_schema_extra=one_of(STATE_NAMES | {UNKNOWN}))
-    generation: int = Field(description="of a consumer group the group epoch")
+    generation: int = Field(description="of consumer groups and share groups the group epoch")
     assignment_epoch: int = Field(description="the epoch that the target assignment is for; else the generation")
     protocol: str = Field(description="the assignor")
     migration: MigrationState
     coordinator: int | None = Field(description="the node that looks after it")
     members: list[MemberState]
     offsets: dict[str, int] = Field(description="what is committed, by `topic-partition`")
-    lag: dict[str, int] = Field(description="how many offsets are still to be committed, by `topic-partition`")
+    lag: dict[str, int] = Field(
+        description="offsets that are still to be committed, or records that are not done with, by `topic-partition`"
+    )
 
 
 class RebalanceState(BaseModel):
@@ -121,8 +129,8 @@ class Reset(Body):
 
 @router.get("")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
-    """All groups that have a coordinator, classic groups and consumer groups (KIP-848)."""
-    return [_state(Group(laboratory, group_id)) for group_id in laboratory.group_ids()]
+    """All groups that have a coordinator, of every kind."""
+    return [_state(group_of(laboratory, group_id)) for group_id in laboratory.group_ids()]
 
 
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
@@ -141,7 +149,7 @@ async def wait(
             description="left out: Stable, or any where offsets are waited for", json_schema_extra=one_of(STATE_NAMES)
         ),
     ] = None,
-    members: Annotated[int | None, Query(description="so many of them, no more and no less")] = None,
+    members: Annotated[int | None, Query(description="exactly this many of them")] = None,
     member: Annotated[str | None, Query(description="this one is in it: a member id, instance id or client id")] = None,
     waits_for: Annotated[
         Literal["join", "sync", "partitions", "nothing"] | None,
@@ -163,16 +171,19 @@ async def wait(
         raise unknown("group state", state, STATE_NAMES)
     if waits_for is not None and member is None:
         raise ControlError("waits_for says what one member waits for; say which with member")
-    group = Group(laboratory, group_id)
     if state is None and not caught_up and committed is None:
         state = STABLE
     offset = None if committed is None else _offset(committed)
     wanted = _Wanted(state, members, member, waits_for, generation, migrated_to, caught_up, offset)
     try:
-        await group.wait_for(lambda: wanted.holds(group), timeout, str(wanted))
+        await laboratory.waiters.until(
+            lambda: wanted.holds(group_of(laboratory, group_id)),
+            timeout,
+            lambda: f"after {timeout} s {group_of(laboratory, group_id)} is not {wanted}",
+        )
     except TimeoutError as late:
         raise HTTPException(408, str(late)) from None
-    return _state(group)
+    return _state(group_of(laboratory, group_id))
 
 
 @dataclass(frozen=True)
@@ -188,16 +199,18 @@ class _Wanted:
     caught_up: bool
     committed: tuple[TopicPartition, int] | None
 
-    def holds(self, group: Group) -> bool:
+    def holds(self, group: Group | ShareGroup) -> bool:
         if self.state not in (None, group.state) or self.members not in (None, len(group.members)):
+            return False
+        if self.state == STABLE and not group.is_settled:
             return False
         if self.generation is not None and group.generation < self.generation:
             return False
-        if self.migrated_to is not None and not group.migration.is_at(self.migrated_to):
+        if self.migrated_to is not None and not _migration(group).is_at(self.migrated_to):
             return False
-        if self.caught_up and (not (lag := group.lag) or any(lag.values())):
+        if self.caught_up and not group.is_caught_up:
             return False
-        if self.committed is not None and group.offsets.get(self.committed[0], -1) < self.committed[1]:
+        if self.committed is not None and _offsets(group).get(self.committed[0], -1) < self.committed[1]:
             return False
         if self.member is None:
             return True
@@ -236,7 +249,7 @@ async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> Mem
 async def history(
     group_id: str,
     laboratory: TheLaboratory,
-    last: Annotated[int | None, Query(ge=1, description="so many of them, the newest; left out: all")] = None,
+    last: Annotated[int | None, Query(ge=1, description="at most this many of them, the newest; left out: all")] = None,
 ) -> list[RebalanceState]:
     """Its rebalances since the broker was started, the first one first."""
     rebalances = _known(laboratory, group_id).history
@@ -303,27 +316,37 @@ def _offset(committed: str) -> tuple[TopicPartition, int]:
     return _topic_partition(name), int(offset)
 
 
-def _known(laboratory: Laboratory, group_id: str) -> Group:
+def _known(laboratory: Laboratory, group_id: str) -> Group | ShareGroup:
     """One that is there, or was."""
-    group = Group(laboratory, group_id)
+    group = group_of(laboratory, group_id)
     if group.state == DEAD and not group.events:
         raise not_found(f"nothing was ever heard of a group {group_id}")
     return group
 
 
-def _group(laboratory: Laboratory, group_id: str) -> Group:
-    group = Group(laboratory, group_id)
+def _group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup:
+    group = group_of(laboratory, group_id)
     if group.state == DEAD:
         raise not_found(f"there is no group {group_id}, or nobody coordinates it at the moment")
     return group
 
 
-def _state(group: Group) -> GroupState:
+def _migration(group: Group | ShareGroup) -> Migration:
+    """Share groups do not migrate."""
+    return group.migration if isinstance(group, Group) else Migration(SHARE, 0, 0)
+
+
+def _offsets(group: Group | ShareGroup) -> dict[TopicPartition, int]:
+    """Share groups commit nothing."""
+    return group.offsets if isinstance(group, Group) else {}
+
+
+def _state(group: Group | ShareGroup) -> GroupState:
     return view(
         GroupState,
         group,
         members=[view(MemberState, each) for each in group.members],
-        migration=view(MigrationState, group.migration),
-        offsets={f"{topic}-{partition}": offset for (topic, partition), offset in group.offsets.items()},
+        migration=view(MigrationState, _migration(group)),
+        offsets={f"{topic}-{partition}": offset for (topic, partition), offset in _offsets(group).items()},
         lag={f"{topic}-{partition}": lag for (topic, partition), lag in group.lag.items()},
     )

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.glance import glance
+from kohort.control.groups_by_id import group_of
 from kohort.control.lab_group import Group
 from kohort.control.laboratory import Laboratory
+from kohort.control.routes.shares_routes import SharedPartition
 from kohort.control.views import view
+
+if TYPE_CHECKING:
+    from kohort.control.lab_share_group import ShareGroup
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3
@@ -36,8 +42,8 @@ class MemberOverview(BaseModel):
     client_host: str
     waits_for: str = Field(description="join, sync, partitions, or nothing")
     is_alive: bool
-    speaks: str = Field(description="classic or consumer")
-    epoch: int = Field(description="in a consumer group its member epoch, in a classic one the generation")
+    speaks: str = Field(description="classic, consumer or share")
+    epoch: int = Field(description="in a classic group the generation, else its member epoch")
     target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
     revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
     session_ends_in_ms: int | None = Field(description="null: not while its request waits")
@@ -62,9 +68,9 @@ class GroupOverview(BaseModel):
     """A group, whom it waits for, and what happened to it last."""
 
     id: str
-    type: str = Field(description="classic or consumer")
+    type: str = Field(description="classic, consumer or share")
     state: str
-    generation: int = Field(description="of a consumer group the group epoch")
+    generation: int = Field(description="of consumer groups and share groups the group epoch")
     assignment_epoch: int
     protocol: str
     coordinator: int | None
@@ -72,6 +78,7 @@ class GroupOverview(BaseModel):
     waits: list[WaitOverview]
     rebalances: list[RebalanceOverview] = Field(description="the last ones, the newest last")
     lags: dict[str, dict[int, int]] = Field(description="by topic and partition, where something is committed")
+    shared: list[SharedPartition] = Field(description="of a share group: how far it is with each partition")
 
 
 class Overview(BaseModel):
@@ -90,16 +97,16 @@ class GroupSummary(BaseModel):
     """A group in a list."""
 
     id: str
-    type: str = Field(description="classic or consumer")
+    type: str = Field(description="classic, consumer or share")
     state: str
-    generation: int = Field(description="of a consumer group the group epoch")
+    generation: int = Field(description="of consumer groups and share groups the group epoch")
     members: int = Field(description="how many")
 
 
 @router.get("/groups")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupSummary]:
     """All groups in a word each, for whoever lists many of them again and again."""
-    groups = [Group(laboratory, group_id) for group_id in laboratory.group_ids()]
+    groups = [group_of(laboratory, group_id) for group_id in laboratory.group_ids()]
     return [view(GroupSummary, each, members=each.size) for each in groups]
 
 
@@ -116,7 +123,7 @@ class GlanceOverview(BaseModel):
     """A group that something has happened to lately."""
 
     id: str
-    type: str = Field(description="classic or consumer")
+    type: str = Field(description="classic, consumer or share")
     state: str
     members: int = Field(description="how many")
     waits: list[WaitOverview]
@@ -156,7 +163,7 @@ async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
 
 
 def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
-    group = Group(laboratory, group_id)
+    group = group_of(laboratory, group_id)
     explanation = group.explain()
     history = list(enumerate(group.history))[-REBALANCES:]
     now_us = laboratory.clock.now_us()
@@ -173,11 +180,16 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
             for number, each in history
         ],
         lags=_lags(laboratory, group),
+        shared=[] if isinstance(group, Group) else [view(SharedPartition, each) for each in group.partitions],
     )
 
 
-def _lags(laboratory: Laboratory, group: Group) -> dict[str, dict[int, int]]:
+def _lags(laboratory: Laboratory, group: Group | ShareGroup) -> dict[str, dict[int, int]]:
     lags: dict[str, dict[int, int]] = {}
+    if not isinstance(group, Group):
+        for (name, number), lag in group.lag.items():
+            lags.setdefault(name, {})[number] = lag
+        return lags
     for (name, number), offset in group.offsets.items():
         topic = laboratory.cluster.topics.by_name(name)
         partition = topic.partition(number) if topic is not None else None

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from kohort.control.endpoint_context import TheLaboratory
-from kohort.control.lab_group import Group
+from kohort.control.groups_by_id import group_of
 
 router = APIRouter(prefix="/reset", tags=["reset"])
 
@@ -32,7 +32,7 @@ async def reset(
     if data:
         for topic in [each.name for each in laboratory.cluster.topics if not each.internal]:
             laboratory.topics.delete(topic)
-        for group in [Group(laboratory, each) for each in laboratory.group_ids()]:
+        for group in [group_of(laboratory, each) for each in laboratory.group_ids()]:
             if group.members:
                 left.append(group.id)
             else:

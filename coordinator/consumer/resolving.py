@@ -22,7 +22,7 @@ def sees_all(name: str) -> bool:
 
 
 NAMES_AT_ONCE = 48
-"""So many names are compared with a pattern before others are served. A pattern that takes long takes a millisecond for
+"""At most this many names are compared with a pattern before others are served. A slow pattern takes a millisecond for
 one of 249 characters."""
 
 AT_MOST_EVERY_MS = 10_000

@@ -42,7 +42,7 @@ class Refused(NamedTuple):
 
 
 BATCHES_AT_ONCE: Final = 100
-"""After so many batches of a request others may be served: a millisecond or two."""
+"""After this many batches of a request others may be served: a millisecond or two."""
 
 
 def acknowledge(

@@ -96,8 +96,11 @@ def _stood_still(analysis: GroupAnalysis) -> list[Stall]:
 def sampled_share(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> float:
     """How much of a stretch lies between samples of log ends that are close together, of the partition with most."""
     best = 0.0
-    for ends in analysis.group.ends.values():
-        times = np.unique(ends.sampled_ms[(ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)])
+    sampled = [ends.sampled_ms for ends in analysis.group.ends.values()]
+    if analysis.share is not None:  # of which log ends alone say little
+        sampled = [np.array(lag.ms, np.int64) for lag in analysis.share.lags.values()]
+    for moments in sampled:
+        times = np.unique(moments[(moments >= start_ms) & (moments < end_ms)])
         gaps = np.diff(times)
         best = max(best, float(gaps[gaps <= CLOSE_MS].sum()) / max(1, end_ms - start_ms))
     return min(1.0, best)

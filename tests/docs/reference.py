@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kohort.broker.cluster.effect_execution import CAUSES
+from kohort.control.any_group import UNKNOWN
 from kohort.control.app import make_app
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rule_parsing import DO
 from kohort.control.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
-from kohort.control.lab_group import UNKNOWN
 from kohort.control.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState

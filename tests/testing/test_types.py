@@ -36,7 +36,7 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
         from kohort.testing.sync_faults import SyncRule
         from kohort.control.gates import Gate
         from kohort.control.history import Rebalance
-        from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup
+        from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup, SyncShareGroup
 
         def test_orders(kafka: SyncCluster) -> None:
             group = kafka.group("billing")
@@ -52,7 +52,8 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
             assert_type(kafka.topics.append("orders", "x"), int)
 
         with Cluster(nodes=3) as kafka:
-            assert_type(kafka.groups, list[SyncGroup])
+            assert_type(kafka.groups, list[SyncGroup | SyncShareGroup])
+            assert_type(kafka.share_group("queue").redeliver("orders"), int)
             kafka.stop_node(1)
 
         async def test_payments(kafka: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.testing.twin` makes `testing/sync.py` and `sync_faults.py`: types of what `with Cluster()` gives.
+"""`python -m tests.testing.twin` makes `testing/sync.py` and others: types of what `with Cluster()` gives.
 
 At run time that is a `Remote`, which passes everything on. What a person, an editor and a type checker are told of it
 is made here of the asynchronous classes: the same names, arguments and docstrings, without `await`.
@@ -14,13 +14,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 
-CLUSTER = {"Clock": "testing/cluster_clock.py", "Group": "control/lab_group.py", "Cluster": "testing/cluster.py"}
+CLUSTER = {"Clock": "testing/cluster_clock.py", "Cluster": "testing/cluster.py"}
+GROUPS = {
+    "AnyGroup": "control/any_group.py",
+    "Group": "control/lab_group.py",
+    "ShareGroup": "control/lab_share_group.py",
+}
 RULES = {
     "Rule": "control/faults/rules.py",
     "RuleBuilder": "control/faults/rule_builder.py",
     "Faults": "control/faults/table.py",
 }
-CLASSES = CLUSTER | RULES
+CLASSES = CLUSTER | GROUPS | RULES
 """Those with something to await, and those that hand them out; all others are the same on both sides."""
 NOT_THEIRS = {
     *("start", "stop", "laboratory"),
@@ -38,24 +43,41 @@ Annotate a fixture with it: `def test_it(kafka: SyncCluster)`. Made by `python -
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kohort.control.lab_offsets import EARLIEST
 from kohort.control.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
-    from kohort.control.explanation import Explanation
     from kohort.control.gates import Gates
+    from kohort.control.lab_acls import Acls
+    from kohort.control.lab_topics import Topics
+    from kohort.testing.sync_faults import SyncFaults
+    from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
+'''
+GROUPS_HEAD = '''\
+"""What `kafka.group(…)` is to a test that awaits nothing, for type checkers and editors; see sync.py.
+
+Made by `python -m tests.testing.twin`; a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from kohort.control.lab_offsets import EARLIEST
+from kohort.control.redelivery import BEYOND_ALL
+from kohort.control.waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from kohort.control.explanation import Explanation
     from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
-    from kohort.control.lab_acls import Acls
     from kohort.control.lab_group import Migration
-    from kohort.control.lab_topics import Topics
+    from kohort.control.share_records import InFlightRecords, SharePartitionState
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
-    from kohort.testing.sync_faults import SyncFaults
 '''
 RULES_HEAD = '''\
 """What `kafka.faults` is to a test that awaits nothing, for type checkers and editors; see sync.py.
@@ -79,6 +101,7 @@ if TYPE_CHECKING:
 '''
 TWINS = {
     ROOT / "testing" / "sync.py": (CLUSTER_HEAD, CLUSTER),
+    ROOT / "testing" / "sync_groups.py": (GROUPS_HEAD, GROUPS),
     ROOT / "testing" / "sync_faults.py": (RULES_HEAD, RULES),
 }
 """Each file with its beginning and its classes."""
@@ -111,7 +134,8 @@ def _twin(found: ast.ClassDef) -> ast.ClassDef:
                 body.append(following)
         elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and _is_theirs(found, each.name):
             body.append(_function(each))
-    return ast.fix_missing_locations(ast.ClassDef(f"Sync{found.name}", [ast.Name("Protocol")], [], body, []))
+    bases: list[ast.expr] = [_Renamed().visit(each) for each in found.bases if isinstance(each, ast.Name)]
+    return ast.fix_missing_locations(ast.ClassDef(f"Sync{found.name}", [*bases, ast.Name("Protocol")], [], body, []))
 
 
 def _function(found: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef:

@@ -1,0 +1,148 @@
+"""Share groups in words: who holds which records, and why a record does not come."""
+
+from __future__ import annotations
+
+from kohort.protocol.batches import TRANSACTIONAL
+from kohort.storage.producers import Remembered
+from tests.control.sharing_lab import SharingLab
+from tests.support.batches import batch
+
+
+def why(lab: SharingLab, offset: int) -> str:
+    """Why a record does not come."""
+    told = lab.queue.explain_record(lab.topic, 0, offset)
+    name, _, sentence = told.partition(": ")
+    assert name == f"{lab.topic}-0 {offset}"
+    return sentence
+
+
+def partition(lab: SharingLab) -> str:
+    """What is said of the one partition."""
+    (told,) = lab.queue.explain().partitions
+    return told.removeprefix(f"{lab.topic}-0: ")
+
+
+def ada_fetches(lab: SharingLab, epoch: int = 0, most: int = 500) -> None:
+    """She takes no more than so many."""
+    partitions = ", from: {$topic: [0]}" if not epoch else ""
+    lab.talk(f"""
+        ada ShareFetch v2 {{epoch: {epoch}, max_records: {most}, share_acquire_mode: 1{partitions}}}
+          <- NONE
+        """)
+
+
+def test_who_holds_what_until_when(shared: SharingLab) -> None:
+    shared.produce("a b c")
+    ada_fetches(shared, most=2)
+    shared.talk("wait 400 ms")
+    (wait,) = shared.queue.explain().waits
+    assert (wait.for_whom, wait.ends_in_ms) == (("ada",), 1_600)
+    assert wait.what == f"to acknowledge {shared.topic}-0 0-1, delivered once"
+    assert wait.then == "others may have them"
+    assert partition(shared) == "begins at 0, 2 held, lag 3; 2 may be had next"
+    (ada,) = shared.queue.explain().clients
+    assert ada.should.endswith("should send heartbeats, and say what becomes of the 2 records it holds")
+    assert why(shared, 1) == "ada holds it; in 1.6 s: others may have it; delivered once of 3"
+    assert why(shared, 2) == "it may be had, never delivered"
+    assert why(shared, 3) == "there is no such record yet; the log ends at 3"
+
+
+def test_nobody_has_fetched_yet(shared: SharingLab) -> None:
+    shared.produce("a")
+    assert partition(shared) == (
+        "not loaded at any leader yet: nobody has fetched from it since node 1 leads it; "
+        "ada should fetch from node 1, and has no share session there"
+    )
+    assert why(shared, 0).endswith("where the group begins is not decided yet (share.auto.offset.reset)")
+
+
+def test_a_last_delivery_says_so(shared: SharingLab) -> None:
+    shared.produce("a")
+    ada_fetches(shared)
+    for epoch in (1, 2):
+        shared.queue.redeliver()
+        ada_fetches(shared, epoch)
+    (wait,) = shared.queue.explain().waits
+    assert wait.then == "archived, as 3 deliveries are the limit"
+    assert why(shared, 0) == "ada holds it; in 2 s: archived; delivered 3 times of 3"
+
+
+def test_below_the_start(shared: SharingLab) -> None:
+    shared.produce("a b")
+    ada_fetches(shared)
+    shared.talk("""
+        ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {0: accept}}}}
+          <- NONE
+        """)
+    assert why(shared, 0).startswith(("accepted by ada", "the group is done with what lies below its start, 1"))
+    shared.talk("""
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {1: accept}}}}
+          <- NONE
+        """)
+    assert partition(shared) == "begins at 2, 0 held, lag 0; no record is left"
+
+
+def test_the_log_has_lost_it(shared: SharingLab) -> None:
+    shared.produce("a b")
+    shared.laboratory.topics.trim(shared.topic, 1)
+    assert why(shared, 0) == "the log has lost it, and begins at 1"
+
+
+def test_too_many_are_in_flight(shared: SharingLab) -> None:
+    shared.talk("""
+        zoe IncrementalAlterConfigs v1 {configs: {share.partition.max.record.locks: 100}}
+          <- {responses: [{error_code: NONE}]}
+        """)
+    shared.produce(" ".join("a" * 100))
+    shared.produce("b")
+    ada_fetches(shared)
+    assert partition(shared) == (
+        "begins at 0, 100 held, lag 101; nothing new comes: 100 records from 0 on are in flight, and 100 may be "
+        "(share.partition.max.record.locks); 0 comes first, which ada holds, in 2 s"
+    )
+    assert why(shared, 100).startswith("never delivered; nothing new comes: 100 records from 0 on are in flight")
+
+
+def test_who_goes_leaves_the_partition_to_nobody(shared: SharingLab) -> None:
+    shared.produce("a")
+    ada_fetches(shared)
+    shared.talk("""
+        ada share-beats {member_epoch: -1}
+          <- NONE
+        """)
+    assert partition(shared) == "begins at 0, 1 held, lag 1; all records are given out"
+    shared.talk("ada disconnects")
+    assert "nobody is assigned it" in partition(shared)
+
+
+def test_an_open_transaction_is_waited_for(shared: SharingLab) -> None:
+    shared.talk("""
+        zoe IncrementalAlterConfigs v1 {configs: {share.isolation.level: read_committed}}
+          <- {responses: [{error_code: NONE}]}
+        """)
+    shared.produce("a")
+    ada_fetches(shared)
+    _begin_a_transaction(shared)
+    assert partition(shared) == (
+        "begins at 0, 1 held, lag 2; from 1 on records wait for an open transaction to end "
+        "(share.isolation.level read_committed)"
+    )
+    assert why(shared, 1) == (
+        "never delivered; it waits for an open transaction to end (share.isolation.level read_committed)"
+    )
+
+
+def _begin_a_transaction(lab: SharingLab) -> None:
+    """A record of a producer that has not said how its transaction ends."""
+    cluster = lab.laboratory.cluster
+    topic = cluster.topics.by_name(lab.topic)
+    assert topic is not None
+    partition, records = topic.partitions[0], batch(b"x", attributes=TRANSACTIONAL, producer=(1, 0, 0))
+
+    def append(now_ms: int) -> None:
+        offset = cluster.append(partition, records, now_ms)
+        cluster.topics.producers_of(partition).appended(
+            1, 0, Remembered(0, 0, offset, 1_000), 1_000, transactional=True
+        )
+
+    lab.laboratory.brokers.act(append)

@@ -1,0 +1,197 @@
+"""Share groups as a test sees them: who holds which records, how often they were delivered, what is left."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kohort.control.control_errors import ControlError, NotFoundError
+from kohort.control.groups_by_id import group_of
+from kohort.control.lab_group import Group
+from kohort.control.lab_share_group import ShareGroup
+from tests.control.sharing_lab import SharingLab
+from tests.control.talking import Lab
+
+ADA_FETCHES = """
+ada ShareFetch v2 {epoch: 0, from: {$topic: [0]}}
+  <- NONE
+"""
+BOB_FETCHES = """
+bob ShareFetch v2 {member_id: bob-member, epoch: 0, from: {$topic: [0]}}
+  <- NONE
+"""
+
+
+@pytest.fixture
+def shared_by_two() -> SharingLab:
+    """Four records, of which ada has accepted one and holds two; bob holds one."""
+    made = SharingLab()
+    made.produce("a b c")
+    made.talk(ADA_FETCHES)
+    made.produce("d")
+    made.talk(BOB_FETCHES)
+    made.talk("""
+        ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {1: accept}}}}
+          <- NONE
+        """)
+    return made
+
+
+def test_who_is_in_it_and_what_each_is_told_to_fetch(shared: SharingLab) -> None:
+    (ada,) = shared.queue.members
+    assert (ada.client_id, ada.speaks, ada.epoch) == ("ada", "share", shared.queue.generation)
+    assert (ada.partitions, ada.target, ada.topics) == ({shared.topic: (0,)}, {shared.topic: (0,)}, (shared.topic,))
+    assert (shared.queue.type, shared.queue.state, shared.queue.protocol) == ("share", "Stable", "simple")
+    assert shared.queue.member("ada") == ada
+    assert ada.is_alive
+    shared.talk("ada disconnects")
+    assert not shared.queue.member("ada").is_alive
+
+
+def test_a_partition_that_nobody_has_fetched_from_is_loaded_nowhere(shared: SharingLab) -> None:
+    shared.produce("a")
+    (partition,) = shared.queue.partitions
+    assert (partition.progress, partition.is_ready, partition.fetched_by) == ("not loaded", True, ())
+    assert (partition.start_offset, partition.lag, shared.queue.lag) == (None, None, {})
+    shared.talk(ADA_FETCHES)
+    (partition,) = shared.queue.partitions
+    assert (partition.progress, partition.fetched_by) == ("active", ("ada-member",))
+    assert (partition.start_offset, partition.next_offset, partition.acquired) == (0, 1, 1)
+
+
+def test_ranges_with_their_holders_and_deadlines(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    lab.talk("wait 500 ms")
+    found = [
+        (each.first_offset, each.last_offset, each.state, each.holder, each.ends_in_ms)
+        for each in lab.queue.in_flight(lab.topic, 0)
+    ]
+    assert found == [
+        (0, 0, "acquired", "ada", 1_500),
+        (1, 1, "acknowledged", "", None),
+        (2, 2, "acquired", "ada", 1_500),
+        (3, 3, "acquired", "bob-member", 1_500),
+    ]
+    assert lab.held == ["0-0 ada", "2-2 ada", "3-3 bob"]
+    assert lab.queue.lag == {(lab.topic, 0): 3}
+    assert str(lab.queue.held()[2]) == f"{lab.topic}-0 3: acquired by bob-member for 1.5 s, delivered once"
+    lab.talk("wait 1500 ms")
+    assert lab.held == []
+    assert {each.delivery_count for each in lab.queue.in_flight()} == {1}
+
+
+def test_how_often_a_record_was_delivered(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    counts = [lab.queue.delivery_count(lab.topic, 0, offset) for offset in range(5)]
+    assert counts == [1, 1, 1, 1, 0]
+    lab.talk("""
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {0: release}}}}
+          <- NONE
+        bob ShareFetch v2 {member_id: bob-member, epoch: 1}
+          <- NONE
+        """)
+    assert lab.queue.delivery_count(lab.topic, 0, 0) == 2
+
+
+def test_what_is_kept_is_shown_where_a_leader_knows_nothing(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    lab.talk("""
+        ada disconnects
+        bob disconnects
+        """)
+    (partition,) = lab.queue.partitions
+    assert partition.progress == "not loaded"
+    found = [(each.first_offset, each.last_offset, each.state) for each in lab.queue.in_flight()]
+    assert found == [(0, 0, "available"), (1, 1, "acknowledged"), (2, 3, "available")]
+    assert {each.delivery_count for each in lab.queue.in_flight()} == {1}
+    assert (lab.queue.start_offset(lab.topic), lab.queue.lag) == (0, {(lab.topic, 0): 3})
+
+
+def test_records_are_redelivered_as_if_their_locks_had_expired(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    assert lab.queue.redeliver(lab.topic, 0, first_offset=2) == 2
+    assert lab.held == ["0-0 ada"]
+    lab.talk("""
+        bob ShareFetch v2 {member_id: bob-member, epoch: 1}
+          <- NONE {responses: [{partitions: [{acquired_records: [{first_offset: 2, delivery_count: 2},
+             {first_offset: 3, delivery_count: 2}]}]}]}
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {2: accept}}}}
+          <- NONE {responses: [{partitions: [{error_code: INVALID_RECORD_STATE}]}]}
+        """)
+    assert lab.queue.redeliver(member="ada") == 1
+    assert lab.held == ["2-2 bob", "3-3 bob"]
+    assert lab.queue.redeliver(member="nobody") == 0
+
+
+def test_a_fetch_that_waits_gets_what_is_redelivered(shared: SharingLab) -> None:
+    shared.produce("a b")
+    shared.talk(ADA_FETCHES)
+    shared.talk("""
+        bob ShareFetch v2 {member_id: bob-member, epoch: 0, max_wait_ms: 5000, from: {$topic: [0]}}
+          <- nothing for 100 ms
+        """)
+    shared.queue.redeliver()
+    shared.talk("bob <- NONE {responses: [{partitions: [{acquired_records: [{delivery_count: 2}]}]}]}")
+
+
+def test_at_the_limit_what_is_redelivered_is_archived(shared: SharingLab) -> None:
+    shared.produce("a")
+    for _ in range(3):
+        shared.talk(ADA_FETCHES)
+        shared.queue.redeliver()
+    (partition,) = shared.queue.partitions
+    assert (partition.start_offset, partition.lag) == (1, 0)
+
+
+def test_one_asks_for_a_group_by_its_kind(shared: SharingLab) -> None:
+    shared.talk("zoe joins {group_id: billing, member_id: zoe}")
+    group_id, laboratory = shared.name("group"), shared.laboratory
+    assert group_id in laboratory.group_ids()
+    assert isinstance(group_of(laboratory, group_id), ShareGroup)
+    as_another = Group(laboratory, group_id)
+    with pytest.raises(ControlError, match=r"is a share group; ask for it with share_group\("):
+        as_another.members  # noqa: B018
+    assert str(as_another) == f"group {group_id}, which is a share group"
+
+
+def test_a_group_that_has_generations_is_no_share_group(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    queue = ShareGroup(lab.laboratory, lab.name("group"))
+    with pytest.raises(ControlError, match=r"is no share group; ask for it with group\("):
+        queue.in_flight()
+    assert "of another kind" in str(queue)
+
+
+def test_a_group_that_is_not_there(lab: Lab) -> None:
+    queue = ShareGroup(lab.laboratory, "queue")
+    assert (queue.state, queue.type, queue.members, queue.partitions, queue.in_flight()) == ("Dead", "", (), [], [])
+    assert queue.redeliver() == 0
+    assert "there is none" in str(queue.explain())
+    lab.laboratory.topics.create("orders")
+    with pytest.raises(NotFoundError, match="there is no share group queue"):
+        queue.start_offset("orders")
+    with pytest.raises(NotFoundError, match="orders has partitions 0 to 0, not 7"):
+        queue.start_offset("orders", 7)
+
+
+def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
+    assert shared.queue.is_settled
+    shared.laboratory.topics.grow(shared.topic, 2)
+    assert not shared.queue.is_settled, "the second partition is nobody's"
+    shared.talk("""
+        ada share-beats
+          <- NONE
+        ada share-beats
+          <- NONE
+        """)
+    assert shared.queue.is_settled
+    assert shared.queue.member("ada").partitions == {shared.topic: (0, 1)}
+
+
+def test_a_wait_that_is_too_long_says_what_is_left(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    with pytest.raises(TimeoutError, match=r"has not caught up: .*3 held, lag 3; .* 0: acquired by ada"):
+        asyncio.run(lab.queue.wait_caught_up(timeout=0.01))
+    with pytest.raises(ControlError, match="say of which topic"):
+        asyncio.run(lab.queue.wait_accepted(up_to=3))

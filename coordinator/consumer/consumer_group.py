@@ -40,7 +40,6 @@ class ConsumerGroup(ModernGroup):
     __slots__ = (
         "assignors",
         "classic_count",
-        "event_state",
         "ids",
         "ids_version",
         "matched_version",
@@ -84,7 +83,6 @@ class ConsumerGroup(ModernGroup):
         self.matched_version = -1
         """The topics' version at which this process has matched patterns the last time, for somebody who sees all."""
         self.event_state: ConsumerEventState | None = None
-        """What whoever makes events of this has to remember."""
 
     @property
     def state(self) -> GroupState:

@@ -16,6 +16,7 @@ from kohort.coordinator.modern.modern_values import NO_TARGET, Change, GroupEpoc
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.events.event_state import EpochEventState
     from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.modern_host import ModernHost
 
@@ -30,6 +31,7 @@ class ModernGroup(Group):
         "checked_version",
         "coordinator",
         "epoch",
+        "event_state",
         "members",
         "metadata_hash",
         "most_members",
@@ -60,6 +62,8 @@ class ModernGroup(Group):
         """The version of the topics when the group last looked at its own; None: it must look again."""
         self.most_members = 0
         """How many there have been at one time, which decides in which order Kafka walks over them."""
+        self.event_state: EpochEventState | None = None
+        """What somebody who listens has to remember of it."""
 
     @property
     def state(self) -> Enum:

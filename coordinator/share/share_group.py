@@ -6,7 +6,6 @@ from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.event_state import EpochEventState
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -34,7 +33,7 @@ UNKNOWN = ShareMetadata()
 class ShareGroup(ModernGroup):
     """Members, targets and state partitions of one group."""
 
-    __slots__ = ("all_assigned", "complete_version", "event_state", "has_states", "states")
+    __slots__ = ("all_assigned", "complete_version", "has_states", "states")
 
     epoch_kind = ShareKind.GROUP_EPOCH
     group_type = SHARE
@@ -50,8 +49,6 @@ class ShareGroup(ModernGroup):
         """Whether the target has all that is ready of subscribed topics; None: that is to be found out again."""
         self.complete_version: int | None = None
         """The version of the topics in which all partitions of subscribed ones are ready; None: look again."""
-        self.event_state: EpochEventState | None = None
-        """What somebody who listens has to remember of it."""
 
     @property
     def state(self) -> ShareGroupState:

@@ -97,11 +97,6 @@ class SharePartition:
         """The group's settings as they are now."""
         return self.host.config(self.key.group_id)
 
-    @property
-    def observer(self) -> RecordObserver:
-        """Who hears what happens to records; UNOBSERVED: nobody."""
-        return self.host.record_observer
-
     # Beginning
 
     def load(self, state_epoch: int, start_offset: int, batches: Sequence[StateBatch]) -> None:
@@ -162,28 +157,30 @@ class SharePartition:
         in_flight.move_start(offset)
         in_flight.end = max(in_flight.end, offset)
         if gone:
-            self.observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
+            self.host.record_observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
         if any(IS_TERMINAL[in_flight.states[index]] for index in in_flight.ranges_between(offset, offset)):
-            self._pass_what_is_done()
-        self.observer.start_moved(self.key, before, self.in_flight.start)
+            self._pass_and_tell()
+        self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
 
     def pass_what_is_done(self) -> bool:
         """Moves the start behind what is done with. Returns whether it moved."""
+        if self.host.record_observer is UNOBSERVED:
+            return self.in_flight.pass_what_is_done()
         before = self.in_flight.start
-        moved = self._pass_what_is_done()
+        moved = self._pass_and_tell()
         if moved and self.progress is Progress.ACTIVE:
-            self.observer.start_moved(self.key, before, self.in_flight.start)
+            self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
         return moved
 
-    def _pass_what_is_done(self) -> bool:
+    def _pass_and_tell(self) -> bool:
         """Likewise. What members still hold below the start is nobody's from then on."""
-        in_flight, observer = self.in_flight, self.observer
-        held = [] if observer is UNOBSERVED else self._held(in_flight.start)
+        in_flight = self.in_flight
+        held = self._held(in_flight.start)
         moved = in_flight.pass_what_is_done()
         behind = in_flight.firsts[0] if in_flight.firsts else in_flight.start
         dropped = [fate._replace(fate=None, archived=BELOW_START) for fate in held if fate.last_offset < behind]
         if dropped:
-            observer.settled(self.key, dropped)
+            self.host.record_observer.settled(self.key, dropped)
         return moved
 
     # Locks
@@ -263,8 +260,8 @@ class SharePartition:
 
     def end(self, progress: Progress) -> None:
         """It does not count any more, and nothing will happen to it. Nobody holds its records."""
-        if self.progress is Progress.ACTIVE and self.observer is not UNOBSERVED:
-            self.observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
+        if self.progress is Progress.ACTIVE and self.host.record_observer is not UNOBSERVED:
+            self.host.record_observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
         self.progress = progress
         self.locks.clear()
         self._set_timer()

@@ -235,6 +235,7 @@ class _RecordStory:
         events: Sequence[GroupEvent],
     ) -> None:
         self._events = events
+        self._records = records
         self._in_flight = list(records.in_flight(topic, partition))
         self._partition = partition
         self._state = state = records.state_of(topic, partition)
@@ -264,7 +265,7 @@ class _RecordStory:
         if fate.kind == ARCHIVED and fate.cause == "below_start":
             return "archived: it lies below the start"
         what = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}[fate.kind]
-        who = f" by {fate.member_id}" if fate.member_id and fate.kind != ARCHIVED else ""
+        who = f" by {self._records.called(fate.member_id)}" if fate.member_id and fate.kind != ARCHIVED else ""
         limit = f", as often as the group allows ({self._limit})" if fate.cause == "delivery_limit" else ""
         return f"{what}{who}, {delivered(fate.delivery_count)}{limit}"
 

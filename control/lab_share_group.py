@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.denied import denied
 from kohort.control.explain_shares import explain_record, explain_shares, explanation_of_none
 from kohort.control.group_members import SHARE, GroupMember, share_member
+from kohort.control.numbers import as_setting
 from kohort.control.redelivery import BEYOND_ALL, take_back
 from kohort.control.share_fates import ACQUIRED, Acceptance, last_fate
 from kohort.control.share_records import InFlightRecords, SharePartitionState, ShareRecords, offsets
@@ -151,6 +153,20 @@ class ShareGroup(AnyGroup):
         return explain_record(group, records, *where, offset, self.events)
 
     # What a test does to it
+
+    def configure(self, configs: Mapping[str, object]) -> None:
+        """Gives the group settings of its own, by Kafka's names: `{"share.delivery.count.limit": 3}`. Others stay.
+
+        It need not be there yet. Raises ControlError for what is no setting of groups, or out of the broker's limits.
+        """
+        known = self._laboratory.cluster.group_configs
+        wanted = dict(known.of(self.id)) | {name: as_setting(value) for name, value in configs.items()}
+        try:
+            refusal = known.configure(self.id, wanted)
+        except OSError as problem:
+            raise ControlError(f"the settings of group {self.id} cannot be stored: {problem}") from problem
+        if refusal is not None:
+            raise ControlError(f"group {self.id} cannot be set so: {refusal.message}")
 
     def redeliver(
         self,

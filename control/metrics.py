@@ -21,12 +21,27 @@ from kohort.control.login_metrics import of_logins
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.context import Shard
+from kohort.coordinator.events.group_event import GroupEvent
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "kafka_coordinator_group_"
 MOST_GROUPS = 200
 """Groups with a counter of their own, the first that rebalance; others share one, so that ids from outside cannot fill
 whatever keeps the metrics."""
+SHARE_PREFIX = "kafka_server_share_"
+"""What the leaders of share partitions know (Kafka: `SharePartitionMetrics`, `ShareGroupMetrics`)."""
+OF_RECORDS = {
+    "records_acquired": "acquired",
+    "records_accepted": "accepted",
+    "records_released": "released",
+    "records_rejected": "rejected",
+    "records_renewed": "renewed",
+    "lock_expired": "lock_expired",
+    "records_archived": "archived",
+}
+"""By kind of event, what has happened to a share group's records."""
+SHARE_STATES = ("Empty", "Stable")
+"""The values of `ShareGroupState`, which a broker without such groups does not load."""
 US_PER_S = 1_000_000
 
 
@@ -73,6 +88,8 @@ class Counts:
         self.commits: Counter[int] = Counter()
         """Without those of the last minute, which members' pulses still hold."""
         self.expirations: Counter[int] = Counter()
+        self.records: Counter[tuple[int, str]] = Counter()
+        """By node, and what has happened to records of share groups."""
         self.loads: Counter[int] = Counter()
         self.loading_us: Counter[int] = Counter()
         self.by_group: Counter[str] = Counter()
@@ -100,6 +117,8 @@ class Counts:
                 self.removals[node, event.cause or "unknown"] += 1
             case "commit_stats":
                 self.commits[node] += event.partitions or 0
+            case kind if kind in OF_RECORDS:
+                self.records[node, OF_RECORDS[kind]] += _records_in(event)
             case "offsets_expired":
                 self.expirations[node] += event.partitions or 0
             case "coordinator_elected":
@@ -111,6 +130,11 @@ class Counts:
             self.by_group[group_id] += 1
         else:
             self.beyond_limit += 1
+
+
+def _records_in(event: GroupEvent) -> int:
+    detail = event.detail or {}
+    return int(detail["last_offset"]) - int(detail["first_offset"]) + 1
 
 
 def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
@@ -132,6 +156,11 @@ def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
         consumer_states = Counter(group.state for group in consumer)
         for consumer_state in GroupState:
             groups.add_metric([name, "consumer", consumer_state.value], consumer_states[consumer_state])
+        shared = list(coordinator.share_groups.values())
+        share_states = Counter(group.state.value for group in shared)
+        for share_state in SHARE_STATES:
+            groups.add_metric([name, "share", share_state], share_states[share_state])
+        members.add_metric([name, "share"], sum(len(group.members) for group in shared))
         mixed = sum(group.classic_count for group in consumer)
         members.add_metric([name, "classic"], sum(len(group.members) for group in classic) + mixed)
         members.add_metric([name, "consumer"], sum(len(group.members) for group in consumer) - mixed)
@@ -140,7 +169,26 @@ def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
         shards = Counter(coordinator.shards.values())
         for shard in Shard:
             partitions.add_metric([name, shard.value], shards[shard])
-    yield from (groups, members, offsets, partitions)
+    yield from (groups, members, offsets, partitions, *_of_share_partitions(cluster))
+
+
+def _of_share_partitions(cluster: BrokerCluster) -> Iterator[Metric]:
+    """What leaders know of share partitions: those from which somebody fetches."""
+    loaded = GaugeMetricFamily(
+        f"{SHARE_PREFIX}partition_count", "Share partitions from which members fetch", labels=["node"]
+    )
+    in_flight = GaugeMetricFamily(
+        f"{SHARE_PREFIX}in_flight_message_count",
+        "Offsets from the start to the last one given out",
+        labels=["node"],
+    )
+    sessions = GaugeMetricFamily(f"{SHARE_PREFIX}session_count", "Share sessions", labels=["node"])
+    for node in cluster.nodes:
+        known = node.share_partitions_led
+        loaded.add_metric([str(node.id)], 0 if known is None else len(known))
+        in_flight.add_metric([str(node.id)], 0 if known is None else known.in_flight)
+        sessions.add_metric([str(node.id)], 0 if known is None else len(known.sessions))
+    yield from (loaded, in_flight, sessions)
 
 
 def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
@@ -149,6 +197,7 @@ def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
     yield _by("cause", "epoch_bump", "Epochs of consumer groups that began, by cause", counts.epochs)
     yield _by("to", "conversion", "Groups that changed their protocol, by the one they changed to", counts.conversions)
     yield _by("cause", "member_removal", "Members that were removed or left, by cause", counts.removals)
+    yield _by("what", "records", "What has happened to records of share groups", counts.records, SHARE_PREFIX)
     nodes = cluster.nodes
     yield _summary(
         "completed_rebalance_seconds",
@@ -196,8 +245,8 @@ def _not_reported_yet(node: Node) -> int:
     return sum(stats.committed_partitions for stats in (*classic, *consumer) if stats is not None)
 
 
-def _by(label: str, name: str, about: str, counts: Counter[tuple[int, str]]) -> Metric:
-    metric = CounterMetricFamily(PREFIX + name, about, labels=["node", label])
+def _by(label: str, name: str, about: str, counts: Counter[tuple[int, str]], prefix: str = PREFIX) -> Metric:
+    metric = CounterMetricFamily(prefix + name, about, labels=["node", label])
     for (node_id, value), count in sorted(counts.items()):
         metric.add_metric([str(node_id), value], count)
     return metric

@@ -20,3 +20,8 @@ def whole(value: object, what: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ControlError(f"{what} is a whole number, {least} or more, not {value!r}")
     return value
+
+
+def as_setting(value: object) -> str:
+    """A setting as Kafka writes it: `true`, `3`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

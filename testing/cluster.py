@@ -26,7 +26,7 @@ from kohort.control.lab_clock import LabClock
 from kohort.control.lab_group import Group
 from kohort.control.lab_topics import Topics
 from kohort.control.laboratory import Laboratory
-from kohort.control.numbers import whole
+from kohort.control.numbers import as_setting, whole
 from kohort.control.safety import Budget
 from kohort.protocol.visible import visible
 from kohort.testing.cluster_clock import Clock
@@ -84,7 +84,7 @@ class Cluster:
         if safety is not None and not isinstance(safety, Budget):
             raise ControlError(f"safety is a Budget, or None, which watches nothing; not {safety!r}")
         nodes = whole(nodes, "nodes", 1)
-        given = {name: _as_text(value) for name, value in (settings or {}).items()}
+        given = {name: as_setting(value) for name, value in (settings or {}).items()}
         if as_kafka is not None:
             given["kohort.as.kafka"] = as_kafka
         if security is not None and security not in PROTOCOLS:
@@ -302,7 +302,3 @@ def _report(left: list[str]) -> None:
     """What a test has forgotten; pytest shows it among its warnings."""
     for line in left:
         warn(visible(line), stacklevel=3)
-
-
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -311,6 +311,13 @@ class SyncShareGroup(SyncAnyGroup, Protocol):
         """Why a record does not come, or that it may be had, in a sentence."""
         ...
 
+    def configure(self, configs: Mapping[str, object]) -> None:
+        """Gives the group settings of its own, by Kafka's names: `{"share.delivery.count.limit": 3}`. Others stay.
+
+        It need not be there yet. Raises ControlError for what is no setting of groups, or out of the broker's limits.
+        """
+        ...
+
     def redeliver(
         self,
         topic: str | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kohort.protocol.topic_partition import TopicPartition
-from kohort.watch.snapshot import STABLE, SeenGroup, SeenMember, Snapshot
+from kohort.watch.snapshot import SHARE, STABLE, SeenGroup, SeenMember, Snapshot
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Changes:
         changes = []
         for group in snapshot.groups:
             known = self._owners.get(group.group_id)
-            if group.state == STABLE and group.members is not None:
+            if group.state == STABLE and group.members is not None and group.group_type != SHARE:
                 self._owners[group.group_id] = group.owners
             if before is not None:
                 differences = _differences(before.get(group.group_id), group, known)

@@ -23,6 +23,8 @@ SPOKEN = {
     "list_groups": 5,
     "describe_groups": 6,
     "consumer_group_describe": 1,
+    "share_group_describe": 1,
+    "describe_share_group_offsets": 1,
     "offset_fetch": 9,  # from 10 on topics are named by id
     "list_offsets": 7,
     "describe_acls": 3,

@@ -17,7 +17,7 @@ from kohort.broker.control_url import control_url, shown
 from kohort.broker.json_answer import read_json
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import ANSWER_S, BrokerError
-from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+from kohort.watch.snapshot import CLASSIC, SHARE, SeenGroup, SeenMember, SeenRebalance, SeenShare, SeenWait, Snapshot
 
 
 class Controlled:
@@ -122,6 +122,11 @@ def _group(state: Any) -> SeenGroup:
             for each in state["waits"]
         ),
         rebalances=tuple(_rebalance(each, state["type"]) for each in state["rebalances"]),
+        shares=tuple(
+            SeenShare((each["topic"], each["partition"]), each["start_offset"], each["lag"], each["acquired"])
+            for each in state.get("shared", ())  # older brokers have no share groups
+            if each["start_offset"] is not None
+        ),
     )
 
 
@@ -130,16 +135,16 @@ def _partitions(state: Any) -> tuple[TopicPartition, ...]:
 
 
 def _member(state: Any, group_type: str) -> SeenMember:
-    is_classic = group_type == CLASSIC
+    is_classic, reconciles = group_type == CLASSIC, group_type not in (CLASSIC, SHARE)
     return SeenMember(
         state["member_id"],
         state["client_id"],
         state["client_host"],
         state["instance_id"],
         (*_partitions(state["partitions"]), *_partitions(state["revoking"])),
-        target=None if is_classic else _partitions(state["target"]),
+        target=_partitions(state["target"]) if reconciles else None,
         epoch=None if is_classic else state["epoch"],
-        speaks="" if is_classic else state["speaks"],
+        speaks=state["speaks"] if reconciles else "",
         session_ends_in_ms=state["session_ends_in_ms"],
         is_alive=state["is_alive"],
         waits_for=state["waits_for"],

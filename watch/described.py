@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from kohort.protocol.consumer_protocol import assigned_partitions
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import Assignment, Member
 from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from kohort.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponseGroup
 from kohort.protocol.messages.list_groups import ListedGroup
+from kohort.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 from kohort.protocol.topic_partition import TopicPartition
-from kohort.watch.snapshot import CLASSIC, CONSUMER, SeenGroup, SeenMember
+from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, SeenGroup, SeenMember, SeenShare
 
 _SPOKEN = {0: CLASSIC, 1: CONSUMER}
 """By member type (KIP-1099); brokers before Kafka 4.1 do not say it."""
@@ -66,6 +69,41 @@ def _member(described: Member) -> SeenMember:
         target=_partitions(described.target_assignment),
         epoch=described.member_epoch,
         speaks=_SPOKEN.get(described.member_type, ""),
+    )
+
+
+def seen_share(described: DescribedShareGroup, node_id: int) -> SeenGroup:
+    """A share group, in which several members may have the same partition."""
+    return SeenGroup(
+        described.group_id,
+        described.group_state,
+        node_id,
+        described.assignor_name if described.members else "",
+        SHARE,
+        tuple(
+            SeenMember(
+                each.member_id,
+                each.client_id,
+                each.client_host.lstrip("/"),
+                owns=tuple(
+                    (topic.topic_name, p) for topic in each.assignment.topic_partitions for p in topic.partitions
+                ),
+                epoch=each.member_epoch,
+            )
+            for each in described.members
+        ),
+        epoch=described.group_epoch,
+        target_epoch=described.assignment_epoch,
+    )
+
+
+def seen_shares(described: DescribeShareGroupOffsetsResponseGroup) -> tuple[SeenShare, ...]:
+    """How far a share group is with each partition; what is not known is left out."""
+    return tuple(
+        SeenShare((topic.topic_name, part.partition_index), part.start_offset, part.lag if part.lag >= 0 else None)
+        for topic in described.topics
+        for part in topic.partitions
+        if part.error_code is ErrorCode.none and part.start_offset >= 0
     )
 
 

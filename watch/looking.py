@@ -20,14 +20,20 @@ from kohort.protocol.messages.consumer_group_describe import (
 )
 from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from kohort.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from kohort.protocol.messages.list_groups import ListGroupsRequest
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kohort.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
+from kohort.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import Broker, BrokerError
-from kohort.watch.described import seen_classic, seen_consumer, seen_listed, type_of
-from kohort.watch.snapshot import CLASSIC, CONSUMER, SeenGroup, Snapshot
+from kohort.watch.described import seen_classic, seen_consumer, seen_listed, seen_share, seen_shares, type_of
+from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, SeenGroup, SeenShare, Snapshot
 
 LATEST = -1
 MOST_BROKERS = 1_000
@@ -65,6 +71,7 @@ class WatchedCluster:
         seen = await asyncio.gather(*(self._groups_of(*each) for each in brokers.items()))
         groups = [group for found, _ in seen for group in found]
         problems = [problem for _, problem in seen if problem]
+        shares = await self._shares(groups, brokers, problems)
         committed = await self._committed(groups, brokers, problems)
         topic_partitions = {topic_partition for offsets in committed.values() for topic_partition in offsets}
         ends = await self._ends(topic_partitions, problems) if topic_partitions else {}
@@ -73,6 +80,8 @@ class WatchedCluster:
             len(brokers),
             tuple(
                 replace(group, lags=_lags(committed.get(group.group_id, {}), ends))
+                if group.group_type != SHARE
+                else _with_shares(group, shares.get(group.group_id, ()))
                 for group in sorted(groups, key=lambda each: each.group_id)
             ),
             tuple(dict.fromkeys(problems)),
@@ -112,15 +121,18 @@ class WatchedCluster:
             consumer = await self._consumer(
                 broker, [name for name, each in listed.items() if type_of(each) == CONSUMER]
             )
+            share = await self._share(broker, [name for name, each in listed.items() if type_of(each) == SHARE])
         except BrokerError as problem:
             return [], str(problem)
         errors = {each.group_id: each.error_code for each in classic}
         errors |= {each.group_id: each.error_code for each in consumer}
+        errors |= {each.group_id: each.error_code for each in share}
         if unasked := errors.keys() - listed.keys():
             raise ValueError(f"a description of {min(unasked)}, which was not asked for")
         groups = [seen_listed(each, node_id) for name, each in listed.items() if name not in errors]
         groups += [seen_classic(each, node_id) for each in classic if each.error_code is ErrorCode.none]
         groups += [seen_consumer(each, node_id) for each in consumer if each.error_code is ErrorCode.none]
+        groups += [seen_share(each, node_id) for each in share if each.error_code is ErrorCode.none]
         refused = ""
         for group_id, error in errors.items():
             # a group that is not found was deleted, or changed its protocol, since it was listed
@@ -147,12 +159,40 @@ class WatchedCluster:
         )
         return answer.groups
 
+    @staticmethod
+    async def _share(broker: Broker, group_ids: list[str]) -> tuple[DescribedShareGroup, ...]:
+        """Nothing from brokers that do not describe such groups: before Kafka 4.1."""
+        if not group_ids or not broker.speaks("share_group_describe"):
+            return ()
+        answer: ShareGroupDescribeResponse = await broker.ask(
+            "share_group_describe", ShareGroupDescribeRequest(group_ids=tuple(group_ids))
+        )
+        return answer.groups
+
+    async def _shares(
+        self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
+    ) -> dict[str, tuple[SeenShare, ...]]:
+        """How far share groups are; nothing from brokers that do not say it."""
+        found: dict[str, tuple[SeenShare, ...]] = {}
+
+        async def ask(broker: Broker, group_ids: list[str]) -> None:
+            wanted = tuple(DescribeShareGroupOffsetsRequestGroup(group_id=each, topics=None) for each in group_ids)
+            try:
+                if broker.speaks("describe_share_group_offsets"):
+                    asked = DescribeShareGroupOffsetsRequest(groups=wanted)
+                    answer = await broker.ask("describe_share_group_offsets", asked)
+                    found.update((each.group_id, seen_shares(each)) for each in answer.groups)
+            except BrokerError as problem:
+                problems.append(str(problem))
+
+        by_node = _by_node(groups, of_share=True)
+        await asyncio.gather(*(ask(brokers[node_id], group_ids) for node_id, group_ids in by_node.items()))
+        return found
+
     async def _committed(
         self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
     ) -> dict[str, dict[TopicPartition, int]]:
-        by_node: dict[int, list[str]] = {}
-        for group in groups:
-            by_node.setdefault(group.coordinator, []).append(group.group_id)
+        by_node = _by_node(groups, of_share=False)
         found: dict[str, dict[TopicPartition, int]] = {}
 
         async def fetch(broker: Broker, group_ids: list[str]) -> None:
@@ -195,6 +235,15 @@ class WatchedCluster:
         return found
 
 
+def _by_node(groups: list[SeenGroup], *, of_share: bool) -> dict[int, list[str]]:
+    """Share groups, or all others, by their coordinator."""
+    by_node: dict[int, list[str]] = {}
+    for group in groups:
+        if (group.group_type == SHARE) is of_share:
+            by_node.setdefault(group.coordinator, []).append(group.group_id)
+    return by_node
+
+
 def _latest(wanted: dict[str, list[int]]) -> ListOffsetsRequest:
     return ListOffsetsRequest(
         replica_id=-1,
@@ -215,6 +264,11 @@ def _offsets(topics: Iterable[Any]) -> dict[TopicPartition, int]:
         for part in topic.partitions
         if part.error_code is ErrorCode.none and part.committed_offset >= 0
     }
+
+
+def _with_shares(group: SeenGroup, shares: tuple[SeenShare, ...]) -> SeenGroup:
+    """A share group with how far it is."""
+    return replace(group, shares=shares, lags={each.where: each.lag for each in shares if each.lag is not None})
 
 
 def _lags(committed: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -10,6 +10,7 @@ from kohort.protocol.topic_partition import TopicPartition
 STABLE = "Stable"
 CLASSIC = "classic"
 CONSUMER = "consumer"
+SHARE = "share"
 AWAY = -2
 """The epoch of a static member that has left for a short time."""
 
@@ -93,6 +94,19 @@ class SeenRebalance:
 
 
 @dataclass(frozen=True)
+class SeenShare:
+    """How far a share group is with a partition."""
+
+    where: TopicPartition
+    start: int
+    """The first offset that is not done with, as it was written down."""
+    lag: int | None
+    """Records that are not done with; None: not known."""
+    held: int | None = None
+    """Records that members hold, where a control address shows it."""
+
+
+@dataclass(frozen=True)
 class SeenGroup:
     """A group, as its coordinator describes it."""
 
@@ -104,9 +118,9 @@ class SeenGroup:
     """The assignor; empty while none is chosen."""
     group_type: str = CLASSIC
     members: tuple[SeenMember, ...] | None = ()
-    """None: not known, as of share groups, or from brokers that do not describe consumer groups."""
+    """None: not known, as of streams groups, or from brokers that do not describe groups of its kind."""
     epoch: int | None = None
-    """Only consumer groups have one; None: any other group."""
+    """Classic groups have none."""
     target_epoch: int | None = None
     """The epoch for which its target assignment was computed. The group is assigning while this is behind."""
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -115,6 +129,8 @@ class SeenGroup:
     """Whom it waits for, where a control address shows it."""
     rebalances: tuple[SeenRebalance, ...] = ()
     """The last ones, where a control address shows them; the newest last."""
+    shares: tuple[SeenShare, ...] = ()
+    """The partitions of a share group."""
 
     @property
     def lag(self) -> int | None:
@@ -132,7 +148,7 @@ class SeenGroup:
 
         Nobody knows of a classic group that is not stable. Of consumer groups it is always known.
         """
-        if not self.members or (self.state != STABLE and self.group_type != CONSUMER):
+        if not self.members or (self.state != STABLE and self.group_type == CLASSIC):
             return ()
         owners = self.owners
         return tuple(topic_partition for topic_partition in sorted(self.lags) if topic_partition not in owners)

@@ -12,7 +12,16 @@ from rich.table import Table
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 from kohort.watch.changes import Change
-from kohort.watch.snapshot import AWAY, CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+from kohort.watch.snapshot import (
+    AWAY,
+    CLASSIC,
+    SHARE,
+    SeenGroup,
+    SeenMember,
+    SeenRebalance,
+    SeenWait,
+    Snapshot,
+)
 from kohort.watch.text import Text
 
 STATE_STYLES = {
@@ -101,7 +110,8 @@ def _heading(snapshot: Snapshot, title: str) -> Text:
 def _lines(group: SeenGroup) -> int:
     members = len(group.members or ())
     table = (members + 1 if members else 0) + bool(group.unowned)
-    return 2 + len(group.waits) + table + len(group.rebalances)
+    shares = len(group.shares) + bool(group.shares)
+    return 2 + len(group.waits) + table + shares + len(group.rebalances)
 
 
 def _group(group: SeenGroup, at: float, changed: float | None, has_session: bool) -> Group:
@@ -118,6 +128,8 @@ def _group(group: SeenGroup, at: float, changed: float | None, has_session: bool
     parts: list[RenderableType] = [Text(""), heading, *(_wait(each) for each in group.waits)]
     if group.members or group.unowned:
         parts.append(Padding(_members(group, has_session), (0, 0, 0, 2), expand=False))
+    if group.shares:
+        parts.append(Padding(_shares(group), (0, 0, 0, 2), expand=False))
     parts += [_rebalance(each) for each in reversed(group.rebalances)]
     return Group(*parts)
 
@@ -127,21 +139,36 @@ def _members(group: SeenGroup, has_session: bool) -> Table:
     for name in ("member", "host", "owns"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     table.add_column("lag", justify="right", no_wrap=True)
-    has_epoch = group.epoch is not None
+    has_epoch, reconciles = group.epoch is not None, group.epoch is not None and group.group_type != SHARE
     if has_epoch:
         table.add_column("epoch", justify="right", no_wrap=True)
+    if reconciles:
         table.add_column("reconciles", no_wrap=True, overflow="ellipsis")
     if has_session:
         table.add_column("session ends", no_wrap=True, overflow="ellipsis")
     for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
         lags = [group.lags[topic_partition] for topic_partition in member.owns if topic_partition in group.lags]
         cells = [Text(_called(member)), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
-        more = [_epoch(member), _reconciles(member)] if has_epoch else []
+        more = [_epoch(member)] if has_epoch else []
+        more += [_reconciles(member)] if reconciles else []
         more += [_session(member)] if has_session else []
         table.add_row(*cells, _number(sum(lags) if lags else None), *more)
     if group.unowned:
         lag = sum(group.lags[topic_partition] for topic_partition in group.unowned)
         table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
+    return table
+
+
+def _shares(group: SeenGroup) -> Table:
+    """Where a share group begins in each partition, and what is left."""
+    table = Table(box=None, show_header=True, header_style="dim", pad_edge=False)
+    table.add_column("partition", no_wrap=True, overflow="ellipsis")
+    shows_held = any(each.held is not None for each in group.shares)
+    for name in ("begins at", *(("held",) if shows_held else ()), "lag"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in sorted(group.shares, key=lambda each: each.where):
+        held = [_number(each.held)] if shows_held else []
+        table.add_row(Text(ranges([each.where])), _number(each.start), *held, _number(each.lag))
     return table
 
 

@@ -60,6 +60,11 @@ class LedSharePartitions:
         """How many there are."""
         return len(self._known)
 
+    @property
+    def in_flight(self) -> int:
+        """How many offsets are in flight in all of them together."""
+        return sum(each.in_flight.count for each in self._known.values())
+
     def known(self, key: SharePartitionKey) -> SharePartition | None:
         """A share partition that somebody has fetched from, and that counts."""
         return self._known.get(key)

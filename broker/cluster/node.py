@@ -70,6 +70,11 @@ class Node:
             self._led_share_partitions = LedSharePartitions(self)
         return self._led_share_partitions
 
+    @property
+    def share_partitions_led(self) -> LedSharePartitions | None:
+        """The share partitions that it leads; None: nobody has asked for one yet."""
+        return self._led_share_partitions
+
     def share_partitions_lost(self, topic: Topic, *partitions: Partition) -> None:
         """What share groups hold of these partitions does not count here any more. Without any: of all of them."""
         if self._led_share_partitions is not None:

@@ -110,6 +110,14 @@ export function showEvents(section, events, group) {
   ])
 }
 
+/** Which records of a share group an event is about, or where the group begins now. */
+function records(detail) {
+  if (detail?.topic === undefined) return ''
+  const where = [' ', name(detail.topic, 30), `-${detail.partition}`]
+  if (detail.first_offset === undefined) return [...where, ` from ${detail.from} to ${detail.to}`]
+  return [...where, detail.first_offset === detail.last_offset ? ` ${detail.first_offset}` : ` ${detail.first_offset}-${detail.last_offset}`]
+}
+
 function line(event, group) {
   const words = text => text.replaceAll('_', ' ')
   const who = event.instance_id || event.client_id || event.member_id
@@ -117,6 +125,7 @@ function line(event, group) {
     h('time', {class: 'soft'}, new Date(event.ts).toISOString().slice(11, 23)), ' ', words(event.kind),
     group === null && event.group_id ? [' ', name(event.group_id, 30)] : '',
     who ? [' ', name(who, 30)] : '',
+    records(event.detail),
     event.cause ? ` (${words(event.cause)})` : '',
     event.error ? ` ${event.error}` : '',
     event.generation === undefined || event.generation === null ? '' : ` ${event.generation}`,

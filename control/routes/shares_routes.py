@@ -68,7 +68,7 @@ class ShareGroupState(BaseModel):
     partitions: list[SharedPartition]
 
 
-class RecordState(BaseModel):
+class SharedRecord(BaseModel):
     """What there is to say of one record."""
 
     delivery_count: int | None = Field(description="null: it is done with, and nothing tells it any more")
@@ -91,6 +91,12 @@ class Redelivered(BaseModel):
     records: int
 
 
+class OwnSettings(Body):
+    """Settings of one group."""
+
+    configs: dict[str, str] = Field(examples=[{"share.delivery.count.limit": "3"}])
+
+
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> ShareGroupState:
     """One share group: where it begins in each partition, how many records are held, how many are left."""
@@ -110,15 +116,15 @@ async def in_flight(
 
 
 @router.get("/{group_id}/records/{topic}/{partition}/{offset}", responses=refusals(NOT_THERE))
-async def record(group_id: str, topic: str, partition: int, offset: int, laboratory: TheLaboratory) -> RecordState:
+async def record(group_id: str, topic: str, partition: int, offset: int, laboratory: TheLaboratory) -> SharedRecord:
     """How often a record was delivered, and why it does not come."""
     group = _group(laboratory, group_id)
     explanation = group.explain_record(topic, partition, offset)
     try:
         count = group.delivery_count(topic, partition, offset)
     except ControlError:  # it is done with, and nothing was recorded
-        return RecordState(delivery_count=None, explanation=explanation)
-    return RecordState(delivery_count=count, explanation=explanation)
+        return SharedRecord(delivery_count=None, explanation=explanation)
+    return SharedRecord(delivery_count=count, explanation=explanation)
 
 
 @router.post("/{group_id}/redeliver", responses=refusals(NOT_THERE))
@@ -130,6 +136,12 @@ async def redeliver(group_id: str, which: Redelivery, laboratory: TheLaboratory)
         which.topic, which.partition, first_offset=which.first_offset, member=which.member, **beyond
     )
     return Redelivered(records=taken)
+
+
+@router.put("/{group_id}/configs")
+async def configure(group_id: str, new: OwnSettings, laboratory: TheLaboratory) -> None:
+    """Give a group settings of its own, by Kafka's names; others stay. It need not be there yet."""
+    _found(laboratory, group_id).configure(new.configs)
 
 
 @router.get("/{group_id}/wait", responses=refusals(IN_VAIN))

@@ -74,12 +74,36 @@ def test_below_the_start(shared: SharingLab) -> None:
         ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {0: accept}}}}
           <- NONE
         """)
-    assert why(shared, 0).startswith(("accepted by ada", "the group is done with what lies below its start, 1"))
+    assert why(shared, 0) == "accepted by ada, delivered once"
     shared.talk("""
-        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {1: accept}}}}
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {1: reject}}}}
           <- NONE
         """)
+    assert why(shared, 1) == "rejected by ada, delivered once"
     assert partition(shared) == "begins at 2, 0 held, lag 0; no record is left"
+
+
+def test_at_the_delivery_limit_it_is_archived(shared: SharingLab) -> None:
+    shared.produce("a")
+    for epoch in range(3):
+        ada_fetches(shared, epoch)
+        shared.queue.redeliver()
+    assert why(shared, 0) == "archived, delivered 3 times, as often as the group allows (3)"
+    assert shared.queue.delivery_count(shared.topic, 0, 0) == 3
+
+
+def test_a_member_that_is_slower_than_its_locks_is_told_so(shared: SharingLab) -> None:
+    shared.produce("a")
+    ada_fetches(shared)
+    shared.talk("wait 2000 ms")
+    assert shared.queue.explain().badly_set == ()
+    ada_fetches(shared, 1)
+    shared.talk("wait 2000 ms")
+    (told,) = shared.queue.explain().badly_set
+    assert told.startswith(
+        "ada has been slower than its locks 2 times, and others were given its records: they last 2 s "
+        "(share.record.lock.duration.ms)"
+    )
 
 
 def test_the_log_has_lost_it(shared: SharingLab) -> None:

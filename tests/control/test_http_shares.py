@@ -62,6 +62,15 @@ async def test_records_are_redelivered(http: httpx.AsyncClient, shared: SharingL
     assert (refused.status_code, "nope" in refused.json()["detail"]) == (404, True)
 
 
+async def test_it_is_given_settings(http: httpx.AsyncClient, shared: SharingLab) -> None:
+    path = f"/share-groups/{shared.name('group')}/configs"
+    assert (await http.put(path, json={"configs": {"share.delivery.count.limit": "2"}})).status_code == 200
+    record = (await http.get(f"/share-groups/{shared.name('group')}/records/{shared.topic}/0/1")).json()
+    assert record["explanation"].endswith("delivered once of 2")
+    refused = await http.put(path, json={"configs": {"share.delivery.count.limit": "often"}})
+    assert (refused.status_code, "share.delivery.count.limit" in refused.json()["detail"]) == (422, True)
+
+
 async def test_one_waits_until_nothing_is_left(http: httpx.AsyncClient, shared: SharingLab) -> None:
     path = f"/share-groups/{shared.name('group')}/wait"
     late = await http.get(path, params={"timeout": 0.01})

@@ -3,8 +3,10 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kohort.control.metrics import Metrics
+from kohort.control.metrics import SHARE_STATES, Metrics
 from kohort.coordinator.classic.observer import UNOBSERVED
+from kohort.coordinator.share.share_group_state import ShareGroupState
+from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab
 
 P = "kafka_coordinator_group_"
@@ -136,6 +138,27 @@ def test_groups_beyond_the_limit_share_a_counter(lab: Lab) -> None:
     assert told[f"{P}rebalance_by_group_total{{g-0}}"] == 1
     assert f"{P}rebalance_by_group_total{{g-1}}" not in told
     assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 2
+
+
+def test_share_groups_and_what_happens_to_their_records(shared: SharingLab) -> None:
+    assert tuple(each.value for each in ShareGroupState) == SHARE_STATES
+    metrics = Metrics(shared.laboratory.cluster)
+    assert read(metrics)["kafka_server_share_in_flight_message_count{}"] == 0
+    shared.produce("a b c")
+    shared.talk("""
+        ada ShareFetch v2 {epoch: 0, from: {$topic: [0]}}
+          <- NONE
+        ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {1: accept, 2: reject}}}}
+          <- NONE
+        wait 2000 ms
+        """)
+    told = read(metrics)
+    assert (told[f"{P}group_count{{share,Stable}}"], told[f"{P}member_count{{share}}"]) == (1, 1)
+    assert told["kafka_server_share_in_flight_message_count{}"] == 3
+    assert (told["kafka_server_share_partition_count{}"], told["kafka_server_share_session_count{}"]) == (1, 1)
+    counted = {what: told[f"kafka_server_share_records_total{{{what}}}"] for what in ("acquired", "accepted")}
+    assert counted == {"acquired": 3, "accepted": 1}
+    assert told["kafka_server_share_records_total{lock_expired}"] == 1
 
 
 def test_any_group_id_can_be_written(lab: Lab, metrics: Metrics) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from confluent_kafka import ShareConsumer
 
 from tests.clients.polling import polling
 from tests.clients.serving import serving
@@ -73,6 +74,27 @@ def test_a_group_from_its_first_member_to_a_barrier_that_somebody_holds_up(brows
                 browser.ask(click("End all rules"))
                 browser.until(shows("No rule is at work", "#faults"))
                 browser.until("document.querySelectorAll('#owners rect.c1').length == 2")
+        assert browser.problems == []
+
+
+def test_a_share_group_shows_what_is_held_and_what_is_left(browser: Tab) -> None:
+    with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
+        http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
+        http.post("/topics/orders/records", json={"values": ["a", "b"]}).raise_for_status()
+        earliest = {"configs": {"share.auto.offset.reset": "earliest"}}
+        http.put("/share-groups/queue/configs", json=earliest).raise_for_status()
+        ada = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": "queue", "client.id": "ada"})
+        ada.subscribe(["orders"])
+        while not ada.poll(timeout=0.1):
+            pass
+        browser.open(f"{control}/#group=queue", SCREEN)
+        browser.until(shows("share group, epoch", "#group"))
+        browser.until(shows("Waits for ada to acknowledge orders-0 0-1", "#group"))
+        browser.until(shows("records that members share out", "#group"))
+        found = browser.ask("[...document.querySelectorAll('#group tbody:last-of-type tr')].at(-1).innerText")
+        assert found.split("\t") == ["orders 0", "0", "2", "0", "2", "node 1", "ada"]
+        browser.until(shows("records acquired ada orders-0 0-1", "#events"))
+        ada.close()
         assert browser.problems == []
 
 

@@ -144,6 +144,20 @@ def test_at_the_limit_what_is_redelivered_is_archived(shared: SharingLab) -> Non
     assert (partition.start_offset, partition.lag) == (1, 0)
 
 
+def test_a_group_is_given_settings_of_its_own(shared: SharingLab) -> None:
+    shared.queue.configure({"share.delivery.count.limit": 2})
+    shared.produce("a")
+    for epoch in range(2):
+        shared.talk(f"""
+            ada ShareFetch v2 {{epoch: {epoch}{", from: {$topic: [0]}" if not epoch else ""}}}
+              <- NONE
+            """)
+        shared.queue.redeliver()
+    assert shared.queue.start_offset(shared.topic) == 1, "it began at the start, as before, and archived the record"
+    with pytest.raises(ControlError, match=r"cannot be set so: .*share\.nope"):
+        shared.queue.configure({"share.nope": True})
+
+
 def test_one_asks_for_a_group_by_its_kind(shared: SharingLab) -> None:
     shared.talk("zoe joins {group_id: billing, member_id: zoe}")
     group_id, laboratory = shared.name("group"), shared.laboratory
@@ -187,6 +201,35 @@ def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
         """)
     assert shared.queue.is_settled
     assert shared.queue.member("ada").partitions == {shared.topic: (0, 1)}
+
+
+def test_accepted_records_are_counted_and_waited_for(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    asyncio.run(lab.queue.wait_accepted(1, timeout=0.01))
+    with pytest.raises(TimeoutError, match="has accepted 1 records; left: "):
+        asyncio.run(lab.queue.wait_accepted(2, timeout=0.01))
+    lab.talk("""
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {0: accept}}}}
+          <- NONE
+        """)
+    asyncio.run(lab.queue.wait_accepted(2, topic=lab.topic, timeout=0.01))
+    asyncio.run(lab.queue.wait_accepted(topic=lab.topic, up_to=2, timeout=0.01))
+    with pytest.raises(TimeoutError):
+        asyncio.run(lab.queue.wait_accepted(topic=lab.topic, up_to=3, timeout=0.01))
+    assert lab.queue.delivery_count(lab.topic, 0, 0) == 1, "as it was recorded: the group is done with it"
+
+
+def test_what_was_rejected_is_never_accepted(shared_by_two: SharingLab) -> None:
+    lab = shared_by_two
+    lab.talk("""
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {0: accept, 2: reject}}}}
+          <- NONE
+        bob ShareAcknowledge v2 {member_id: bob-member, epoch: 1, acks: {$topic: {0: {3: accept}}}}
+          <- NONE
+        """)
+    asyncio.run(lab.queue.wait_caught_up(timeout=0.01))
+    with pytest.raises(TimeoutError, match=r"accepted 3 records; never to be accepted: .*-0 2 \(rejected\)"):
+        asyncio.run(lab.queue.wait_accepted(timeout=0.01))
 
 
 def test_a_wait_that_is_too_long_says_what_is_left(shared_by_two: SharingLab) -> None:

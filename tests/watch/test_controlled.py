@@ -17,8 +17,9 @@ import pytest
 from kohort.control.app import make_app
 from kohort.watch.client import BrokerError
 from kohort.watch.controlled import Controlled, _snapshot
-from kohort.watch.snapshot import SeenWait, Snapshot
+from kohort.watch.snapshot import SeenShare, SeenWait, Snapshot
 from tests.clients.serving import serving
+from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab
 
 WATCH = [str(Path(sys.executable).parent / "kohort"), "watch"]
@@ -143,6 +144,22 @@ def overview(**other: Any) -> dict[str, Any]:
         each.update({name: value for name, value in other.items() if name in each})
     whole = {"now_ms": 1, "paused": False, "scale": 1, "brokers": 1, "groups": [group], "rules": [], "gates": []}
     return whole | {name: value for name, value in other.items() if name in whole}
+
+
+async def test_a_share_group_shows_what_is_held_and_for_how_long() -> None:
+    lab = SharingLab()
+    lab.produce("a b c")
+    lab.talk("""
+        ada ShareFetch v2 {epoch: 0, max_records: 2, share_acquire_mode: 1, from: {$topic: [0]}}
+          <- NONE
+        """)
+    (group,) = (await seen(lab)).groups
+    assert (group.group_type, group.epoch, group.lags) == ("share", 3, {(lab.topic, 0): 3})
+    assert group.shares == (SeenShare((lab.topic, 0), 0, 3, 2),)
+    assert group.members is not None
+    assert [(each.name, each.owns, each.target) for each in group.members] == [("ada", ((lab.topic, 0),), None)]
+    assert [(wait.for_whom, wait.ends_in_ms) for wait in group.waits] == [("ada", 2_000)]
+    lab.stage.close()
 
 
 async def test_a_consumer_group_shows_its_epochs_and_who_gives_what_up(lab: Lab) -> None:

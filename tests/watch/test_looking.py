@@ -13,10 +13,23 @@ from kohort.protocol.messages.consumer_group_describe import (
 )
 from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
+from kohort.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kohort.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponsePartition as SharePart,
+)
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
+from kohort.protocol.messages.share_group_describe import Assignment as ShareAssignment
+from kohort.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
+from kohort.protocol.messages.share_group_describe import Member as ShareMember
+from kohort.protocol.messages.share_group_describe import ShareGroupDescribeResponse
+from kohort.protocol.messages.share_group_describe import TopicPartitions as ShareTopic
 from kohort.watch.client import Broker
 from kohort.watch.looking import WatchedCluster
-from kohort.watch.snapshot import SeenGroup
+from kohort.watch.snapshot import SeenGroup, SeenShare
 
 
 class Scripted(Broker):
@@ -133,6 +146,40 @@ async def test_both_kinds_of_groups_are_asked_for_and_what_is_refused_is_a_probl
         [SeenGroup("shared", "Stable", 7, group_type="share", members=None), SeenGroup("older", "Empty", 7)],
         "broker-1:9092 does not describe newer: TOPIC_AUTHORIZATION_FAILED",
     )
+
+
+async def test_a_share_group_shows_members_that_have_the_same_partition_and_how_far_it_is() -> None:
+    told = ShareAssignment(topic_partitions=(ShareTopic(topic_id=None, topic_name="orders", partitions=(0,)),))
+    members = tuple(
+        ShareMember(
+            member_id=f"{name}-id", member_epoch=3, client_id=name, client_host="/10.0.0.1",
+            subscribed_topic_names=("orders",), assignment=told,
+        )
+        for name in ("ada", "bob")
+    )  # fmt: skip
+    group = DescribedShareGroup(
+        error_code=ErrorCode.none, group_id="queue", group_state="Stable", group_epoch=3, assignment_epoch=3,
+        assignor_name="simple", members=members,
+    )  # fmt: skip
+    parts = (SharePart(partition_index=0, start_offset=40, lag=12), SharePart(partition_index=1))
+    offsets = DescribeShareGroupOffsetsResponseGroup(
+        group_id="queue",
+        topics=(DescribeShareGroupOffsetsResponseTopic(topic_name="orders", topic_id=None, partitions=parts),),
+    )
+    broker = Scripted(
+        list_groups=listed(("queue", "Share")),
+        share_group_describe=ShareGroupDescribeResponse(groups=(group,)),
+        describe_share_group_offsets=DescribeShareGroupOffsetsResponse(groups=(offsets,)),
+    )
+    (seen,), problem = await groups_of(broker)
+    assert (problem, seen.group_type, seen.protocol, seen.epoch) == ("", "share", "simple", 3)
+    assert [(each.name, each.owns, each.epoch) for each in seen.members or ()] == [
+        ("ada", (("orders", 0),), 3),
+        ("bob", (("orders", 0),), 3),
+    ]
+    problems: list[str] = []
+    shares = await WatchedCluster("broker-1:9092")._shares([seen], {7: broker}, problems)
+    assert (shares, problems) == ({"queue": (SeenShare(("orders", 0), 40, 12),)}, [])
 
 
 async def test_a_broker_that_does_not_describe_consumer_groups_lists_them() -> None:

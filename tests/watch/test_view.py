@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from kohort.watch.changes import Change
-from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenShare, SeenWait, Snapshot
 from kohort.watch.view import line, picture, ranges
 
 AT = time.mktime((2026, 3, 1, 14, 2, 11, 0, 0, -1))
@@ -126,8 +126,31 @@ new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
 
 
 def test_a_group_of_another_kind_says_what_is_not_known() -> None:
-    told = drawn(SeenGroup("new", "Stable", 1, group_type="share", members=None, lags={("orders", 0): 5}))
-    assert "new  Stable  share protocol, whose members this view does not get  lag 5" in told
+    told = drawn(SeenGroup("new", "Stable", 1, group_type="streams", members=None, lags={("orders", 0): 5}))
+    assert "new  Stable  streams protocol, whose members this view does not get  lag 5" in told
+
+
+def test_a_share_group_shows_where_it_begins_and_what_is_left() -> None:
+    """Both members have the partition; where a control address is asked it shows how many records are held, too."""
+    members = tuple(
+        SeenMember(f"{name}-id", name, "10.0.0.1", owns=(("orders", 0),), epoch=3) for name in ("ada", "bob")
+    )
+    share = SeenShare(("orders", 0), 40, 12)
+    group = SeenGroup(
+        "queue", "Stable", 1, "simple", "share", members, epoch=3, target_epoch=3, lags={("orders", 0): 12},
+        shares=(share,),
+    )  # fmt: skip
+    assert drawn(group).endswith(
+        """
+queue  Stable  2 members  simple  epoch 3  node 1  lag 12
+  member  host      owns      lag  epoch
+  ada     10.0.0.1  orders 0   12      3
+  bob     10.0.0.1  orders 0   12      3
+  partition  begins at  lag
+  orders 0          40   12"""
+    )
+    held = drawn(replace(group, shares=(replace(share, held=7),)))
+    assert held.endswith("  partition  begins at  held  lag\n  orders 0          40     7   12")
 
 
 def test_what_changed_stands_below_the_newest_first() -> None:

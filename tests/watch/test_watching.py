@@ -17,12 +17,13 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer as ConfluentConsumer
+from confluent_kafka import ShareConsumer
 from kafka import KafkaConsumer
 
 from kohort.testing import Cluster
 from kohort.watch.client import BrokerError
 from kohort.watch.looking import WatchedCluster
-from kohort.watch.snapshot import SeenGroup
+from kohort.watch.snapshot import SeenGroup, SeenShare
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
@@ -72,6 +73,27 @@ async def test_members_owners_and_lag_of_three_nodes() -> None:
         assert (await WatchedCluster(kafka.bootstrap, "other*").look(8.0)).groups == ()
         assert (await watched.look(9.0)).groups == (SeenGroup("billing", "Empty", group.coordinator, lags=group.lags),)
         watched.close()
+
+
+def test_a_share_group_with_its_members_and_what_is_left() -> None:
+    with Cluster() as kafka:
+        kafka.topics.create("orders")
+        queue = kafka.share_group("queue")
+        ada = ShareConsumer({"bootstrap.servers": kafka.bootstrap, "group.id": "queue", "client.id": "ada"})
+        ada.subscribe(["orders"])
+        while not (queue.partitions and queue.partitions[0].progress == "active"):
+            ada.poll(timeout=0.1)
+        kafka.topics.append("orders", "a", "b")
+        while queue.start_offset("orders") != 2:
+            ada.poll(timeout=0.1)  # accepts what the last one brought
+        kafka.topics.append("orders", "c")
+        snapshot = asyncio.run(WatchedCluster(kafka.bootstrap).look(7.0))
+        ada.close()
+    (group,) = snapshot.groups
+    assert (snapshot.problems, group.group_type, group.state, group.protocol) == ((), "share", "Stable", "simple")
+    assert [(each.name, each.owns) for each in group.members or ()] == [("ada", (("orders", 0),))]
+    # The start moves in what is written with the next change (share-groups §14); the lag knows of both records.
+    assert (group.shares, group.lag) == ((SeenShare(("orders", 0), 0, 1),), 1)
 
 
 async def test_a_consumer_group_with_members_of_both_protocols() -> None:

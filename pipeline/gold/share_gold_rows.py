@@ -32,25 +32,29 @@ class ShareGroupRow(OfGroup):
 
 
 class ShareMemberRow(OfGroup):
-    """A member of a share group, by what became of the records that it got."""
+    """A member of a share group: its stay, and what became of the records that it got, if an event log tells.
+
+    ended: vanished, left, unknown; null while it is there, or where nothing tells that it came.
+    """
 
     member_id: str
     client: str
-    first_ms: Moment
-    last_ms: Moment
-    records: Int64
-    accepted: Int64
-    released: Int64
-    rejected: Int64
-    expired: Int64
-    closed: Int64
-    given_up: Int64
-    expiries: Int32
+    joined_ms: Moment | None
+    gone_ms: Moment | None
+    ended: str | None
+    records: Int64 | None
+    accepted: Int64 | None
+    released: Int64 | None
+    rejected: Int64 | None
+    expired: Int64 | None
+    closed: Int64 | None
+    given_up: Int64 | None
+    expiries: Int32 | None
     lock_ms: Int64 | None
     held_p50_ms: Int64 | None
     held_p99_ms: Int64 | None
     held_max_ms: Int64 | None
-    in_vain_s: float
+    in_vain_s: float | None
     day: str
 
 

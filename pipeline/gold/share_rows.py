@@ -17,6 +17,7 @@ from kohort.pipeline.history.share_deliveries import (
 )
 from kohort.pipeline.history.share_history import ShareHistory
 from kohort.pipeline.history.share_holders import Holder, holders, percentile
+from kohort.pipeline.history.share_members import ShareStay
 
 
 def share_group_rows(analysis: GroupAnalysis) -> list[ShareGroupRow]:
@@ -73,30 +74,39 @@ def _in_vain_s(ended: list[Delivery]) -> float:
 
 
 def share_member_rows(analysis: GroupAnalysis) -> list[ShareMemberRow]:
-    return [] if analysis.share is None else [_member_row(each) for each in holders(analysis.share)]
+    """A row for each stay, and for each member that is known by its deliveries alone."""
+    if (share := analysis.share) is None:
+        return []
+    held = {each.member_id: each for each in holders(share)}
+    rows = [_member_row(share, stay, held.pop(stay.member_id, None)) for stay in share.stays]
+    return rows + [_member_row(share, None, each) for each in held.values()]
 
 
-def _member_row(holder: Holder) -> ShareMemberRow:
-    counts, held = holder.records, holder.accepted_after_ms
+def _member_row(share: ShareHistory, stay: ShareStay | None, holder: Holder | None) -> ShareMemberRow:
+    """A member that comes back under its id has its records in the row of its first stay."""
+    known = holder or Holder(stay.member_id if stay is not None else "", stay.name if stay is not None else "")
+    counts, held, told = known.records, known.accepted_after_ms, share.has_deliveries or None
+    begun_ms = stay.start_ms if stay is not None else known.first_ms
     return {
-        "member_id": holder.member_id,
-        "client": holder.name,
-        "first_ms": holder.first_ms,
-        "last_ms": holder.last_ms,
-        "records": counts.total() + sum(each.records for each in holder.held),
-        "accepted": counts[ACCEPTED],
-        "released": counts[RELEASED],
-        "rejected": counts[REJECTED],
-        "expired": counts[EXPIRED],
-        "closed": counts[CLOSED],
-        "given_up": counts[GIVEN_UP],
-        "expiries": len({each.since_ms for each in holder.expired}),
-        "lock_ms": holder.lock_ms,
+        "member_id": known.member_id,
+        "client": known.name,
+        "joined_ms": stay.start_ms if stay is not None else None,
+        "gone_ms": stay.end_ms if stay is not None else None,
+        "ended": stay.ended if stay is not None and stay.end_ms is not None else None,
+        "records": told and counts.total() + sum(each.records for each in known.held),
+        "accepted": told and counts[ACCEPTED],
+        "released": told and counts[RELEASED],
+        "rejected": told and counts[REJECTED],
+        "expired": told and counts[EXPIRED],
+        "closed": told and counts[CLOSED],
+        "given_up": told and counts[GIVEN_UP],
+        "expiries": told and len({each.since_ms for each in known.expired}),
+        "lock_ms": known.lock_ms,
         "held_p50_ms": percentile(held, 50),
         "held_p99_ms": percentile(held, 99),
         "held_max_ms": held[-1] if held else None,
-        "in_vain_s": _in_vain_s(holder.ended),
-        "day": day_of(holder.first_ms),
+        "in_vain_s": told and _in_vain_s(known.ended),
+        "day": day_of(begun_ms),
     }
 
 

@@ -92,7 +92,8 @@ def _share_lag_minutes(group: GroupInput, share: ShareHistory) -> Iterator[tuple
         last = {ms // MINUTE_MS: n for n, ms in enumerate(samples.ms)}
         ends = group.ends.get(place)
         for minute, n in last.items():
-            behind_ms = time_lag_ms(ends, samples.start[n], samples.ms[n]) if ends is not None else None
+            # A sample of the log's end from before says nothing of records that came since.
+            behind_ms = (time_lag_ms(ends, samples.start[n], samples.ms[n]) or None) if ends is not None else None
             lag = samples.lag[n]
             yield place, LagMinute(minute * MINUTE_MS, lag, behind_ms if lag else 0, None)
 

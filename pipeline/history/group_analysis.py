@@ -111,10 +111,14 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     commits = CommitHistory.of(group, sorted((r.seen_ms, r.stable_ms) for r in facts))
     rebalances = explained(facts, commits, events, consumer, [ts for ts, _ in group.coordinator_moves])
     ownership = Ownership(generations)
-    sessions = member_sessions(group, generations, timeline, consumer, rebalances, events, commits)
+    share = share_history(group)
+    # Members of share groups are in no generation, and own nothing: `share` has their stays.
+    sessions = (
+        member_sessions(group, generations, timeline, consumer, rebalances, events, commits) if share is None else []
+    )
     storms = find_storms(group.group_id, rebalances)
     stalls = find_stalls(group, commits, rebalances, ownership)
     return GroupAnalysis(
         group, timeline, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls,
-        share_history(group),
+        share,
     )  # fmt: skip

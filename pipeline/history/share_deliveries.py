@@ -77,9 +77,13 @@ class Archived:
 
 @dataclass(slots=True)
 class ShareDeliveries:
-    """ended, archived: in the order of their ends. held: what nobody had given back when the log ended."""
+    """ended, archived: in the order of their ends. held: what nobody had given back when the log ended.
+
+    done: where records were archived or rejected, for whatever reason.
+    """
 
     ended: list[Delivery] = field(default_factory=list)
+    done: dict[TopicPartition, RangeMap[bool]] = field(default_factory=dict)
     archived: list[Archived] = field(default_factory=list)
     held: list[Delivery] = field(default_factory=list)
     first_ms: int | None = None
@@ -137,6 +141,10 @@ class _Walk:
         if how == RELEASED and event.cause not in (None, ACKNOWLEDGED):
             how = CLOSED
         at_the_limit = event.kind == _ARCHIVED and event.cause == AT_THE_LIMIT
+        if how in (GIVEN_UP, REJECTED):
+            done = self.result.done.setdefault(place, RangeMap())
+            done.take(first, last)
+            done.put(first, last, True)
         for piece in self.open[place].pieces(first, last):
             seen = piece.value
             if seen is None:

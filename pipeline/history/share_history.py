@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
+from kohort.pipeline.history.range_map import RangeMap
 from kohort.pipeline.history.share_deliveries import (
     CLOSED,
     EXPIRED,
@@ -125,15 +126,18 @@ def _named_by_events(group: GroupInput) -> dict[str, str]:
 
 
 def _given_up(history: ShareHistory) -> Iterator[GivenUp]:
-    """By events where there are some; the log of the share coordinator tells of what was before them."""
+    """By events where there are some; the log of the share coordinator tells of what they leave out."""
     for archived in history.deliveries.archived:
         yield _by_events(history, archived)
-    first_ms = history.deliveries.first_ms
-    returned = _most_returned(history)
-    for states in history.states.values():
+    fewest = max(FEWEST_DELIVERIES, _most_returned(history) + 1)
+    for place, states in history.states.items():
+        told = history.deliveries.done.get(place, RangeMap())
         for end in states.archived:
-            if (first_ms is None or end.ms < first_ms) and end.count >= max(FEWEST_DELIVERIES, returned + 1):
-                yield _by_states(end)
+            for piece in told.pieces(end.first, end.last) if end.count >= fewest else ():
+                if piece.value:
+                    told.put(piece.first, piece.last, True)
+                else:
+                    yield _by_states(replace(end, first=piece.first, last=piece.last))
 
 
 def _most_returned(history: ShareHistory) -> int:

@@ -39,10 +39,6 @@ class Holder:
         return min(_first_ms(each) for each in (*self.ended, *self.held))
 
     @property
-    def last_ms(self) -> int:
-        return max(each.end_ms or each.since_ms or 0 for each in (*self.ended, *self.held))
-
-    @property
     def last_sign_ms(self) -> int:
         """When it last asked for records or gave some back: its lock expires without it."""
         own = [each.end_ms or 0 for each in self.ended if each.how in ("accepted", "released", "rejected")]

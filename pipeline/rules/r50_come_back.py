@@ -54,8 +54,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _by_events(share: ShareHistory) -> Counter[str]:
+    """Records that are still held count, too: it may be that nobody tells of their ends."""
     counts: Counter[str] = Counter()
-    for each in share.deliveries.ended:
+    for each in (*share.deliveries.ended, *share.deliveries.held):
         counts[each.how or ""] += each.records
     return counts
 

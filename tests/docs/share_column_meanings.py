@@ -33,9 +33,10 @@ OF_SHARE_TABLES: dict[str, dict[str, str]] = {
         "in_vain_s": "How long records were held by members that did not accept them, added up over the records.",
     },
     "share_members": {
-        "first_ms": "When it got its first records.",
-        "last_ms": "When it got or ended its last ones.",
-        "records": "Records that it got, each as often as it came.",
+        "joined_ms": "When it came into the group; null where nothing tells.",
+        "gone_ms": "When it was gone; null while it is there.",
+        "ended": "vanished, left or unknown.",
+        "records": "Records that it got, each as often as it came; this and what follows null without an event log.",
         "accepted": "Of these, how many it accepted.",
         "released": "How many it released.",
         "rejected": "How many it rejected.",

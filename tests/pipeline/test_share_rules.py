@@ -55,6 +55,16 @@ def test_the_share_coordinators_log_tells_that_records_were_given_up_and_not_by_
     assert finding.evidence["released"] is None
 
 
+def test_what_events_leave_out_the_share_coordinators_log_tells() -> None:
+    """Somebody has filtered a kind of line out of the event log. What both tell of counts once."""
+    events, states = poisoned(), poisoned(by_states=True)
+    events.states = states.states
+    assert events.found()["R47"].evidence["records"] == 1
+    assert events.found()["R47"].clients == ["ada", "bob"]
+    events.events = [event for event in events.events if event.kind != "records_archived"]
+    assert events.found()["R47"].cause_confidence == "possible"
+
+
 def test_who_comes_back_faster_than_any_lock_was_released() -> None:
     story = ShareStory(told_by_states=True).joins(0, "ada")
     story.works(1, 11, "ada", 0)

@@ -15,6 +15,7 @@ FACTS_OF_A_PART = {
     "R18": "idle members; those who left later may not have been idle for long",
     "R19": "records that waited on one partition; the rest may show why",
     "R25": "members that came one after the other; the rest may show whom they replaced",
+    "R47": "records that were given up; the rest may show that nothing else was processed then, or who held them too long",
     "R22": "a refused commit; the rest may show the rebalance that it was late for",
     "R26": "times of rebalances; the rest may show what they were for",
 }

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from kohort.control.lab_group import Group, Migration
     from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
+    from kohort.testing.proxy_cluster import Proxy
     from kohort.testing.sync import SyncClock, SyncCluster, SyncGroup
 
-__all__ = ["Budget", "Cluster", "Group", "GroupMember", "Migration", "SyncClock", "SyncCluster", "SyncGroup"]
+__all__ = ["Budget", "Cluster", "Group", "GroupMember", "Migration", "Proxy", "SyncClock", "SyncCluster", "SyncGroup"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,13 @@ def __getattr__(name: str) -> Any:
 
     with without("hypothesis"):
         from kohort.control import lab_group, safety
-        from kohort.testing import cluster, sync
-    rooms = {"Budget": safety, "Cluster": cluster, "SyncClock": sync, "SyncCluster": sync, "SyncGroup": sync}
+        from kohort.testing import cluster, proxy_cluster, sync
+    rooms = {
+        "Budget": safety,
+        "Cluster": cluster,
+        "Proxy": proxy_cluster,
+        "SyncClock": sync,
+        "SyncCluster": sync,
+        "SyncGroup": sync,
+    }
     return getattr(rooms.get(name, lab_group), name)

@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from kohort.broker.address import AddressError, parse_address
+from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import without
 from kohort.broker.logs import LEVELS
 from kohort.cli.connecting import addresses_of, config_option, security_of
@@ -26,11 +27,26 @@ STDERR = 2
     metavar="HOST:PORT",
     help="Where clients begin; port 0 is any free one. The cluster's nodes get free ports beside it.",
 )
+@click.option(
+    "--control",
+    metavar="[HOST:]PORT",
+    help="Offer faults and gates over HTTP there, as kohort serve does.",
+)
+@click.option(
+    "--control-token",
+    default="",
+    metavar="TOKEN",
+    envvar="KOHORT_CONTROL_TOKEN",
+    show_envvar=True,
+    help="What must be shown there; needed where others than this machine reach it.",
+)
 @config_option
 @click.option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
 )
-def proxy(bootstrap: str, listen: str, config: Path | None, log_level: str) -> None:
+def proxy(
+    bootstrap: str, listen: str, control: str | None, control_token: str, config: Path | None, log_level: str
+) -> None:
     """Stand between clients and the cluster at BOOTSTRAP, of kohort or any other Kafka.
 
     BOOTSTRAP is HOST:PORT, several with commas. Every node has a port here, and answers name these instead of
@@ -40,7 +56,8 @@ def proxy(bootstrap: str, listen: str, config: Path | None, log_level: str) -> N
     """
     try:
         host, port = parse_address(listen)
-    except AddressError as problem:
+        controlled = None if control is None else control_at(control, control_token)
+    except (AddressError, TokenError) as problem:
         _refuse(str(problem), 2)
     where, security = addresses_of(bootstrap), security_of(config)
     with without("hypothesis"):
@@ -48,12 +65,12 @@ def proxy(bootstrap: str, listen: str, config: Path | None, log_level: str) -> N
         from kohort.broker.logs import log
         from kohort.broker.runtime.server import ListenError
         from kohort.client.client_connection import BrokerError
-        from kohort.proxy.proxy_run import Options, run
+        from kohort.proxy.proxy_run import ControlAddress, Options, run
 
     log.configure(level=log_level, writer=LineWriter(STDERR))
     sentence, code = "", 0
     try:
-        run(Options(where, host, port, security))
+        run(Options(where, host, port, security, controlled and ControlAddress(*controlled)))
     except ListenError as problem:
         sentence, code = str(problem), 2
     except BrokerError as problem:
@@ -62,6 +79,16 @@ def proxy(bootstrap: str, listen: str, config: Path | None, log_level: str) -> N
         log.close()
     if code:
         _refuse(sentence, code)
+
+
+def control_at(where: str, token: str) -> tuple[str, int, str]:
+    """Host, port and token of a control address. Raises AddressError, TokenError; may end the command."""
+    from importlib.util import find_spec
+
+    host, port = parse_address(f"127.0.0.1:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
+    if find_spec("fastapi") is None:
+        _refuse("--control needs fastapi, which is not installed; pip install 'kohort[control]' brings it", 2)
+    return host, port, checked(token)
 
 
 def _refuse(sentence: str, code: int) -> NoReturn:

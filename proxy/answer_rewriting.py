@@ -17,6 +17,9 @@ from kohort.proxy.relay_error import RelayError
 HELD_BYTES: Final = 16 << 20
 """An answer is held until its last address has come: at most so many bytes of it."""
 
+WHOLE_BYTES: Final = 64 << 20
+"""An answer that a rule or a gate may take is held whole."""
+
 STREAMED_FROM: Final = 64 << 10
 """A larger one with records is passed on as it comes."""
 
@@ -68,6 +71,27 @@ class HeldAnswer:
             return []
         changed = self._change(self._data)
         return [INT.pack(len(changed)), changed]
+
+
+class WholeAnswer:
+    """Waits for all of an answer, lets another look at it first, and gives it to somebody else than the client."""
+
+    def __init__(self, size: int, first: AnswerInHand | None, told: Callable[[bytes], None]) -> None:
+        if size > WHOLE_BYTES:
+            raise RelayError(f"an answer of {size} bytes that rules look at; they look at {WHOLE_BYTES} at most")
+        self._size = size
+        self._first = first
+        self._told = told
+        self._data = bytearray()
+
+    def feed(self, data: memoryview) -> Pieces:
+        """See `AnswerInHand`."""
+        self._data += data
+        if len(self._data) == self._size:
+            whole = memoryview(bytes(self._data))
+            pieces: Pieces = [INT.pack(self._size), whole] if self._first is None else self._first.feed(whole)
+            self._told(b"".join(pieces))
+        return []
 
 
 class AddressedAnswer:

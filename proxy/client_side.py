@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, cast
 from kohort.broker.address import plain_host
 from kohort.broker.logs import log
 from kohort.client.client_connection import BrokerError
+from kohort.proxy.answer_rewriting import Pieces
 from kohort.proxy.cluster_side import UNWRITTEN_BYTES, ClusterSide
+from kohort.proxy.inspection import Inspection
 from kohort.proxy.relay import Relay
 from kohort.proxy.relay_error import RelayError
 
@@ -23,7 +25,10 @@ class ClientSide(asyncio.Protocol):
     def __init__(self, server: ProxyServer, target: Target) -> None:
         self._server = server
         self._target = target
-        self._relay = Relay(self)
+        self._relay = Relay(self, server.laboratory.wants)
+        self._inspection = Inspection(self, self._relay, server.laboratory, target.node_id)
+        self._passes_on = False
+        """Whether what the client has sent is just being passed on."""
         self._transport: asyncio.Transport | None = None
         self._cluster: ClusterSide | None = None
         self._task: asyncio.Task[None] | None = None
@@ -32,6 +37,8 @@ class ClientSide(asyncio.Protocol):
         self._paused = False
         """Whether the node does not read fast enough."""
         self._renews = False
+        self.host = ""
+        """The client's address."""
         self._dialled = ""
         self._early = b""
         """What has come before the node was reached."""
@@ -56,7 +63,7 @@ class ClientSide(asyncio.Protocol):
         if not dialled or not peer:  # it has gone again before it was accepted
             self._transport.abort()
             return
-        self._dialled = plain_host(dialled[0])
+        self.host, self._dialled = plain_host(peer[0]), plain_host(dialled[0])
         self._transport.set_write_buffer_limits(high=UNWRITTEN_BYTES)
         self._transport.pause_reading()
         self._server.clients.add(self)
@@ -69,14 +76,30 @@ class ClientSide(asyncio.Protocol):
             self._early += data  # uvloop reads once, whatever was paused before it began
             self._read_on()
             return
-        if cluster.lost or self.closed:
-            return
+        if not cluster.lost and not self.closed:
+            self._pass_on(data)
+
+    def _pass_on(self, data: bytes) -> None:
+        """Passes on what the client has sent, as far as nobody wants to look at it first."""
+        assert self._cluster is not None, "it is read when its node is reached"
+        relay, self._passes_on = self._relay, True
         try:
-            cluster.send(self._relay.requests(data))
+            self._cluster.send(relay.requests(data))
+            while relay.inspected is not None and not self.closed and self._inspection.decide(relay.inspected):
+                self._cluster.send(relay.requests(b""))
         except RelayError as reason:
             self.close(str(reason))
         except Exception:
-            self._fail()
+            self.fail()
+        self._passes_on = False
+        if relay.blocked:
+            self._read_on()
+
+    def go_on(self) -> None:
+        """A request that was stopped is over, or all are answered: takes up what was left lying."""
+        if self._cluster is not None and not self._passes_on and not self._cluster.lost and not self.closed:
+            self._pass_on(b"")
+            self._read_on()
 
     def connection_lost(self, problem: Exception | None) -> None:
         """The client has hung up, or was hung up on."""
@@ -103,8 +126,7 @@ class ClientSide(asyncio.Protocol):
 
     def answered(self, data: bytes) -> None:
         """The node has said something."""
-        transport = self._transport
-        if transport is None or self.closed:
+        if self.closed:
             return
         try:
             pieces = self._relay.answers(data)
@@ -112,14 +134,26 @@ class ClientSide(asyncio.Protocol):
             self.close(str(reason))
             return
         except Exception:
-            self._fail()
+            self.fail()
             return
-        if len(pieces) == 1:
-            transport.write(pieces[0])
-        elif pieces:
-            transport.writelines(pieces)
+        self.tell(pieces)
+        if self._relay.blocked and self._relay.inspected is None and not self._relay.waiting:
+            self.go_on()
         if self._renews and not self._relay.waiting:
             self._renew()
+
+    def tell(self, pieces: Pieces) -> None:
+        """Writes to the client."""
+        if self._transport is not None and not self._transport.is_closing():
+            if len(pieces) == 1:
+                self._transport.write(pieces[0])
+            elif pieces:
+                self._transport.writelines(pieces)
+
+    def send(self, pieces: Pieces) -> None:
+        """Writes to the node."""
+        if self._cluster is not None and not self._cluster.lost:
+            self._cluster.send(pieces)
 
     def cluster_gone(self) -> None:
         """The node has hung up: so does the proxy, after what has come, be it in the middle of an answer."""
@@ -135,7 +169,7 @@ class ClientSide(asyncio.Protocol):
         """Hangs up; one line in the log says why."""
         if not self.closed and self._transport is not None:
             self.closed = True
-            client = plain_host(self._transport.get_extra_info("peername")[0])
+            client = self.host
             log.warning(f"{client}: connection closed, {reason}", client=client, reason=reason)
             self._transport.close()
 
@@ -146,12 +180,13 @@ class ClientSide(asyncio.Protocol):
 
     def _read_on(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            if self._paused or self._renews or self._cluster is None:
+            if self._paused or self._renews or self._cluster is None or self._relay.blocked:
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
 
-    def _fail(self) -> None:
+    def fail(self) -> None:
+        """Ends this connection because of our bug, which is being handled."""
         log.error("a connection was closed, passing on what was said failed, which is kohort's fault")
         self.closed = True
         self.abort()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
 from kohort.client.client_connection import BrokerError, ClientConnection, Conversation
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.sasl import LoginError
 from kohort.client.security import Security
 from kohort.proxy.answer_rewriting import Pieces
-
-if TYPE_CHECKING:
-    from kohort.proxy.client_side import ClientSide
 
 CLIENT_ID: Final = "kohort-proxy"
 CONNECT_S: Final = 10.0
@@ -23,6 +20,22 @@ UNWRITTEN_BYTES: Final = 256 << 10
 """As soon as so much waits for one side to read it, the other side is not read any more."""
 
 
+class Client(Protocol):
+    """Whom a node talks to."""
+
+    def answered(self, data: bytes) -> None:
+        """The node has said something."""
+        ...
+
+    def cluster_gone(self) -> None:
+        """The node has hung up."""
+        ...
+
+    def pause(self, paused: bool) -> None:
+        """Whether the node reads too slowly for more to be sent."""
+        ...
+
+
 class ClusterSide(asyncio.Protocol):
     """Talks for itself while it logs in; what comes after that is its client's."""
 
@@ -30,7 +43,7 @@ class ClusterSide(asyncio.Protocol):
         self._security = security
         self._connection = ClientConnection(CLIENT_ID, {}, security)
         self._transport: asyncio.Transport | None = None
-        self._client: ClientSide | None = None
+        self._client: Client | None = None
         self._received = bytearray()
         self._talk: Conversation[None] | None = None
         self._talked: asyncio.Future[None] | None = None
@@ -57,7 +70,7 @@ class ClusterSide(asyncio.Protocol):
         self._step(None)
         await self._talked
 
-    def serves(self, client: ClientSide) -> None:
+    def serves(self, client: Client) -> None:
         """From now on what comes is this client's."""
         self._client = client
 

@@ -11,11 +11,15 @@ FORGOTTEN_MS: Final = 600_000
 """How long a node keeps its port that answers list no more: one that restarts finds its clients again."""
 
 
+NO_NODE: Final = -1
+
+
 class Target:
     """Whom a port of the proxy stands for: a node, or whoever answers first at the addresses of the bootstrap."""
 
-    def __init__(self, name: str, addresses: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, name: str, addresses: Sequence[tuple[str, int]], node_id: int = NO_NODE) -> None:
         self.name = name
+        self.node_id = node_id
         self.addresses = list(addresses)
         self.away = ""
         """Why nobody could be reached when it was last tried; empty: it could."""
@@ -47,7 +51,7 @@ class Targets:
         """The port here of a node that is at an address now. It keeps its port when it moves."""
         target = self._nodes.get(node_id)
         if target is None:
-            target = Target(f"node {node_id}", [(host, port)])
+            target = Target(f"node {node_id}", [(host, port)], node_id)
             self._ports[node_id] = self._opened(target)
             self._nodes[node_id] = target
         elif target.addresses != [(host, port)]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 import uvloop
@@ -17,6 +18,14 @@ from kohort.client.security import OPEN, Security
 from kohort.proxy.proxy_server import ProxyServer
 
 
+class ControlAddress(NamedTuple):
+    """Where rules and gates are offered over HTTP."""
+
+    host: str
+    port: int
+    token: str = ""
+
+
 class Options(NamedTuple):
     """What a proxy is told."""
 
@@ -24,6 +33,7 @@ class Options(NamedTuple):
     host: str
     port: int
     security: Security = OPEN
+    control: ControlAddress | None = None
 
 
 def run(options: Options) -> None:
@@ -46,9 +56,15 @@ async def _serve(options: Options) -> None:
         if stopped.is_set():
             return
         await server.listen(options.host, options.port)
-        announce(f"READY bootstrap={server.address}", loop)
-        collect_garbage_seldom()
-        await stopped.wait()
+        async with AsyncExitStack() as open_:
+            ready = f"READY bootstrap={server.address}"
+            if options.control is not None:
+                from kohort.proxy.proxy_control import served
+
+                ready += f" control={await open_.enter_async_context(served(server.laboratory, *options.control))}"
+            announce(ready, loop)
+            collect_garbage_seldom()
+            await stopped.wait()
         log.info("stopped")
     finally:
         server.stop()

@@ -16,6 +16,7 @@ from kohort.client.security import OPEN, Security
 from kohort.proxy.client_side import ClientSide
 from kohort.proxy.cluster_side import ClusterSide, connect
 from kohort.proxy.node_ports import Target, Targets
+from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
 
 BACKLOG: Final = 1_024
@@ -34,6 +35,7 @@ class ProxyServer:
         """Raises SecurityError when certificates or the key can't be used."""
         self.loop = loop
         self.clients: set[ClientSide] = set()
+        self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes)
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None

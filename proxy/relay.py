@@ -8,6 +8,7 @@ which it was asked. Only what says addresses is looked at (`answer_rewriting.py`
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
@@ -25,6 +26,7 @@ from kohort.proxy.answer_rewriting import (
     Nodes,
     Pieces,
     StreamedAnswer,
+    WholeAnswer,
 )
 from kohort.proxy.narrowing import narrowed
 from kohort.proxy.raw_login import RawLogin, mechanism_in
@@ -36,6 +38,9 @@ API_VERSIONS: Final = 18
 
 HEAD_BYTES: Final = 72 << 10
 """More than a header, and what comes before `acks` in a Produce request, can have."""
+
+INSPECTED_BYTES: Final = 1 << 20
+"""A larger request passes, whatever rules there are."""
 
 _ANSWER_HEAD: Final = Struct(">ii")
 _FIRST_FLEXIBLE_PRODUCE: Final = 9
@@ -53,17 +58,38 @@ class Asked(NamedTuple):
     key: int
     version: int
     correlation_id: int
+    told: Callable[[bytes], None] | None = None
+    """Gets the whole frame of the answer, in the client's place."""
+
+
+class Inspected(NamedTuple):
+    """A request that is not passed on: somebody decides what becomes of it."""
+
+    header: RequestHeader
+    frame: bytes
+    """Its length included."""
+    expects: bool
+    """Whether it is answered at all."""
 
 
 TOKEN: Final = Asked(-1, 0, 0)
 """Bytes of a login, which have no header."""
 
 
+def _nothing(header: RequestHeader) -> bool:
+    return False
+
+
 class Relay:
     """One client and one node. It never holds more than the head of a request, and an answer that is looked at."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, inspects: Callable[[RequestHeader], bool] = _nothing) -> None:
+        """`inspects`: whether a request like this is not to be passed on without a look at it."""
         self._nodes = nodes
+        self._inspects = inspects
+        self.inspected: Inspected | None = None
+        """What is behind it is not looked at before `release`."""
+        self._held_up = False
         self._asked: deque[Asked] = deque()
         self._login: RawLogin | None = None
         self._request_head = bytearray()
@@ -79,10 +105,22 @@ class Relay:
         """How many requests wait for their answers."""
         return len(self._asked)
 
+    @property
+    def blocked(self) -> bool:
+        """Whether nothing more is taken of what the client sends, until something is answered."""
+        return self.inspected is not None or self._held_up
+
     # From the client
 
     def requests(self, data: bytes) -> Pieces:
-        """What the node is to get of what the client has sent. Raises RelayError."""
+        """What the node is to get of what the client has sent. Raises RelayError.
+
+        Once nothing waits any more, or after `release`, it takes up what was left lying: called with nothing.
+        """
+        if self.inspected is not None:
+            self._request_head += data
+            return []
+        self._held_up = False
         if self._request_head:
             data = bytes(self._request_head) + data
             self._request_head.clear()
@@ -119,8 +157,34 @@ class Relay:
             if whole:
                 raise RelayError(f"unreadable request: {problem}") from None
             return False
+        if size <= INSPECTED_BYTES and self._inspects(header):
+            return self._inspect(header, data, start, size, expects)
         self._ask(header, head, start, expects)
         return True
+
+    def _inspect(self, header: RequestHeader, data: bytes, start: int, size: int, expects: bool) -> bool:
+        """Stops at a request that somebody wants to look at, when it is there and all before it are answered."""
+        if self._asked:
+            self._held_up = True
+        elif len(data) >= start + size:
+            frame = data[start - INT.size : start + size]
+            self.inspected = Inspected(
+                header._replace(body_offset=header.body_offset - start + INT.size), frame, expects
+            )
+        return False
+
+    def pass_on(self, told: Callable[[bytes], None]) -> None:
+        """The request that was inspected goes to the node, in whatever form. `told` gets its answer."""
+        assert self.inspected is not None, "somebody has looked at it"
+        header = self.inspected.header
+        if self.inspected.expects:
+            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told))
+
+    def release(self) -> None:
+        """The request that was inspected is over: what is behind it comes next."""
+        assert self.inspected is not None, "somebody has looked at it"
+        del self._request_head[: len(self.inspected.frame)]
+        self.inspected = None
 
     def _ask(self, header: RequestHeader, head: memoryview, start: int, expects: bool) -> None:
         key, version, correlation_id, _, body_offset = header
@@ -185,6 +249,8 @@ class Relay:
 
     def _looking_at(self, asked: Asked, size: int) -> AnswerInHand | None:
         """What is to look at an answer; None: it passes."""
+        if asked.told is not None:
+            return WholeAnswer(size, self._looking_at(asked._replace(told=None), size), asked.told)
         if asked.key == API_VERSIONS:
             return HeldAnswer(size, partial(narrowed, version=asked.version))
         if asked.key == SASL_HANDSHAKE and asked.version == 0:

@@ -82,3 +82,32 @@ def test_a_login_that_is_refused_is_one_sentence(tmp_path: Path) -> None:
         code, sentence = said(kafka.bootstrap, "--command-config", str(file))
         assert code == 1
         assert sentence.startswith(f"kohort: {kafka.bootstrap}: the login failed: Authentication failed")
+
+
+def test_faults_are_offered_at_the_control_address() -> None:
+    import httpx
+
+    words = ("--control", "127.0.0.1:0")
+    with (
+        Cluster() as kafka,
+        subprocess.Popen([KOHORT, "proxy", kafka.bootstrap, *words], stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        ready = process.stdout.readline().split()
+        try:
+            port, control = int(ready[1].rpartition(":")[2]), ready[2].removeprefix("control=")
+            rule = {"match": {"api": "Heartbeat"}, "do": "error", "with": {"name": "FENCED_INSTANCE_ID"}}
+            assert httpx.post(f"http://{control}/faults", json=rule).status_code == 201
+            wire = Blocking(port)
+            answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
+            assert answer.error_code.name == "fenced_instance_id"
+            wire.close()
+        finally:
+            process.kill()
+
+
+def test_a_control_address_for_everybody_wants_a_token() -> None:
+    with Cluster() as kafka:
+        code, sentence = said(kafka.bootstrap, "--control", "0.0.0.0:0")
+    assert code == 2
+    assert "could control this proxy; set a token with KOHORT_CONTROL_TOKEN" in sentence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from kohort.broker.clock import SystemClock
@@ -23,9 +23,8 @@ async def proxied(*ports: int, security: Security = OPEN) -> AsyncIterator[Proxy
         proxy.stop()
 
 
-async def until(condition: object, timeout_s: float = 30) -> None:
+async def until(condition: Callable[[], object], timeout_s: float = 30) -> None:
     """Until something holds that sockets bring about."""
-    assert callable(condition)
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.001)

@@ -3,7 +3,7 @@
 Pure functions of members, tasks and what everybody had.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kohort.coordinator.streams.streams_values import Tasks, TaskSets
 from kohort.coordinator.streams.task_assignor.assignor_member import AssignorMember
@@ -13,10 +13,14 @@ __all__ = ["Assigning", "AssignorMember", "Tasks", "assign", "assigning"]
 
 
 def assign(
-    members: Mapping[str, AssignorMember], tasks: Mapping[str, int], stateful: frozenset[str], standby_replicas: int
+    members: Mapping[str, AssignorMember],
+    tasks: Mapping[str, int],
+    stateful: frozenset[str],
+    standby_replicas: int,
+    processes: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, TaskSets]:
     """What each member is to have, by its id; nobody is served in between. Arguments: see `assigning`."""
-    steps = assigning(members, tasks, stateful, standby_replicas)
+    steps = assigning(members, tasks, stateful, standby_replicas, processes)
     while True:
         try:
             next(steps)

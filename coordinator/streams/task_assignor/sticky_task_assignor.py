@@ -23,19 +23,26 @@ EFFORT_OF_A_TASK = 20
 
 
 def assigning(
-    members: Mapping[str, AssignorMember], tasks: Mapping[str, int], stateful: frozenset[str], standby_replicas: int
+    members: Mapping[str, AssignorMember],
+    tasks: Mapping[str, int],
+    stateful: frozenset[str],
+    standby_replicas: int,
+    processes: Mapping[str, Sequence[str]] | None = None,
 ) -> Assigning:
     """Shares out all tasks.
 
     tasks: the number of tasks of each subtopology.
     stateful: subtopologies whose tasks get `standby_replicas` copies, as far as there are processes without one.
+    processes: the members of each process, all in the order in which they are looked at; by default that of `members`.
     """
     if not members:
         return {}
     ids = in_java_order(tasks)
     ordered = yield from by_partition(ids, tasks)
     copied = yield from by_partition([each for each in ids if each in stateful and standby_replicas > 0], tasks)
-    steps = _Sharing(members, ids, len(ordered), len(ordered) + len(copied) * standby_replicas)
+    steps = _Sharing(
+        members, processes or _by_process(members), ids, len(ordered), len(ordered) + len(copied) * standby_replicas
+    )
     yield from steps.remember(members)
     yield from steps.share_out_active(ordered)
     yield from steps.share_out_standby(copied[::-1], standby_replicas)
@@ -46,19 +53,33 @@ def assigning(
     return targets
 
 
+def _by_process(members: Mapping[str, AssignorMember]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for member_id, member in members.items():
+        found.setdefault(member.process_id, []).append(member_id)
+    return found
+
+
 class _Sharing:
     """Tasks while they are being shared out."""
 
-    def __init__(self, members: Mapping[str, AssignorMember], ids: Sequence[str], active: int, total: int) -> None:
+    def __init__(
+        self,
+        members: Mapping[str, AssignorMember],
+        processes: Mapping[str, Sequence[str]],
+        ids: Sequence[str],
+        active: int,
+        total: int,
+    ) -> None:
         self._ids = ids
         self._active_quota = TaskQuota(active, len(members))
         self._total_quota = TaskQuota(total, len(members))
-        processes: dict[str, LoadedProcess] = {}
-        self.members: dict[str, LoadedMember] = {}
-        for member_id, member in members.items():
-            process = processes.setdefault(member.process_id, LoadedProcess())
-            self.members[member_id] = LoadedMember(process)
-        self._processes = list(processes.values())
+        self._processes: list[LoadedProcess] = []
+        found: dict[str, LoadedMember] = {}
+        for member_ids in processes.values():
+            self._processes.append(process := LoadedProcess())
+            found |= {member_id: LoadedMember(process) for member_id in member_ids}
+        self.members = {member_id: found[member_id] for member_id in members}
         self._owners: dict[Task, LoadedMember] = {}
         """Who had a task as active."""
         self._holders: dict[Task, list[LoadedMember]] = {}

@@ -19,10 +19,9 @@ from kohort.control.history import Rebalance
 from kohort.control.lab_offsets import EARLIEST, commit, delete, lag_of, offsets_at
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.states import State
+from kohort.coordinator.classic.states import CLASSIC, State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.targets import preferred_assignor
-from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.group_placement import partition_for

@@ -248,12 +248,15 @@ def _sequence(skips: list[Skip]) -> Skip:
 
 def _nullable(part: _Part) -> _Part:
     """A structure behind a byte that says whether it is there (KIP-893)."""
-    assert not part.guard, "a nullable structure of a request that holds an array"
+    inner = part.guard
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
         return at + 1 if frame[at] == 0xFF else part.skip(frame, at + 1, walk)
 
-    return _Part(skip, 1)
+    def guard(frame: bytes, at: int, walk: Walk | None) -> int:
+        return at + 1 if frame[at] == 0xFF or inner is None else inner(frame, at + 1, walk)
+
+    return _Part(skip, 1, guard=guard if inner else None)
 
 
 def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.modern.modern_group import ModernGroup, set_value
+from kohort.coordinator.modern.modern_group import set_value
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, Record
 from kohort.coordinator.modern.record_parts import key_of
+from kohort.coordinator.modern.subscribing_group import SubscribingGroup
 from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.share.share_group_records import value_of
@@ -27,7 +28,7 @@ UNKNOWN = ShareMetadata()
 """The metadata of a member that only a record of its assignment names, so far."""
 
 
-class ShareGroup(ModernGroup):
+class ShareGroup(SubscribingGroup):
     """Members, targets and state partitions of one group."""
 
     __slots__ = ("all_assigned", "complete_version", "has_states", "states")
@@ -53,9 +54,9 @@ class ShareGroup(ModernGroup):
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     @property
-    def is_there(self) -> bool:
-        """Whether it is the group of its id now."""
-        return self.coordinator.share_groups.get(self.group_id) is self
+    def siblings(self) -> "dict[str, ShareGroup]":
+        """The coordinator's share groups."""
+        return self.coordinator.share_groups
 
     @property
     def assigns_all(self) -> bool:

@@ -72,6 +72,11 @@ class Application:
         self._in_a_streams_group = [topic]
         return topic
 
+    def change_topology(self) -> None:
+        """Has its next instances count a third time, by the first digit."""
+        self._in_a_streams_group.append(f"first-digits-{self.group_id}")
+        self._create(self._in_a_streams_group[-1])
+
     def _create(self, *names: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         topics = [NewTopic(name, PARTITIONS, self._copies) for name in names]
@@ -80,10 +85,15 @@ class Application:
 
     def start(self, home: str = "") -> Process:
         """One more instance; returns when it runs. Whoever had the same `home` before has left its state there."""
+        instance = self.launch(home)
+        instance.until(lambda lines: "RUNNING" in lines, "an instance runs", 90)
+        return instance
+
+    def launch(self, home: str = "") -> Process:
+        """One more instance, which may fail."""
         folder = self._folder / (home or f"instance-{len(self.instances)}")
         instance = Process(command("CopyingStream", *self._arguments, str(folder), *self._in_a_streams_group))
         self.instances.append(instance)
-        instance.until(lambda lines: "RUNNING" in lines, "an instance runs", 90)
         return instance
 
     def produce(self, first: int, count: int) -> Counter[str]:

@@ -93,6 +93,26 @@ def test_a_stream_without_a_store_is_copied(bootstrap: str, application: Made) -
         instance.stop()
 
 
+def test_another_topology_is_refused_until_the_group_is_deleted(bootstrap: str, application: Made) -> None:
+    """Kafka 4.3 has no other way yet."""
+    stream = application(bootstrap, guarantee="at_least_once")
+    stream.count_last_digits()
+    stream.start("old")
+    stream.copied(stream.produce(0, 40))
+    stream.change_topology()
+    refused = stream.launch("new")
+    refused.until(partial(names, "Topology updates are not supported yet"), "another topology is refused", 90)
+    for instance in stream.instances:
+        instance.crash()
+    of_group = ["--bootstrap-server", bootstrap, "--group", stream.group_id]
+    described = partial(said, "kafka-streams-groups", *of_group, "--describe", "--state")
+    eventually(lambda: "Empty" in described(), "everybody is missed", 60)
+    assert "was successful" in said("kafka-streams-groups", *of_group, "--delete")
+    stream.start("newer")
+    expected = stream.produce(40, 40)
+    assert set(expected) <= set(stream.copied(expected))
+
+
 @pytest.mark.needs("our own broker")
 def test_coordinator_and_leaders_move_and_brokers_stop(application: Made) -> None:
     options = ("--control", ":0", "--set", "default.replication.factor=3")
@@ -144,6 +164,10 @@ def check(stream: Application, digits: str, expected: Counter[str]) -> None:
     total = expected.total()
     assert stream.counted(total) == {key: total // len(KEYS) for key in KEYS}
     assert stream.counted(total, digits) == {str(digit): total // 10 for digit in range(10)}
+
+
+def names(sentence: str, lines: list[str]) -> bool:
+    return any(sentence in line for line in lines)
 
 
 def told_of(word: str, lines: list[str]) -> set[str]:

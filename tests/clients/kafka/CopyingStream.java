@@ -16,9 +16,9 @@ import org.apache.kafka.streams.processor.TaskId;
  * Kafka Streams: copies one topic into another, and counts by key in a store of its own.
  *
  * Arguments: bootstrap, application id, source, sink, counts, processing guarantee, commit interval, state directory.
- * With another topic it is a member of a streams group, and counts by the last digit of the value there, too; then it
- * says which partitions of its stores it keeps copies of, and how much it has read of which to restore a store. Says
- * when it runs; stops when told to.
+ * With another topic it is a member of a streams group, and counts by the last digit of the value there, too; with one
+ * more it also counts by the first digit, which is another topology. It says which partitions of its stores it keeps
+ * copies of, how much of which it has read to restore a store, and when it runs; it stops when told to.
  */
 public final class CopyingStream {
     public static void main(String[] arguments) throws Exception {
@@ -48,6 +48,10 @@ public final class CopyingStream {
         if (inStreamsGroup) {
             source.groupBy((key, value) -> value.substring(value.length() - 1)).count().toStream()
                 .mapValues(String::valueOf).to(arguments[8]);
+        }
+        if (arguments.length > 9) {
+            source.groupBy((key, value) -> value.substring(0, 1)).count().toStream()
+                .mapValues(String::valueOf).to(arguments[9]);
         }
         KafkaStreams streams = new KafkaStreams(builder.build(), settings);
         streams.setUncaughtExceptionHandler(problem -> {

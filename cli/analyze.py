@@ -87,7 +87,7 @@ INTERRUPTED = 130
 )
 @click.option(
     "--without",
-    type=click.Choice(["offsets-topic", "log-ends", "broker-log"]),
+    type=click.Choice(["offsets-topic", "log-ends", "broker-log", "share-state", "share-events"]),
     multiple=True,
     help="This source is missing, and that is known: what it alone would show is not asked for. Again for more.",
 )
@@ -119,8 +119,8 @@ def analyze(
 ) -> None:
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
 
-    SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
-    log, an event log, samples of log ends; several together. Files may lie in a store: s3://backups/broker-1/.
+    SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets and __share_group_state, exports,
+    a broker's text log, an event log, samples of log ends; several together; also in a store: s3://backups/broker-1/.
 
     With --follow, SOURCE is one bootstrap address, and brokers' text logs and event logs, or folders of them, as they
     grow and are rotated: alerts are printed as they arise, tables grow, the report is made anew every minute. Ctrl-C

@@ -93,4 +93,5 @@ def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) 
     grave = SEVERITIES[SEVERITIES.index(fail_on) :]
     if any(finding["severity"] in grave for finding in outcome.findings):
         return FOUND
-    return CANT_TELL if missing(outcome.health, outcome.issues, accepted) or not outcome.health else 0
+    lacking = missing(outcome.health, outcome.issues, outcome.shared, accepted)
+    return CANT_TELL if lacking or not outcome.health else 0

@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": "Watch three client libraries share a group.",
     "health": "Ask a broker whether it serves: exit code 0 or 1.",
     "produce": "Write lines from stdin to a topic of any Kafka cluster.",
+    "proxy": "Stand between clients and any Kafka cluster.",
     "serve": "Run a broker, or a cluster of them.",
     "settings": "List the settings: names, defaults, what they allow.",
     "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",

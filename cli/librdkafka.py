@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -16,6 +17,7 @@ import click
 
 from kohort.cli.connecting import REACH_S, bootstrap_option, config_option, reach_one, security_of
 from kohort.cli.output import say
+from kohort.client.oauth_tokens import LIFE_S, token_of
 
 if TYPE_CHECKING:
     from kohort.client.security import Security
@@ -95,11 +97,11 @@ def _security_settings(security: Security) -> dict[str, object]:
     """librdkafka's names for what Java's properties say."""
     said: dict[str, object] = {"security.protocol": security.protocol}
     if security.sasl:
-        said |= {
-            "sasl.mechanism": security.mechanism,
-            "sasl.username": security.username,
-            "sasl.password": security.password,
-        }
+        said["sasl.mechanism"] = security.mechanism
+        if security.mechanism == "OAUTHBEARER":
+            said["oauth_cb"] = lambda _: (token_of(security), time.time() + LIFE_S)
+        else:
+            said |= {"sasl.username": security.username, "sasl.password": security.password}
     if security.tls:
         said["ssl.endpoint.identification.algorithm"] = "https" if security.check_hostname else "none"
         if security.authorities:

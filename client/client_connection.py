@@ -57,6 +57,10 @@ class ClientConnection:
         if self._security.sasl:
             yield from self._log_in()
 
+    def log_in_again(self) -> Conversation[None]:
+        """Logs in once more on a connection that is logged in, before its session ends (KIP-368). Raises LoginError."""
+        return self._log_in()
+
     def ask(self, name: str, request: Any) -> Conversation[Any]:
         """The answer to a request of an API, in the newest version that both sides speak. Raises BrokerError."""
         return self._ask(name, self.version(name), request)

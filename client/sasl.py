@@ -1,4 +1,6 @@
-"""Logging in: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152) with PLAIN (RFC 4616) or SCRAM (RFC 5802).
+"""Logging in: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152).
+
+With PLAIN (RFC 4616), SCRAM (RFC 5802) or OAUTHBEARER (RFC 7628).
 
 Their few bytes are written here: messages in `protocol/` are those that kohort's broker serves.
 """
@@ -13,7 +15,11 @@ import struct
 from collections.abc import Generator
 from typing import TypeVar
 
+from kohort.client.login_error import LoginError
+from kohort.client.oauth_tokens import token_of
 from kohort.client.security import Security
+
+__all__ = ["AUTHENTICATE", "HANDSHAKE", "LEAST_ITERATIONS", "LoginError", "log_in"]
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 LEAST_ITERATIONS = 4096
@@ -28,15 +34,11 @@ Steps = Generator[bytes, bytes, None]
 """Gives what to send, is sent what the broker says to it, and ends when the login is done."""
 
 
-class LoginError(OSError):
-    """The broker doesn't let us in, or isn't the one that knows our password."""
-
-
 def log_in(security: Security, version: int) -> Talk[int]:
     """version: of SaslAuthenticate that the broker speaks, at most 1. Returns the session's length in ms; 0: no end."""
     yield from _handshake(security.mechanism)
     lasts_ms = 0
-    steps = _plain(security) if security.mechanism == "PLAIN" else _scram(security, _nonce())
+    steps = _steps(security)
     message = next(steps)
     while True:
         answer, lasts_ms = yield from _authenticate(message, version)
@@ -44,6 +46,14 @@ def log_in(security: Security, version: int) -> Talk[int]:
             message = steps.send(answer)
         except StopIteration:
             return lasts_ms
+
+
+def _steps(security: Security) -> Steps:
+    if security.mechanism == "PLAIN":
+        return _plain(security)
+    if security.mechanism == "OAUTHBEARER":
+        return _oauthbearer(token_of(security))
+    return _scram(security, _nonce())
 
 
 def _handshake(mechanism: str) -> Talk[None]:
@@ -93,6 +103,12 @@ def _nonce() -> str:
 
 def _plain(security: Security) -> Steps:
     yield f"\0{security.username}\0{security.password}".encode()
+
+
+def _oauthbearer(token: str) -> Steps:
+    """A broker that refuses the token says so twice: the second time, when we have understood, as an error."""
+    if (yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()):
+        yield b"\x01"
 
 
 def _scram(security: Security, nonce: str) -> Steps:

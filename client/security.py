@@ -13,16 +13,18 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from kohort.client.librdkafka_names import NAMES, in_javas_words
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 _UNDERSTOOD = (
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "ssl.truststore.type", "ssl.truststore.location",
     "ssl.truststore.certificates", "ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.certificate.chain",
     "ssl.keystore.key", "ssl.key.password", "ssl.endpoint.identification.algorithm",
+    "sasl.oauthbearer.token.endpoint.url",
 )  # fmt: skip
 _LEFT_TO_PYTHON = (
     "ssl.protocol", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.provider", "ssl.keymanager.algorithm",
@@ -30,6 +32,9 @@ _LEFT_TO_PYTHON = (
     "ssl.keystore.password", "security.providers", "sasl.kerberos.service.name",
 )  # fmt: skip
 """Known, without a meaning here: Python chooses versions and ciphers; a PEM file of certificates has no password."""
+
+_TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+_CLAIM = "unsecuredLoginStringClaim_sub"
 
 _OPTION = re.compile(r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;\"']+)", re.DOTALL)
 
@@ -52,6 +57,8 @@ class Security:
     """This client's own chain and key, for brokers that ask for one."""
     key_password: str = field(default="", repr=False)
     check_hostname: bool = True
+    token_file: str = ""
+    """Where the token of OAUTHBEARER is, read at each login; empty: it is an unsecured one that names `username`."""
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     """What all of this was made of, to hand it on under the same names."""
 
@@ -132,13 +139,18 @@ def from_settings(settings: Mapping[str, str]) -> Security:
         _own_chain(ours) if tls else "",
         ours.get("ssl.key.password", ""),
         ours.get("ssl.endpoint.identification.algorithm", "https") != "",
+        _token_file(ours) if mechanism == "OAUTHBEARER" else "",
         tuple(ours.items()),
     )
 
 
 def _not_supported(name: str) -> str:
     near = difflib.get_close_matches(name, (*_UNDERSTOOD, *NAMES), 1, 0.8)
-    hint = f"; did you mean {near[0]}?" if near else ", here at least; PLAIN, SCRAM and TLS with PEM files are"
+    hint = (
+        f"; did you mean {near[0]}?"
+        if near
+        else ", here at least; PLAIN, SCRAM, OAUTHBEARER and TLS with PEM files are"
+    )
     return f"{name} isn't supported{hint}"
 
 
@@ -149,6 +161,8 @@ def _login(settings: Mapping[str, str]) -> tuple[str, str, str]:
         raise SecurityError(f"sasl.mechanism={mechanism}{why} isn't supported; there are {', '.join(MECHANISMS)}")
     jaas = settings.get("sasl.jaas.config", "")
     options = {name: _unquoted(value) for name, value in _OPTION.findall(jaas)}
+    if mechanism == "OAUTHBEARER":
+        return mechanism, _bearer(settings, options), ""
     missing = [name for name in ("username", "password") if name not in options]
     if missing:
         module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
@@ -159,6 +173,25 @@ def _login(settings: Mapping[str, str]) -> tuple[str, str, str]:
     if options.get("tokenauth", "").lower() == "true":
         raise SecurityError("sasl.jaas.config: delegation tokens (tokenauth) aren't supported")
     return mechanism, options["username"], options["password"]
+
+
+def _bearer(settings: Mapping[str, str], options: Mapping[str, str]) -> str:
+    """Whom an unsecured token is to name; empty where there is a file with a token."""
+    if _token_file(settings):
+        return ""
+    if _CLAIM not in options:
+        raise SecurityError(
+            f"sasl.mechanism=OAUTHBEARER wants a token: name its file with {_TOKEN_URL}=file:///…, or "
+            f'whom an unsecured one is for with {_CLAIM}="…" in sasl.jaas.config'
+        )
+    return options[_CLAIM]
+
+
+def _token_file(settings: Mapping[str, str]) -> str:
+    url = settings.get(_TOKEN_URL, "")
+    if url and not url.startswith("file:"):
+        raise SecurityError(f"{_TOKEN_URL}={url}: tokens are read from files only; write one, and name it as file:///…")
+    return unquote(urlsplit(url).path)
 
 
 def _unquoted(value: str) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
-from kohort.broker.runtime.server import Server
 from kohort.control.admission import Admission, path_of, sentence
 from kohort.control.body import LARGEST_BYTES, knows_every_query
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
-from kohort.control.laboratory import Laboratory
 from kohort.control.routes import (
     acls_routes,
     appends_routes,
@@ -58,16 +56,18 @@ ROUTERS = (
 
 
 def make_app(
-    server: Server,
+    server: object,
     token: str = "",
-    laboratory: Laboratory | None = None,
+    laboratory: object = None,
     *,
     host: str = "127.0.0.1",
     names: Iterable[str] = (),
+    routers: Iterable[APIRouter] = ROUTERS,
 ) -> FastAPI:
-    """What is served at the control address.
+    """What is served at the control address, of a broker or (with some of the routers) of something else.
 
-    `token`: what clients must show; empty: nothing. `host`: where it listens. `names`: others that it is dialled by.
+    `server`, `laboratory`: what the routers ask; of a broker a `Server` and a `Laboratory`. `token`: what clients must
+    show; empty: nothing. `host`: where it listens. `names`: others that it is dialled by.
     """
     admission = Admission(token, host, names)
     app = FastAPI(
@@ -82,7 +82,7 @@ def make_app(
     )
     app.state.server = server
     app.state.laboratory = laboratory
-    for router in ROUTERS:
+    for router in routers:
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _no_such_place)

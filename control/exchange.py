@@ -6,21 +6,20 @@ The broker hands its requests to `BrokerHooks.handle`; the laboratory's makes an
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.broker_hooks import Handler
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.scheduling.cooperative import Task
-    from kohort.control.brokers import Brokers
     from kohort.control.conditions import Condition, Delayed
     from kohort.coordinator.consumer.values import CurrentAssignment
 
@@ -29,9 +28,23 @@ ON = object()
 
 
 class Way(Protocol):
-    """What a request meets on its way through the laboratory."""
+    """What a request meets on its way through the laboratory: in a broker (`lab_hooks.py`), or in a proxy."""
 
-    brokers: Brokers
+    def handled(self, exchange: Exchange, node: Node) -> Any:
+        """Lets the broker handle it; what comes of that."""
+        ...
+
+    def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:
+        """Goes on with a request that was stopped, and sees to what comes of it."""
+        ...
+
+    def wait(self, exchange: Exchange, length_ms: int, response: object) -> None:
+        """Lets the request, or its answer, go on after a while."""
+        ...
+
+    def in_turn(self, exchange: Exchange, action: Callable[[int], None], now_ms: int | None) -> None:
+        """Calls `action` with the time (`now_ms`, if it is known), and does what follows from it. Raises nothing."""
+        ...
 
     def on_request(self, exchange: Exchange) -> bool:
         """A request is there, and the broker has not seen it. Whether a gate holds it."""
@@ -139,14 +152,7 @@ class Exchange:
 
     def _handled(self, *_: Any) -> Any:
         """Lets the broker handle it."""
-        coordinator, group_id = self._node.coordinator, self.facts.group
-        group = coordinator.groups.get(group_id)
-        self.generation_then = group.generation_id if group is not None else NO_GENERATION
-        consumer_group = coordinator.consumer_groups.get(group_id)
-        if consumer_group is not None:
-            member = next((each for name in self.facts.members if (each := consumer_group.members.get(name))), None)
-            self.in_consumer_group, self.current_then = True, None if member is None else member.current
-        return self.ticket.api.handle(self._node, self.request, self.ticket)
+        return self._way.handled(self, self._node)
 
     # From the broker to the connection
 
@@ -211,8 +217,7 @@ class Exchange:
 
     def wait(self, length_ms: int, response: object = None) -> None:
         """Goes on after a while, by the brokers' clock."""
-        cluster = self._way.brokers.cluster
-        cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, self, response))
+        self._way.wait(self, length_ms, response)
 
     def wait_until(self, condition: Condition, response: object = None) -> Delayed:
         """Goes on when something has come about."""
@@ -227,35 +232,12 @@ class Exchange:
 
         `faults`: they come first, as behind a gate, where none has had it yet.
         """
-        server = self._way.brokers.server
-        if now_ms is None:
-            now_ms = self._way.brokers.cluster.clock.now_ms()
         self._way.on_resume(self)
-        if self.connection.closed:
-            return
-        try:
-            if self.stage == ANSWER:
-                self._leave(response, faults=faults)
-            else:
-                self.ticket.received_at_ms = now_ms
-                go_on = self._go_on if faults else self._handled
-                server.dispatcher.run(self.connection, self.ticket, go_on)
-        except Exception:
-            self.connection.fail()
-        perform(self._way.brokers.cluster, now_ms)
-        server.end_turn(now_ms)
+        if not self.connection.closed:
+            self._way.in_turn(self, partial(self._resume, response, faults), now_ms)
 
-
-class _Waiting(DelayedOperation):
-    """A request, or an answer, that is late."""
-
-    __slots__ = ("_exchange", "_response")
-
-    def __init__(self, deadline_ms: int, exchange: Exchange, response: object) -> None:
-        super().__init__(deadline_ms)
-        self._exchange = exchange
-        self._response = response
-
-    def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Its time has come."""
-        self._exchange.resume(self._response, now_ms=now_ms)
+    def _resume(self, response: object, faults: bool, now_ms: int) -> None:
+        if self.stage == ANSWER:
+            self._leave(response, faults=faults)
+        else:
+            self._way.run(self, self._go_on if faults else self._handled, now_ms)

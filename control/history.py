@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.events.group_event import GroupEvent
+from kohort.protocol.assignment_moves import moves_in
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
@@ -167,8 +168,7 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
         if not rebalance.members:
             rebalance.outcome = DONE
     elif event.kind == ASSIGNED and event.detail:
-        rebalance.moved = int(event.detail["moved"])
-        rebalance.fewest_moves = int(event.detail["fewest_moves"]) if "fewest_moves" in event.detail else None
+        rebalance.moved, rebalance.fewest_moves = moves_in(event.detail)
     elif event.kind == COMPLETED:
         rebalance.complete_ms = (event.duration_us or 0) / 1000
         rebalance.outcome = DONE
@@ -181,8 +181,7 @@ def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
     detail = event.detail or {}
     if event.kind == COMPUTED:
         rebalance.prepare_ms = int(detail["since_bump_us"]) / 1000
-        rebalance.moved = int(detail["moved"]) if "moved" in detail else None
-        rebalance.fewest_moves = int(detail["fewest_moves"]) if "fewest_moves" in detail else None
+        rebalance.moved, rebalance.fewest_moves = moves_in(detail)
     elif event.kind == REVOKING and (not rebalance.laggard or rebalance.laggard_ms is not None):
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, event.member_id), None
     elif event.kind == REVOKED:
@@ -194,15 +193,15 @@ def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
 
 def _revoked(rebalance: Rebalance, event: GroupEvent) -> None:
     """The one that took longest counts, or one that has not given up its partitions yet."""
-    told = [each for each in rebalance.events if each.kind in (REVOKING, REVOKED)]
-    left = list(dict.fromkeys(each.member_id for each in told if each.kind == REVOKING))
-    for each in told:
+    moves = [each for each in rebalance.events if each.kind in (REVOKING, REVOKED)]
+    left = list(dict.fromkeys(each.member_id for each in moves if each.kind == REVOKING))
+    for each in moves:
         if each.kind == REVOKED and each.member_id in left:
             left.remove(each.member_id)
     if left:
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, left[0]), None
         return
-    slowest = max((each for each in told if each.kind == REVOKED), key=lambda each: each.duration_us or 0)
+    slowest = max((each for each in moves if each.kind == REVOKED), key=lambda each: each.duration_us or 0)
     if slowest.duration_us is not None:
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, slowest.member_id), slowest.duration_us / 1000
 

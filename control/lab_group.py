@@ -15,9 +15,9 @@ from kohort.control.group_members import GroupMember, classic_member, consumer_m
 from kohort.control.lab_offsets import EARLIEST, commit, lag_of, offsets_at
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.states import CLASSIC
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.targets import preferred_assignor
-from kohort.coordinator.describing import CLASSIC
 from kohort.protocol.topic_partition import TopicPartition
 
 

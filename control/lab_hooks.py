@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.cluster.broker_hooks import BrokerHooks, Report
+from kohort.broker.cluster.broker_hooks import BrokerHooks, Handler, Report
+from kohort.broker.cluster.effect_execution import perform
 from kohort.control.conditions import Condition, Conditions, Delayed
 from kohort.control.consumer_safety import OWNERSHIP_APIS
 from kohort.control.exchange import Exchange
-from kohort.control.request_facts import RequestFacts
+from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from kohort.control.liveness import Liveness
     from kohort.control.safety import SafetyMonitor
     from kohort.control.zombies import Zombies
-    from kohort.purgatory import DelayedOperation
     from kohort.security.rights import Right
     from kohort.storage.topic import Partition, Topic
 
@@ -84,9 +86,42 @@ class LabHooks(BrokerHooks):
                 self.oracle.forgotten(exchange, response)
         if self._zombies:
             self._zombies.rewrite_coordinator(node, exchange.facts, response)
-        self._liveness.told(exchange.facts, response, exchange.connection)
+        self._liveness.answered(exchange.facts, response, exchange.connection)
         self._conditions.passed(exchange, response)
         return self._gates.holds(exchange, response)
+
+    def handled(self, exchange: Exchange, node: Node) -> Any:
+        """See `Way`. What the group is at this moment is noted first."""
+        coordinator, group_id = node.coordinator, exchange.facts.group
+        group = coordinator.groups.get(group_id)
+        exchange.generation_then = group.generation_id if group is not None else NO_GENERATION
+        consumer_group = coordinator.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            member = next((each for name in exchange.facts.members if (each := consumer_group.members.get(name))), None)
+            exchange.in_consumer_group, exchange.current_then = True, None if member is None else member.current
+        return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
+
+    def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:
+        """See `Way`."""
+        exchange.ticket.received_at_ms = now_ms
+        self.brokers.server.dispatcher.run(exchange.connection, exchange.ticket, handler)
+
+    def wait(self, exchange: Exchange, length_ms: int, response: object) -> None:
+        """See `Way`."""
+        cluster = self.brokers.cluster
+        cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, exchange, response))
+
+    def in_turn(self, exchange: Exchange, action: Callable[[int], None], now_ms: int | None) -> None:
+        """See `Way`."""
+        cluster = self.brokers.cluster
+        if now_ms is None:
+            now_ms = cluster.clock.now_ms()
+        try:
+            action(now_ms)
+        except Exception:
+            exchange.connection.fail()
+        perform(cluster, now_ms)
+        self.brokers.server.end_turn(now_ms)
 
     def apply(self, exchange: Exchange, response: Any) -> Any:
         """See `Way`."""
@@ -106,7 +141,7 @@ class LabHooks(BrokerHooks):
 
     def on_resume(self, exchange: Exchange) -> None:
         """See `Way`."""
-        self._liveness.goes_on(exchange.connection)
+        self._liveness.resumed(exchange.connection)
 
     def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
         """As rules have it."""
@@ -162,3 +197,18 @@ class LabHooks(BrokerHooks):
                 self.brokers.server.act(complete)
 
         self.brokers.server.loop.call_later(max(length_ms, 0) / 1000, overdue)
+
+
+class _Waiting(DelayedOperation):
+    """A request, or an answer, that is late."""
+
+    __slots__ = ("_exchange", "_response")
+
+    def __init__(self, deadline_ms: int, exchange: Exchange, response: object) -> None:
+        super().__init__(deadline_ms)
+        self._exchange = exchange
+        self._response = response
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Its time has come."""
+        self._exchange.resume(self._response, now_ms=now_ms)

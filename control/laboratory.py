@@ -45,7 +45,7 @@ HOUSEKEEPING_MS = 60_000
 """The end of a jump, in which logs are looked after: long enough for a compaction, which takes many steps."""
 
 MEMBERS_AT_ONCE = 64
-"""So many members keep their sessions before others are served: two milliseconds."""
+"""At most this many members keep their sessions before others are served: two milliseconds."""
 
 
 class Laboratory:

@@ -59,7 +59,7 @@ class Liveness:
         if len(self._heard) >= self._prune_at:
             self._prune()
 
-    def told(self, facts: RequestFacts, response: object, connection: Connection) -> None:
+    def answered(self, facts: RequestFacts, response: object, connection: Connection) -> None:
         """An answer is about to leave; it may tell its client which member it is."""
         member_id = getattr(response, "member_id", None)
         if member_id:
@@ -100,7 +100,7 @@ class Liveness:
         if len(self._stopped) >= self._prune_at:
             self._prune()
 
-    def goes_on(self, connection: Connection) -> None:
+    def resumed(self, connection: Connection) -> None:
         """They have it no more."""
         self._stopped.discard(connection)
 

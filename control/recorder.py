@@ -72,7 +72,7 @@ class Recorder:
         return {each.group_id for each in events if each.group_id is not None and each.mono_us >= since_us}
 
     def groups_lately(self, since_us: int, most: int) -> list[str]:
-        """The groups in which something has happened since then, at most so many, the last one first."""
+        """The groups in which something has happened since then, at most this many, the last one first."""
         last = {
             group_id: events[-1].event.mono_us for group_id, events in self._of_groups.items() if group_id is not None
         }

@@ -18,31 +18,41 @@ from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 def join_group(
     coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
-    """A join makes an empty consumer group classic, whatever the policy (consumer-groups §17.1); never a share group.
+    """A join makes an empty consumer or streams group classic, whatever the policy (consumer-groups §17.1).
+
+    Share groups stay what they are.
+    """
+    modern = coordinator.modern_group(request.group_id)
+    if modern is None:
+        return joining.join_group(coordinator, request, joiner, now_ms)
+    refusal = joining.check_request(coordinator.settings, request)
+    if refusal is not None:
+        return refusal
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is not None and not group.is_empty:
+        from kohort.coordinator.consumer import classic_members
+
+        return classic_members.join(group, request, joiner, now_ms)
+    if not modern.is_empty or request.group_id in coordinator.share_groups:
+        return join_refused(ErrorCode.inconsistent_group_protocol, "")
+    _make_room(coordinator, request, now_ms)
+    return joining.join_group(coordinator, request, joiner, now_ms)
+
+
+def _make_room(coordinator: GroupCoordinator, request: JoinGroupRequest, now_ms: int) -> None:
+    """A classic group takes the place of one without members.
 
     Who comes with a member id is refused all the same. Kafka has forgotten the group then, and its offsets are those of
     the next group of that id; here a group that has offsets stays as a classic one without members.
     """
-    group = coordinator.consumer_groups.get(request.group_id)
-    if request.group_id in coordinator.share_groups:
-        refusal = joining.check_request(coordinator.settings, request)
-        return refusal or join_refused(ErrorCode.inconsistent_group_protocol, "")
-    if group is not None:
-        refusal = joining.check_request(coordinator.settings, request)
-        if refusal is not None:
-            return refusal
-        if not group.is_empty:
-            from kohort.coordinator.consumer import classic_members
+    group = coordinator.committing_group(request.group_id)
+    assert group is not None, "only such groups become classic"
+    if request.member_id and not group.offsets and not group.pending_offsets and not group.commits_in_flight:
+        delete_group(coordinator, request.group_id, now_ms, _ignored)
+        return
+    from kohort.coordinator.group_succession import replace_empty_group
 
-            return classic_members.join(group, request, joiner, now_ms)
-        if request.member_id and not group.offsets and not group.pending_offsets and not group.commits_in_flight:
-            delete_group(coordinator, request.group_id, now_ms, _ignored)
-        else:
-            from kohort.coordinator.group_conversion import replace_empty_consumer_group
-
-            classic = joining.create(coordinator, request.group_id, now_ms)
-            replace_empty_consumer_group(coordinator, group, classic, now_ms)
-    return joining.join_group(coordinator, request, joiner, now_ms)
+    replace_empty_group(coordinator, group, joining.create(coordinator, request.group_id, now_ms), now_ms)
 
 
 def _ignored(error: ErrorCode, now_ms: int) -> None:

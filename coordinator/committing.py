@@ -6,7 +6,7 @@ The most frequent request after Heartbeat, hence little ceremony: one object a c
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -14,7 +14,6 @@ from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import COMMIT, State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.group import Group
@@ -30,6 +29,9 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kohort.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 BROKERS_RETENTION: Final = -1
 """As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
@@ -238,9 +240,9 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
     group_id = commit.group_id
     group = coordinator.groups.get(group_id)
     if group is None:
-        consumer_group = coordinator.consumer_groups.get(group_id)
-        if consumer_group is not None:
-            return _commit_of_consumer_group(coordinator, consumer_group, commit, now_ms)
+        modern = coordinator.committing_group(group_id)
+        if modern is not None:
+            return _commit_with_epoch(coordinator, modern, commit, now_ms)
         error = coordinator.creatable(group_id)
         if error is _NONE and commit.generation_id >= 0:
             error = commit.missing_group
@@ -253,25 +255,25 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
     return commit.answer(error)
 
 
-def _commit_of_consumer_group(
-    coordinator: GroupCoordinator, group: ConsumerGroup, commit: Commit, now_ms: int
+def _commit_with_epoch(
+    coordinator: GroupCoordinator, group: "ConsumerGroup | StreamsGroup", commit: Commit, now_ms: int
 ) -> OffsetCommitResponse | None:
     limit = coordinator.settings.offset_metadata_max_bytes
-    error = check_commit(
-        group,
+    error = group.check_commit(
         commit.member_id,
         commit.generation_id,
         (
-            (topic_id, each.partition_index)
-            for _, topic_id, topic in commit.topics
+            (name, topic_id, each.partition_index)
+            for name, topic_id, topic in commit.topics
             for each in topic.partitions
             if not _is_too_large(each.committed_metadata or "", limit)  # refused for that alone
         ),
         knows_epochs=commit.knows_epochs,
     )
     if error is not _NONE:
-        observer = coordinator.consumer_observer
-        observer.commit_rejected(group, commit.member_id, commit.generation_id, error, commit.ticket)
+        if isinstance(group, ConsumerGroup):
+            observer = coordinator.consumer_observer
+            observer.commit_rejected(group, commit.member_id, commit.generation_id, error, commit.ticket)
     elif commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)

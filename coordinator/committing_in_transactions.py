@@ -1,13 +1,11 @@
 """TxnOffsetCommit, the group's part of it (classic-groups §7.3): offsets that count when their transaction does."""
 
 from collections.abc import Generator, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
@@ -16,6 +14,10 @@ from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 
 class PendingCommit(NamedTuple):
@@ -137,9 +139,9 @@ def check_committer(
 ) -> ErrorCode:
     """Whether the member may commit; a producer that names nobody always may."""
     group = coordinator.groups.get(committer.group_id)
-    consumer_group = coordinator.consumer_groups.get(committer.group_id)
-    if consumer_group is not None:
-        return _check_consumer(consumer_group, committer, commits)
+    modern = coordinator.committing_group(committer.group_id)
+    if modern is not None:
+        return _check_epoch(modern, committer, commits)
     if group is None:
         error = coordinator.creatable(committer.group_id)
         if error is ErrorCode.none and committer.generation_id >= 0:
@@ -148,12 +150,14 @@ def check_committer(
     return _check_member(group, committer)
 
 
-def _check_consumer(group: ConsumerGroup, committer: Committer, commits: Iterable[PendingCommit]) -> ErrorCode:
+def _check_epoch(
+    group: "ConsumerGroup | StreamsGroup", committer: Committer, commits: Iterable[PendingCommit]
+) -> ErrorCode:
     """A stale epoch is answered as a generation that is over, which older clients understand."""
     epoch, member_id = committer.generation_id, committer.member_id
     if epoch < 0 and not member_id and committer.group_instance_id is None:
         return ErrorCode.none
-    error = check_commit(group, member_id, epoch, ((each.topic_id, each.partition) for each in commits))
+    error = group.check_commit(member_id, epoch, ((each.topic, each.topic_id, each.partition) for each in commits))
     return ErrorCode.illegal_generation if error is ErrorCode.stale_member_epoch else error
 
 

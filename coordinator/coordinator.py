@@ -20,6 +20,7 @@ from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
 from kohort.coordinator.group import Group
 from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_SHARE_OBSERVER
 from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.offsets_topic_records import is_storable
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share.share_host import Persister
     from kohort.coordinator.share_partitions.record_observer import RecordObserver
+    from kohort.coordinator.streams.streams_config import StreamsConfig
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 
 def _defaults(group_id: str) -> ConsumerConfig:
@@ -48,6 +51,13 @@ def _share_defaults(group_id: str) -> "ShareConfig":
     from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
 
     return ShareConfig()
+
+
+def _streams_defaults(group_id: str) -> "StreamsConfig":
+    """Likewise, of streams groups."""
+    from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
+
+    return StreamsConfig()
 
 
 def _no_persister() -> "Persister":
@@ -79,11 +89,14 @@ class GroupCoordinator(CoordinatorContext):
         """Those of the consumer protocol (KIP-848)."""
         self.share_groups: dict[str, ShareGroup] = {}
         """Share groups (KIP-932)."""
+        self.streams_groups: dict[str, StreamsGroup] = {}
+        """Streams groups (KIP-1071)."""
         self.unwritten: dict[str, WriteQueue] = {}
         """What groups of the newer protocols are writing, by group id."""
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.share_config: Callable[[str], ShareConfig] = _share_defaults
+        self.streams_config: Callable[[str], StreamsConfig] = _streams_defaults
         self.share_persister: Callable[[], Persister] = _no_persister
         """How share coordinators are reached."""
         self.shards: dict[int, Shard] = {}
@@ -166,6 +179,12 @@ class GroupCoordinator(CoordinatorContext):
         if self.share_groups.get(group.group_id) is group:
             del self.share_groups[group.group_id]
 
+    def new_streams_group(self, group_id: str) -> "StreamsGroup":
+        """A streams group without members, which nobody knows yet."""
+        from kohort.coordinator.streams.streams_group import StreamsGroup
+
+        return StreamsGroup(self, group_id, self.partition_of(group_id))
+
     def resume_timers(self, group: ConsumerGroup, before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""
         from kohort.coordinator.consumer.rollback import resume_timers  # seldom needed
@@ -214,11 +233,25 @@ class GroupCoordinator(CoordinatorContext):
 
     def group(self, group_id: str) -> Group | None:
         """The group of that id, whatever its protocol."""
-        return self.groups.get(group_id) or self.consumer_groups.get(group_id) or self.share_groups.get(group_id)
+        return self.groups.get(group_id) or self.modern_group(group_id)
+
+    def modern_group(self, group_id: str) -> ModernGroup | None:
+        """The group of that id, if it is of one of the newer protocols."""
+        return (
+            self.consumer_groups.get(group_id) or self.share_groups.get(group_id) or self.streams_groups.get(group_id)
+        )
+
+    def committing_group(self, group_id: str) -> "ConsumerGroup | StreamsGroup | None":
+        """The group of that id, if members commit to it with epochs."""
+        return self.consumer_groups.get(group_id) or self.streams_groups.get(group_id)
+
+    def modern_groups(self) -> Iterator[ModernGroup]:
+        """The groups of all newer protocols."""
+        return chain(self.consumer_groups.values(), self.share_groups.values(), self.streams_groups.values())
 
     def all_groups(self) -> Iterator[Group]:
         """The groups of every protocol."""
-        return chain(self.groups.values(), self.consumer_groups.values(), self.share_groups.values())
+        return chain(self.groups.values(), self.modern_groups())
 
     def append(
         self,

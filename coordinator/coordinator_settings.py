@@ -35,4 +35,5 @@ class GroupSettings(NamedTuple):
     group_share_max_size: int = 200
     group_share_initialize_retry_interval_ms: int = 30_000
     """How long a partition may take to be made ready for a share group before that is tried again."""
+    group_streams_max_size: int = UNLIMITED
     group_coordinator_rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")

@@ -239,6 +239,12 @@ def _delete_group(
     So does a group that has had members meanwhile and is empty again: the log holds its newer generation behind this.
     Kafka 4 takes the group away at once, and who joins then begins a new one (`GroupMetadataManager.replay`).
     """
+    streams_group = coordinator.streams_groups.get(group.group_id)
+    if streams_group is not None:
+        from kohort.coordinator.streams.streams_deleting import delete_streams_group  # for brokers with such groups
+
+        delete_streams_group(streams_group, now_ms, on_written)
+        return
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
         known = set(offsets)

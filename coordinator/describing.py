@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.states import State
+from kohort.coordinator.classic.states import CLASSIC, State
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -13,8 +13,6 @@ from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.list_groups import ListedGroup
-
-CLASSIC = "classic"
 
 
 def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
@@ -60,7 +58,7 @@ def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup
     found: dict[int, list[ClassicGroup | ModernGroup]] = {partition: [] for partition in shards}
     for group in coordinator.groups.values():
         found[group.partition].append(group)
-    for modern in (*coordinator.consumer_groups.values(), *coordinator.share_groups.values()):
+    for modern in coordinator.modern_groups():
         found[modern.partition].append(modern)
     return list(found.values())
 
@@ -79,12 +77,17 @@ def to_list(
         group
         for group in in_table_order(groups, _hash_of_id)
         if (not wanted_types or _type_of(group) in wanted_types)
-        and (not wanted_states or group.state.value.lower() in wanted_states)
+        and (not wanted_states or _spelling(group) in wanted_states)
     ]
 
 
 def _hash_of_id(group: ClassicGroup | ModernGroup) -> int:
     return java_hash(group.group_id)
+
+
+def _spelling(group: ClassicGroup | ModernGroup) -> str:
+    """Its state as filters spell it: NotReady, which only groups of the newer protocols are, as not_ready."""
+    return group.state.name.lower() if isinstance(group, ModernGroup) else group.state.value.lower()
 
 
 def _type_of(group: ClassicGroup | ModernGroup) -> str:

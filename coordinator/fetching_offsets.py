@@ -3,8 +3,6 @@
 from functools import lru_cache
 from typing import Final
 
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.member_epochs import check_fetch
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
@@ -32,13 +30,14 @@ def offset_fetch(
 
     `require_stable`: partitions with an offset in an open transaction answer UNSTABLE_OFFSET_COMMIT (KIP-447).
 
-    `member_id`, `member_epoch`: who asks, looked at in consumer groups: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+    `member_id`, `member_epoch`: who asks, looked at where members have epochs: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
 
     What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
     """
     group = coordinator.group(group_id)
-    if isinstance(group, ConsumerGroup):
-        error = check_fetch(group, member_id, member_epoch)
+    modern = coordinator.committing_group(group_id)
+    if modern is not None:
+        error = modern.check_fetch(member_id, member_epoch)
         if error is not ErrorCode.none:
             return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=error)
     if group is None:

@@ -6,11 +6,10 @@ from uuid import UUID
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.persisting import group_entry
-from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
+from kohort.coordinator.classic.rebalancing import prepare_rebalance
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
-from kohort.coordinator.classic.states import State
+from kohort.coordinator.classic.states import CLASSIC, State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
@@ -19,15 +18,13 @@ from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.describing import CLASSIC
-from kohort.coordinator.effects import Cause, Transition
-from kohort.coordinator.group import Group
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.group_succession import give_back_unless_written, move_offsets, take_over
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import current_hash
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEpoch
 from kohort.coordinator.modern.timers import stop_all
-from kohort.coordinator.offsets_topic_records import group_key
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
@@ -42,8 +39,6 @@ UPGRADES = ("bidirectional", "upgrade")
 """Policies that let a classic group with members become a consumer group."""
 DOWNGRADES = ("bidirectional", "downgrade")
 """Policies that let a consumer group become classic when its last consumer member goes."""
-
-MIGRATION = Cause("protocol_migration")
 
 
 class CustomAssignorError(Exception):
@@ -60,7 +55,7 @@ def replace_empty_classic_group(
 
     Ids that were handed out are lost.
     """
-    return _takes_over(coordinator, classic, now_ms)
+    return _consumer_group_takes_over(coordinator, classic, now_ms)
 
 
 def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
@@ -101,7 +96,7 @@ def upgrade(
             "protocol is malformed."
         )
         return Refusal(ErrorCode.group_id_not_found, message)
-    group, changes = _takes_over(coordinator, classic, now_ms)
+    group, changes = _consumer_group_takes_over(coordinator, classic, now_ms)
     _move_in(group, changes, {name: found for name, found in members.items() if found is not None}, classic, now_ms)
     return group, changes
 
@@ -162,53 +157,15 @@ def _move_in(
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.made))
 
 
-def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int) -> tuple[ConsumerGroup, ChangeSet]:
-    """A consumer group without members that has the id and the offsets of a classic one.
-
-    Joins and syncs that wait are sent away at once, as in Kafka. If this cannot be written, the classic group is back.
-    """
-    was_stable = classic.state in (State.STABLE, State.EMPTY)
-    dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
-    group = coordinator.create_consumer_group(classic.group_id)
-    move_offsets(classic, group)
+def _consumer_group_takes_over(
+    coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
+) -> tuple[ConsumerGroup, ChangeSet]:
+    """A consumer group without members that has the id and the offsets of a classic one."""
+    group = ConsumerGroup(coordinator, classic.group_id, classic.partition)
     changes = ChangeSet(group)
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
-    changes.delete_first(group_key(classic.group_id))
-
-    def undo(now_ms: int) -> None:
-        coordinator.forget_consumer_group(group)
-        move_offsets(group, classic)
-        _revive(classic, now_ms, rebalance=not was_stable)
-
-    changes.on_undo(undo)
+    take_over(classic, group, changes, now_ms)
     return group, changes
-
-
-def _revive(classic: ClassicGroup, now_ms: int, *, rebalance: bool) -> None:
-    """A classic group that was dissolved is back with its members and what they had.
-
-    `rebalance`: it was in the middle of one, and nobody waits for that any more.
-    """
-    coordinator = classic.coordinator
-    classic.state = State.STABLE if classic.members else State.EMPTY
-    coordinator.groups[classic.group_id] = classic
-    cause = Cause("group_store_failed")
-    count = len(classic.members)
-    coordinator.effects.append(
-        Transition(
-            classic.group_id,
-            classic.partition,
-            State.DEAD.value,
-            classic.state.value,
-            classic.generation_id,
-            count,
-            cause,
-        )
-    )
-    for member in classic.members.values():
-        sessions.extend(classic, member, now_ms)
-    if rebalance and classic.members:
-        unattended(classic, lambda: prepare_rebalance(classic, cause, now_ms))
 
 
 def _send_away(classic: ClassicGroup) -> None:
@@ -217,29 +174,7 @@ def _send_away(classic: ClassicGroup) -> None:
         answer_sync(classic, member, sync_refused(ErrorCode.rebalance_in_progress))
 
 
-def move_offsets(before: Group, after: Group) -> None:
-    """Offsets belong to the group that has the id."""
-    after.offsets, after.pending_offsets = before.offsets, before.pending_offsets
-
-
 # From consumer to classic
-
-
-def replace_empty_consumer_group(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, now_ms: int
-) -> None:
-    """Gives the place of a consumer group without members, and its offsets, to a classic one that was just created."""
-    changes = ChangeSet(group)
-    changes.converts = Conversion(classic, CONSUMER, CLASSIC, 0, 0)
-    changes.write_last([(key, None) for key in group.record_keys()])
-    coordinator.forget_consumer_group(group)
-    move_offsets(group, classic)
-    _give_back_unless_written(coordinator, group, classic, changes)
-    changes.write(now_ms, MIGRATION, _ignored)
-
-
-def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """Nothing waits for this write: the next member that joins the classic group hears of a failure."""
 
 
 def downgrade_if_classic(
@@ -372,22 +307,4 @@ def _hand_over(
     for each in classic.members.values():
         sessions.extend(classic, each, now_ms)
 
-    _give_back_unless_written(coordinator, group, classic, changes)
-
-
-def _give_back_unless_written(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet
-) -> None:
-    """If changes cannot be written the consumer group is back, in place of the classic one.
-
-    What the classic one has decided meanwhile is not written, either (`modern/writing.py`).
-    """
-
-    def undo(now_ms: int) -> None:
-        move_offsets(classic, group)
-        if classic.state is not State.DEAD:
-            dissolve(classic, ErrorCode.not_coordinator, MIGRATION, now_ms)
-        coordinator.groups.pop(group.group_id, None)
-        coordinator.consumer_groups[group.group_id] = group
-
-    changes.on_undo(undo)
+    give_back_unless_written(coordinator, group, classic, changes)

@@ -12,13 +12,15 @@ _GOLDEN = -7046029254386353131
 """The multiplier of Fibonacci hashing in 64 bits."""
 
 
-def in_map_order(items: Iterable[T], hash_of: Callable[[T], int], *, concurrent: bool = False) -> list[T]:
+def in_map_order(
+    items: Iterable[T], hash_of: Callable[[T], int], *, concurrent: bool = False, capacity: int = _FEWEST_BUCKETS
+) -> list[T]:
     """The items as Java's `HashMap` is walked: by bucket. Within a bucket they stay as they are.
 
-    `concurrent`: as its `ConcurrentHashMap`, which grows one item earlier.
+    `concurrent`: as its `ConcurrentHashMap`, which grows one item earlier. `capacity`: what the map was made for.
     """
     found = list(items)
-    buckets = _FEWEST_BUCKETS
+    buckets = 1 << max(capacity - 1, 0).bit_length()
     while len(found) + concurrent > _LOAD_FACTOR * buckets:
         buckets *= 2
 
@@ -27,6 +29,16 @@ def in_map_order(items: Iterable[T], hash_of: Callable[[T], int], *, concurrent:
         return (number ^ number >> 16) & (buckets - 1)
 
     return sorted(found, key=bucket)
+
+
+def in_assignors_order(known: Iterable[T], added: Iterable[T], hash_of: Callable[[T], int], most: int) -> list[T]:
+    """Members of a group as Kafka's assignors get them. Who joins with this heartbeat is added last.
+
+    `known`: who has been in the group before. `most`: how many there have been at one time, `added` included.
+    """
+    members, newcomers = list(known), list(added)
+    table = most if most > len(members) + len(newcomers) else len(members)  # who joins is not in the table yet
+    return in_map_order([*in_table_order(members, hash_of, table), *newcomers], hash_of)
 
 
 def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 0) -> list[T]:

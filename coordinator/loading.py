@@ -42,14 +42,18 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.share.share_loading import ShareLoading
+    from kohort.coordinator.streams.streams_loading import StreamsLoading
 
 _INT = Struct(">i")
 
 SHARE_KINDS = range(10, 16)
 """The types of records that are a share group's."""
 
+STREAMS_KINDS = range(17, 24)
+"""Those of a streams group; 18 is free."""
+
 GROUPS_AT_ONCE = 20
-"""So many are made in a step: a millisecond."""
+"""At most this many are made in a step: a millisecond."""
 
 
 class PendingTransaction:
@@ -83,6 +87,8 @@ class Loading:
         self._consumer_groups: dict[str, ConsumerGroup] = {}
         self._share_groups: ShareLoading | None = None
         """None: there has been no record of any."""
+        self._streams_groups: StreamsLoading | None = None
+        """Likewise."""
         self._offsets: dict[str, GroupOffsets] = {}
         self._known: dict[bytes, dict[int, CommittedOffset]] = {}
         """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
@@ -118,7 +124,7 @@ class Loading:
         """Takes the next record over; a later one of the same key replaces it, one without value deletes it.
 
         `order`: where it stood, if it is one of a transaction that has ended now.
-        Records of streams groups are passed over. Raises records.UnreadableRecord.
+        Records of kinds that this release does not know are passed over. Raises records.UnreadableRecord.
         """
         if self._open:
             self._overtake(key, self.records if order is None else order, deleted=value is None)
@@ -148,6 +154,8 @@ class Loading:
                     self._apply_to_consumer_group(kind, reader, value)
                 elif kind in SHARE_KINDS:
                     self._apply_to_share_group(kind, reader, value)
+                elif kind in STREAMS_KINDS:
+                    self._apply_to_streams_group(kind, reader, value)
 
     def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._share_groups is None:
@@ -155,6 +163,13 @@ class Loading:
 
             self._share_groups = ShareLoading(self._coordinator)
         self._share_groups.apply(kind, reader, value)
+
+    def _apply_to_streams_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
+        if self._streams_groups is None:
+            from kohort.coordinator.streams.streams_loading import StreamsLoading  # not for logs without such groups
+
+            self._streams_groups = StreamsLoading(self._coordinator)
+        self._streams_groups.apply(kind, reader, value)
 
     def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         group_id, change = read_change(kind, reader, value)
@@ -231,8 +246,8 @@ class Loading:
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
         groups: list[ClassicGroup] = []
-        share_groups = {} if self._share_groups is None else self._share_groups.groups
-        for group_id in sorted(loaded - self._consumer_groups.keys() - share_groups.keys()):
+        others = self._finish_others(pending, now_ms)
+        for group_id in sorted(loaded - self._consumer_groups.keys() - others):
             value = self._groups.get(group_id)
             known, group = self._prepared.get(group_id) or (None, None)
             if group is None or known is not value:
@@ -249,15 +264,26 @@ class Loading:
             self._give_offsets(consumer_group, pending)
             consumer_group.index_anew()
             begin_sessions(consumer_group, now_ms)
-        if self._share_groups is not None:
-            self._share_groups.finish(now_ms)
         found: list[Group] = [*groups, *self._consumer_groups.values()]
         found += [] if self._share_groups is None else self._share_groups.groups.values()
         coordinator.observer.elected(self._partition, found, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
-        return len(loaded | self._consumer_groups.keys() | share_groups.keys())
+        return len(loaded | self._consumer_groups.keys() | others)
+
+    def _finish_others(self, pending: dict[str, PendingOffsets], now_ms: int) -> set[str]:
+        """Share groups and streams groups are served from now on. Returns their ids."""
+        found: set[str] = set()
+        if self._share_groups is not None:
+            self._share_groups.finish(now_ms)
+            found.update(self._share_groups.groups)
+        if self._streams_groups is not None:
+            self._streams_groups.finish(now_ms)
+            for group in self._streams_groups.groups.values():
+                self._give_offsets(group, pending)
+            found.update(self._streams_groups.groups)
+        return found
 
     def _give_offsets(self, group: Group, pending: dict[str, PendingOffsets]) -> None:
         """What a group has committed, and what it has committed in transactions that are open."""
@@ -321,6 +347,10 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
         from kohort.coordinator.share.share_loading import unload_share_groups
 
         unload_share_groups(coordinator, partition)
+    if coordinator.streams_groups:
+        from kohort.coordinator.streams.streams_loading import unload_streams_groups
+
+        unload_streams_groups(coordinator, partition)
     observer.resigned(partition, began_us)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from sys import intern
 
 KEPT = 256
-"""So many different values of a kind are remembered, the last that came."""
+"""At most this many different values of a kind are remembered, the last that came."""
 
 LARGEST_BYTES = 2048
 """Larger ones are not shared: what is remembered must stay small, and few members say so much."""

@@ -36,6 +36,8 @@ _KINDS = {
     "end_offsets": ("file of log ends", "files of log ends"),
     "topics": ("list of topics", "lists of topics"),
     "wire": ("partition of a running cluster", "partitions of a running cluster"),
+    "share_segment": ("segment file of share groups' state", "segment files of share groups' state"),
+    "share_wire": ("partition of share groups' state", "partitions of share groups' state"),
 }
 _WIDEST, _MOST_NAMES, _MOST_REMARKS = 110, 20, 8
 _TICK_S = 0.5
@@ -180,7 +182,7 @@ def _well(groups: list[str], outcome: Outcome, accepted: Collection[str]) -> Non
     """Those about which there is nothing serious, and those of which that can't be told."""
     from kohort.pipeline.report.all_clear import missing
 
-    lacking = missing(outcome.health, outcome.issues, accepted)
+    lacking = missing(outcome.health, outcome.issues, outcome.shared, accepted)
     unknown = [group for group in groups if any(group in each.groups for each in lacking)]
     known = [group for group in groups if group not in unknown]
     if known:

@@ -90,6 +90,8 @@ APIS = (
     ApiSpec(85, "write_share_group_state", 0, 1, 0),
     ApiSpec(86, "delete_share_group_state", 0, 0, 0),
     ApiSpec(87, "read_share_group_state_summary", 0, 1, 0, may_be_abandoned=True),
+    ApiSpec(88, "streams_group_heartbeat", 0, 0, 0),
+    ApiSpec(89, "streams_group_describe", 0, 0, 0, may_be_abandoned=True),
     ApiSpec(90, "describe_share_group_offsets", 0, 1, 0, may_be_abandoned=True),
     ApiSpec(91, "alter_share_group_offsets", 0, 0, 0),
     ApiSpec(92, "delete_share_group_offsets", 0, 0, 0),

@@ -1,7 +1,4 @@
-"""The features of a cluster (KIP-584) that kohort tells, with the levels of Apache Kafka 4.3.
-
-Kafka has one more, `streams.version`: it stands for groups that are not served.
-"""
+"""The features of a cluster (KIP-584), with the levels of Apache Kafka 4.3."""
 
 from typing import NamedTuple
 
@@ -26,6 +23,9 @@ TRANSACTION_VERSION = Feature("transaction.version", 0, 2, 2)
 SHARE_VERSION = Feature("share.version", 0, 1, 1, may_move=True)
 """Share groups (KIP-932). At level 0 their APIs refuse everything, and what there is of them stays behind that gate."""
 
+STREAMS_VERSION = Feature("streams.version", 0, 1, 1, may_move=True)
+"""Streams groups (KIP-1071); likewise."""
+
 KRAFT_VERSION = Feature("kraft.version", 0, 1, 0)
 """Voters that can be exchanged (KIP-853): there are none to exchange."""
 
@@ -42,6 +42,7 @@ FEATURES = {
         KRAFT_VERSION,
         METADATA_VERSION,
         SHARE_VERSION,
+        STREAMS_VERSION,
         TRANSACTION_VERSION,
         ELIGIBLE_LEADER_REPLICAS,
     )

@@ -27,7 +27,7 @@ LONGEST_STRING: Final = 32_767
 """Bytes of a text. Kafka refuses longer ones, and so do we."""
 
 SHORT_FRAME: Final = 16_384
-"""A request of at most so many bytes holds no text that is too long, and no more array elements than bytes."""
+"""A request of at most this many bytes holds no text that is too long, and no more array elements than bytes."""
 
 MAX_ELEMENTS: Final = 50_000
 """Array elements and tagged fields that one request may hold, as long as nobody sets another number."""
@@ -248,12 +248,15 @@ def _sequence(skips: list[Skip]) -> Skip:
 
 def _nullable(part: _Part) -> _Part:
     """A structure behind a byte that says whether it is there (KIP-893)."""
-    assert not part.guard, "a nullable structure of a request that holds an array"
+    inner = part.guard
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
         return at + 1 if frame[at] == 0xFF else part.skip(frame, at + 1, walk)
 
-    return _Part(skip, 1)
+    def guard(frame: bytes, at: int, walk: Walk | None) -> int:
+        return at + 1 if frame[at] == 0xFF or inner is None else inner(frame, at + 1, walk)
+
+    return _Part(skip, 1, guard=guard if inner else None)
 
 
 def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:

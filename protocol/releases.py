@@ -80,6 +80,8 @@ read_share_group_state              -     -     -     -     -
 write_share_group_state             -     -     -     -     -
 delete_share_group_state            -     -     -     -     -
 read_share_group_state_summary      -     -     -     -     -
+streams_group_heartbeat             -     -     -     -     -
+streams_group_describe              -     -     -     -     -
 describe_share_group_offsets        -     -     -     -     -
 alter_share_group_offsets           -     -     -     -     -
 delete_share_group_offsets          -     -     -     -     -

@@ -13,7 +13,7 @@ Steps = Generator[None, None, Any]
 """Work that may be laid aside at every `yield`."""
 
 SHORT = 32
-"""Up to so many elements are written in one step."""
+"""At most this many elements are written in one step."""
 
 
 class _Array(tuple[object, ...]):

@@ -171,6 +171,17 @@ NEEDS = (
     Need("alter_share_group_offsets", (READ_TOPIC,), TOPIC, "its partitions"),
     Need("delete_share_group_offsets", (DELETE_GROUP,), GROUP, "the top"),
     Need("delete_share_group_offsets", (READ_TOPIC,), TOPIC, "the topic"),
+    Need("streams_group_heartbeat", (READ_GROUP,), GROUP, "the top"),
+    Need("streams_group_heartbeat", (DESCRIBE_TOPIC,), TOPIC, "the top", "a topology is brought"),
+    Need(
+        "streams_group_heartbeat",
+        (CREATE_CLUSTER, CREATE_TOPIC),
+        HIDDEN,
+        "no topic is made, which a status says",
+        "internal topics are missing",
+    ),
+    Need("streams_group_describe", (DESCRIBE_GROUP,), GROUP, "the group"),
+    Need("streams_group_describe", (DESCRIBE_TOPIC,), TOPIC, "the group", "of every topic of its topology"),
 )
 
 FOR_EVERYBODY = frozenset(

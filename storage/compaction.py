@@ -130,7 +130,7 @@ class Compaction:
         return kept
 
     def _is_overtaken(self, data: bytes, at: int, end: int) -> bool:
-        """Whether nothing of a batch would stay, as far as that is told at a glance."""
+        """Whether nothing of a batch would stay, as far as that is seen at a glance."""
         if data[at + _LAST_OF_ATTRIBUTES_AT] & _NOT_PLAIN or not self._overtaken.has(data, at + HEADER_SIZE, end):
             return False
         return not self._last_batches or not self._is_last_of_its_producer(memoryview(data)[at:end])

@@ -18,7 +18,7 @@ MOST_RECORDS: Final = 128
 """More records are not remembered: each takes 50 bytes beside what it says."""
 
 SHAPES: Final = 1_024
-"""So many are remembered at most in a compaction of a partition: a few MiB, of commits of a thousand groups."""
+"""At most this many are remembered in a compaction of a partition: a few MiB, of commits of a thousand groups."""
 
 _Unpack = Callable[[bytes, int], Any]
 
@@ -40,7 +40,7 @@ class Overtaken:
     def has(self, data: bytes, at: int, end: int) -> bool:
         """Whether all keys of the records from `at` to `end`, of a batch that is not compressed, have been seen.
 
-        False also if that is not to be told at a glance: if a record has no key, or cannot be read.
+        False also if that is not seen at a glance: if a record has no key, or cannot be read.
         """
         first = self._firsts.get(end - at)
         if first is not None:

@@ -3,8 +3,7 @@
 Kafka reads uncompressed records whole: each must be as long as it says. Compressed ones it reads as a stream: what a
 record says of its length is not looked at, but its offsets must count from 0. Keys and values are skipped in both.
 Every record is looked at, so this is written for speed: where records of one size follow one another, as metrics often
-do, all of them at once, column by column; other usual ones with one call each; only the rest byte by byte. That saves
-steps of the interpreter. Where this module is compiled there are none, and byte by byte is the fastest way for all.
+do, all of them at once, column by column; other usual ones with one call each; only the rest byte by byte.
 Source: Kafka's `DefaultRecord.readFrom`, `readPartiallyFrom`, `DefaultRecordBatch`; what 4.3.0 answered to the batches
 of `tests/storage/odd_batches.py`.
 """
@@ -20,17 +19,17 @@ from kohort.protocol.varints import read_varint, read_varlong
 
 _COMPILED: Final = not __file__.endswith(".py")
 _WORTH_A_LOOK: Final = 8
-"""From so many records on it is looked whether they are of one size."""
+"""From this many records on it is looked whether they are of one size."""
 _FIRST_RUN: Final = 64
 _LEAST_RUN: Final = 16
-"""So many records are looked at together at most, at first and after others came; twice as many as the last time."""
+"""At most this many records are looked at together, at first and after others came; twice as many each time."""
 _MOST_HEADERS: Final = 8
 """Records of one size with more headers are not looked at together."""
 _ONE_BY_ONE: Final = 64
-"""After so many records at most it is looked again whether the next ones are of one size."""
+"""After at most this many records it is looked again whether the next ones are of one size."""
 _TWO_BYTES: Final = 64
 _THREE_BYTES: Final = 8_192
-"""From these numbers on an offset delta has so many bytes."""
+"""From these numbers on an offset delta has two and three bytes."""
 _OFFSETS_OF_ONE: Final[tuple[bytes, ...]] = (bytes(range(0, 128, 2)),)
 _OFFSETS_OF_TWO: Final[tuple[bytes, ...]] = (
     bytes(number << 1 & 127 | 128 for number in range(_TWO_BYTES, _THREE_BYTES)),
@@ -38,7 +37,7 @@ _OFFSETS_OF_TWO: Final[tuple[bytes, ...]] = (
 )
 """Offset deltas of one byte, and of two, column by column."""
 _BLOCK: Final = 64
-"""Only the first byte of the offset delta changes among so many records."""
+"""Only the first byte of the offset delta changes among this many records."""
 _SHAPES: Final = tuple(
     tuple(
         tuple(

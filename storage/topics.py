@@ -25,7 +25,7 @@ PRODUCER_IDS_AT_ONCE = 1_000
 """Ids that are noted as handed out before the first of them is (Kafka: `ProducerIdsBlock`)."""
 
 PARTITIONS_AT_ONCE = 64
-"""After so many new partitions others may be served: each takes 20 µs on disk."""
+"""After this many new partitions others may be served: each takes 20 µs on disk."""
 
 _DONE = object()
 _NOWHERE = MemoryStorage()

@@ -6,6 +6,7 @@
 `with Cluster() as kafka` is the same for tests that are not asynchronous, with the same words.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from kohort.control.lab_share_group import ShareGroup
     from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
+    from kohort.testing.proxy_cluster import Proxy
     from kohort.testing.sync import SyncClock, SyncCluster
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
 
@@ -23,6 +25,7 @@ __all__ = [
     "Group",
     "GroupMember",
     "Migration",
+    "Proxy",
     "ShareGroup",
     "SyncClock",
     "SyncCluster",
@@ -30,26 +33,26 @@ __all__ = [
     "SyncShareGroup",
 ]
 
+_HOMES = {
+    "Budget": "control.safety",
+    "Cluster": "testing.cluster",
+    "Group": "control.lab_group",
+    "GroupMember": "control.group_members",
+    "Migration": "control.lab_group",
+    "Proxy": "testing.proxy_cluster",
+    "ShareGroup": "control.lab_share_group",
+    "SyncClock": "testing.sync",
+    "SyncCluster": "testing.sync",
+    "SyncGroup": "testing.sync_groups",
+    "SyncShareGroup": "testing.sync_groups",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Loads the broker when it is first asked for: pytest loads this package for its plugin in every run."""
-    if name not in __all__:
+    """Loads what is asked for, and no more: pytest loads this package for its plugin in every run."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     from kohort.broker.lean_imports import without
 
     with without("hypothesis"):
-        from kohort.control import lab_group, safety
-        from kohort.testing import cluster, sync
-    rooms = {"Budget": safety, "Cluster": cluster, "SyncClock": sync, "SyncCluster": sync}
-    return getattr(rooms.get(name, lab_group), name) if name not in _SELDOM else _seldom_asked_for(name)
-
-
-_SELDOM = ("ShareGroup", "SyncGroup", "SyncShareGroup")
-
-
-def _seldom_asked_for(name: str) -> Any:
-    """What only type annotations name; share groups cost a test without them nothing."""
-    from kohort.control import lab_share_group
-    from kohort.testing import sync_groups
-
-    return getattr(lab_share_group if name == "ShareGroup" else sync_groups, name)
+        return getattr(import_module(f"kohort.{_HOMES[name]}"), name)

@@ -44,6 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--kafka-seed", type=int, default=None, metavar="N", help="seed of all clusters that are not given another"
     )
+    group.addoption(
+        "--kafka-proxy", default=None, metavar="HOST:PORT,...", help="the cluster before which `kafka_proxy` stands"
+    )
+    parser.addini("kafka_proxy", "the cluster before which the fixture kafka_proxy stands, HOST:PORT", default="")
+    parser.addini("kafka_proxy_config", "a file of client properties: how the proxy logs in there", default="")
     parser.addini("kafka_nodes", "nodes of each cluster that kohort's fixtures start", default="")
     parser.addini("kafka_profile", "their profile: test or faithful", default="")
     parser.addini("kafka_settings", "their settings, NAME=VALUE by Kafka's names", type="linelist", default=[])
@@ -84,6 +89,32 @@ def kafka_factory(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterato
     with ExitStack() as stack:
         for end in ends:
             stack.callback(end)
+
+
+@pytest.fixture
+def kafka_proxy(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
+    """A proxy before a cluster that is there already, for this test. See `kohort.testing.Proxy`."""
+    from kohort.testing.remote import AwaitsOrWaits, InThread
+
+    with _refused_in_a_sentence():
+        runner = InThread(_proxy(request.config), _kafka_thread)
+        handed_out = runner.start(AwaitsOrWaits)
+    yield handed_out
+    for line in runner.stop():
+        request.node.warn(pytest.PytestWarning(visible(line)))
+
+
+def _proxy(config: pytest.Config) -> Any:
+    """As the command line and the configuration say. Raises ControlError where they name no cluster."""
+    from kohort.control.control_errors import ControlError
+    from kohort.testing import Proxy
+
+    bootstrap = config.getoption("kafka_proxy") or config.getini("kafka_proxy")
+    if not bootstrap:
+        raise ControlError(
+            "kafka_proxy stands before a cluster; name it with --kafka-proxy HOST:PORT, or in pytest.ini"
+        )
+    return Proxy(bootstrap, command_config=config.getini("kafka_proxy_config") or None)
 
 
 def _own(request: pytest.FixtureRequest, thread: Any, options: dict[str, Any]) -> tuple[Any, Callable[[], None]]:

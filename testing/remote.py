@@ -14,18 +14,15 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from warnings import warn
 
 from kohort.broker.clock import machines
 from kohort.control.control_errors import ControlError
 
-if TYPE_CHECKING:
-    from kohort.testing.cluster import Cluster
-
 T = TypeVar("T")
 
-OURS = ("kohort.testing", "kohort.control")
+OURS = ("kohort.testing", "kohort.control", "kohort.proxy")
 """Objects of these rooms live in the thread and are handed out as remotes; everything else is a value."""
 
 
@@ -222,10 +219,22 @@ class AwaitsOrWaits(Remote):
         return awaited
 
 
+class Started(Protocol):
+    """What may run in a thread: a `Cluster`, a `Proxy`."""
+
+    async def start(self) -> None:
+        """Starts it."""
+        ...
+
+    async def stop(self) -> list[str]:
+        """Ends it; a line for each gate that was still held."""
+        ...
+
+
 class InThread:
     """A cluster in a thread, from `start` to `stop`. The thread may serve one cluster after the other."""
 
-    def __init__(self, cluster: Cluster, thread: Thread | None = None) -> None:
+    def __init__(self, cluster: Started, thread: Thread | None = None) -> None:
         self._cluster = cluster
         self._own = thread is None
         self._thread = Thread() if thread is None else thread

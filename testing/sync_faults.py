@@ -99,7 +99,7 @@ class SyncRuleBuilder(Protocol):
     def delay(
         self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> SyncRule:
-        """The broker sees them so much later, by its own clock; `jitter`: up to so many seconds more.
+        """The broker sees them so much later, by its own clock; `jitter`: at most this many seconds more.
 
         `until`: not by time, but when their group reaches a state (`Stable`), has a group event (`member_added`), or
         has a request at a gate point (`join-complete`); or when the rule ends. See `kohort.control.conditions`.

@@ -2,9 +2,7 @@
 
 from fnmatch import fnmatch
 
-LATER = {
-    "streams/*": "streams groups (KIP-1071)",
-}
+LATER: dict[str, str] = {}
 """Name, or pattern of names, and what is missing."""
 
 

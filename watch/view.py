@@ -34,7 +34,7 @@ STATE_STYLES = {
     "Dead": "dim",
 }
 MOST_CHANGES = 8
-"""Lines of changes, where there is room for so many."""
+"""Lines of changes, at most this many."""
 UNKNOWN = "–"
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share.state_partitions import TopicIdPartition
+    from kohort.storage.topic import Topic
 
     Asked = tuple[str, UUID | None, int]
     """The name of a topic, its id if it exists, and a partition."""
@@ -73,22 +74,26 @@ def _sorted_out(
         topic = node.cluster.topics.by_name(asked.topic_name)
         is_allowed = access is None or access.allows(ticket, READ_TOPIC, asked.topic_name)
         topic_id = None if topic is None else topic.topic_id
-        if topic is not None and is_allowed:
-            there = [
-                each.partition_index for each in asked.partitions if topic.partition(each.partition_index) is not None
-            ]
-            topics[topic.topic_id] = topic.name, frozenset(there)
+        there = set()
         for each in asked.partitions:
-            index, result = each.partition_index, DONE
-            if not is_allowed:
-                result = _known(ErrorCode.topic_authorization_failed)
-            elif topic is None or topic.partition(index) is None:
-                result = _known(ErrorCode.unknown_topic_or_partition)
-            elif topic_id is not None:
-                offsets[topic_id, index] = each.start_offset
-            results.append(((asked.topic_name, topic_id, index), result))
+            result = _checked(topic, each.partition_index, is_allowed)
+            if topic_id is not None and result is DONE:
+                there.add(each.partition_index)
+                offsets[topic_id, each.partition_index] = each.start_offset
+            results.append(((asked.topic_name, topic_id, each.partition_index), result))
             yield
+        if topic_id is not None and is_allowed:
+            topics[topic_id] = asked.topic_name, frozenset(there)
     return results, topics, offsets
+
+
+def _checked(topic: Topic | None, index: int, is_allowed: bool) -> Result:
+    """DONE, or why a partition is left alone."""
+    if not is_allowed:
+        return _known(ErrorCode.topic_authorization_failed)
+    if topic is None or topic.partition(index) is None:
+        return _known(ErrorCode.unknown_topic_or_partition)
+    return DONE
 
 
 def _known(error: ErrorCode) -> Result:

@@ -121,10 +121,10 @@ def _others(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]
             synonyms.append((value, STATIC_BROKER_CONFIG))
         if default is not None:
             synonyms.append((default, DEFAULT_CONFIG))
-        told, source = synonyms[0] if synonyms else (None, DEFAULT_CONFIG)
+        text, source = synonyms[0] if synonyms else (None, DEFAULT_CONFIG)
         yield DescribeConfigsResourceResult(
             name=name,
-            value=None if is_sensitive else told,
+            value=None if is_sensitive else text,
             read_only=True,
             config_source=source,
             is_sensitive=is_sensitive,
@@ -139,7 +139,7 @@ def _others(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]
 
 def _of_node(node: Node, dialled: str) -> dict[str, str]:
     ports = node.ports or {"PLAINTEXT": node.port}
-    told = {
+    configs = {
         "broker.id": str(node.id),
         "node.id": str(node.id),
         "process.roles": "broker,controller",
@@ -147,7 +147,7 @@ def _of_node(node: Node, dialled: str) -> dict[str, str]:
         "advertised.listeners": ",".join(f"{name}://{show_address(*node.address(dialled, name))}" for name in ports),
     }
     if len(node.cluster.nodes) == 1:
-        told |= {name: text for name, text in node.cluster.settings.given.items() if name in _OF_THE_NODE}
+        configs |= {name: text for name, text in node.cluster.settings.given.items() if name in _OF_THE_NODE}
     if node.cluster.directory is not None:
-        told["log.dirs"] = str(node.cluster.directory.path.resolve())
-    return told
+        configs["log.dirs"] = str(node.cluster.directory.path.resolve())
+    return configs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
 from kohort.coordinator.modern.group_refusals import Refusal
@@ -38,30 +38,44 @@ def handle(
         return error_response(request, ErrorCode.group_authorization_failed)
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
-    denied: list[DeleteShareGroupOffsetsResponseTopic] = []
-    unknown: list[DeleteShareGroupOffsetsResponseTopic] = []
-    topics: list[TopicInfo] = []
+    sorted_out = yield from _sorted_out(node, request, ticket)
+
+    def deleted(outcome: Refusal | Mapping[UUID, Result] | None, now_ms: int) -> None:
+        ticket.reply(_refused(outcome) if isinstance(outcome, Refusal) else _response(sorted_out, outcome))
+
+    delete_offsets(node.coordinator, request.group_id, sorted_out.topics, deleted, ticket.received_at_ms)
+    return None
+
+
+class _SortedOut(NamedTuple):
+    """Topics that exist and may be read; and the answers for all others."""
+
+    topics: list[TopicInfo]
+    unknown: list[DeleteShareGroupOffsetsResponseTopic]
+    denied: list[DeleteShareGroupOffsetsResponseTopic]
+
+
+def _sorted_out(node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Ticket) -> Task[_SortedOut]:
+    found, access = _SortedOut([], [], []), node.cluster.access
     for name in dict.fromkeys(each.topic_name for each in request.topics):
         topic = node.coordinator.topics.by_name(name)
         if access is not None and not access.allows(ticket, READ_TOPIC, name):
-            denied.append(_answer(name, ErrorCode.topic_authorization_failed))
+            found.denied.append(_answer(name, ErrorCode.topic_authorization_failed))
         elif topic is None:
-            unknown.append(_answer(name, ErrorCode.unknown_topic_or_partition))
+            found.unknown.append(_answer(name, ErrorCode.unknown_topic_or_partition))
         else:
-            topics.append(topic)
+            found.topics.append(topic)
         yield
+    return found
 
-    def deleted(outcome: Refusal | Mapping[UUID, Result] | None, now_ms: int) -> None:
-        if isinstance(outcome, Refusal):
-            ticket.reply(_refused(outcome))
-            return
-        answers = denied
-        if outcome is not None:  # of a group that never had states Kafka says nothing about any topic
-            answers = [*(_outcome(topic, outcome.get(topic.topic_id)) for topic in topics), *unknown, *denied]
-        ticket.reply(DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(answers)))
 
-    delete_offsets(node.coordinator, request.group_id, topics, deleted, ticket.received_at_ms)
-    return None
+def _response(sorted_out: _SortedOut, outcome: Mapping[UUID, Result] | None) -> DeleteShareGroupOffsetsResponse:
+    """None: of a group that never had states Kafka says nothing about any topic but those that are denied."""
+    answers = sorted_out.denied
+    if outcome is not None:
+        known = [_outcome(topic, outcome.get(topic.topic_id)) for topic in sorted_out.topics]
+        answers = [*known, *sorted_out.unknown, *answers]
+    return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(answers))
 
 
 def _outcome(topic: TopicInfo, result: Result | None) -> DeleteShareGroupOffsetsResponseTopic:

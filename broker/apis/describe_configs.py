@@ -99,8 +99,8 @@ class _Describing:
         if key not in self._known:
             self._known[key] = tuple(map(self._as_asked, configs))
         wanted = set(resource.configuration_keys or ())
-        told = self._known[key]
-        result.configs = tuple(config for config in told if config.name in wanted) if wanted else told
+        known = self._known[key]
+        result.configs = tuple(config for config in known if config.name in wanted) if wanted else known
         return result
 
     def _as_asked(self, config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
+from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -65,14 +66,11 @@ def _describe(
     ticket: Ticket,
     done: Callable[[DescribeShareGroupOffsetsResponseGroup], None],
 ) -> Task[None]:
+    wanted = _wanted(node, asked, ticket)
+    if isinstance(wanted, Refusal):
+        done(_refused(asked.group_id, *wanted))
+        return
     access = node.cluster.access
-    if access is not None and not access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
-        done(_refused(asked.group_id, ErrorCode.group_authorization_failed))
-        return
-    wanted = _all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked)
-    if isinstance(wanted, ErrorCode):
-        done(_refused(asked.group_id, wanted, SHARE_OFFSETS_ERRORS.get(wanted)))
-        return
     hidden = set()
     if access is not None:
         hidden = {name for name in wanted if not access.allows(ticket, DESCRIBE_TOPIC, name)}
@@ -95,11 +93,19 @@ def _describe(
         summarized({}, ticket.received_at_ms)
 
 
-def _all(node: Node, group_id: str, ticket: Ticket) -> Partitions | ErrorCode:
+def _wanted(node: Node, asked: DescribeShareGroupOffsetsRequestGroup, ticket: Ticket) -> Partitions | Refusal:
+    """The partitions that are named, or all of the group."""
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
+        return Refusal(ErrorCode.group_authorization_failed)
+    return _all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked)
+
+
+def _all(node: Node, group_id: str, ticket: Ticket) -> Partitions | Refusal:
     """The partitions of a group that are ready; topics that one may not see are left out."""
     error = node.coordinator.availability(group_id)
     if error is not ErrorCode.none:
-        return error
+        return Refusal(error, SHARE_OFFSETS_ERRORS.get(error))
     group, access = node.coordinator.share_groups.get(group_id), node.cluster.access
     return {
         topic.name: (topic_id, tuple(sorted(topic.partitions)))

@@ -142,9 +142,9 @@ def _fetch_allowed(
         return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=ErrorCode.group_authorization_failed)
     allowed, refused = topics, []
     if topics is not None:
-        told = {topic.name: access.allows(ticket, DESCRIBE_TOPIC, topic.name) for topic in topics}
-        allowed = tuple(topic for topic in topics if told[topic.name])
-        refused = [_refusal(topic, ErrorCode.topic_authorization_failed) for topic in topics if not told[topic.name]]
+        visible = {topic.name: access.allows(ticket, DESCRIBE_TOPIC, topic.name) for topic in topics}
+        allowed = tuple(topic for topic in topics if visible[topic.name])
+        refused = [_refusal(topic, ErrorCode.topic_authorization_failed) for topic in topics if not visible[topic.name]]
     answer = offset_fetch(
         node.coordinator,
         group_id,

@@ -22,7 +22,7 @@ NO_LEADER_NAMED: Final = LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
 """What is answered where nothing is said of leaders (heard from Kafka 4.3.0)."""
 
 SHORT: Final = 32
-"""Up to so many partitions are looked at without a pause."""
+"""At most this many partitions are looked at without a pause."""
 
 
 def refusal_of(node: Node, group_id: str | None, member_id: str | None, ticket: Ticket) -> ErrorCode | None:

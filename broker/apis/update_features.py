@@ -2,8 +2,8 @@
 
 v0 (KIP-584) · v1 kinds of downgrades, dry runs (KIP-778) · v2 one error for all (KIP-1022).
 
-`share.version` can be switched off and on. Other features keep their level: there is nothing older that could be
-served instead.
+`share.version` and `streams.version` can be switched off and on. Other features keep their level: there is nothing
+older that could be served instead.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ def new_group_coordinator(state: SharedState) -> GroupCoordinator:
     coordinator.topics = ClusterTopics(state.topics, settings.broker_rack)
     coordinator.consumer_config = state.group_configs.consumer_config
     coordinator.share_config = state.group_configs.share_config
+    coordinator.streams_config = state.group_configs.streams_config
     return coordinator
 
 
@@ -77,6 +78,7 @@ def group_settings(settings: Settings) -> GroupSettings:
         group_consumer_regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
         group_share_max_size=settings.group_share_max_size,
         group_share_initialize_retry_interval_ms=settings.group_share_initialize_retry_interval_ms,
+        group_streams_max_size=settings.group_streams_max_size,
         group_coordinator_rebalance_protocols=settings.group_coordinator_rebalance_protocols,
     )
 

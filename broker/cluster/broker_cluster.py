@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.logins import Logins
     from kohort.broker.cluster.share_persister import SharePersister
     from kohort.broker.cluster.share_state_topic import ShareStateTopic
+    from kohort.broker.cluster.streams_topics import StreamsTopics
     from kohort.security.scram_credentials import ScramCredentials
     from kohort.storage.disk.directory import DataDirectory
 
@@ -38,6 +39,7 @@ class BrokerCluster(SharedState):
     """One or several nodes in one process."""
 
     _share_state_topic: ShareStateTopic | None = None
+    _streams_topics: StreamsTopics | None = None
 
     def __init__(
         self,
@@ -117,6 +119,15 @@ class BrokerCluster(SharedState):
     def share_persister(self) -> SharePersister:
         """How nodes reach share coordinators."""
         return self.share_state_topic.persister
+
+    @property
+    def streams_topics(self) -> StreamsTopics:
+        """What makes the internal topics of streams groups; made when a heartbeat finds some missing."""
+        if self._streams_topics is None:
+            from kohort.broker.cluster.streams_topics import StreamsTopics
+
+            self._streams_topics = StreamsTopics(self)
+        return self._streams_topics
 
     @property
     def controller_id(self) -> int:

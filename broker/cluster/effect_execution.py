@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 REPLIES_AT_ONCE: Final = 500
-"""So many members of a group hear of its rebalance before others are served: a few milliseconds."""
+"""At most this many members of a group hear of its rebalance before others are served: a few milliseconds."""
 
 MARKERS_AT_ONCE: Final = 256
-"""To so many partitions the end of a transaction is written before others are served: some milliseconds."""
+"""To at most this many partitions the end of a transaction is written before others are served: some milliseconds."""
 
 MARKERS_PAUSE_MS: Final = 1
 """Until the next ones."""

@@ -31,7 +31,7 @@ EVICTION_MS = 120_000
 (`MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`, which Kafka does not let anybody set)."""
 
 PARTITIONS_REMEMBERED = 50_000
-"""All sessions of a node together remember so many partitions: about 20 MB. Kafka has no such limit."""
+"""All sessions of a node together remember at most this many partitions: about 20 MB. Kafka has no such limit."""
 
 _LARGEST_EPOCH = 2**31 - 1
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from kohort.protocol.features import FEATURES, LEVELS, SHARE_VERSION
+from kohort.protocol.features import FEATURES, LEVELS, SHARE_VERSION, STREAMS_VERSION
 
 
 class FinalizedFeatures:
@@ -16,6 +16,8 @@ class FinalizedFeatures:
         """How often a level has changed: clients take no answer for newer than one with a larger epoch."""
         self.serves_share_groups = True
         """Whether the APIs of share groups do what they are asked."""
+        self.serves_streams_groups = True
+        """Likewise, of streams groups; it takes a setting of the broker, too."""
 
     def level(self, name: str) -> int:
         """The level of a feature that there is."""
@@ -37,3 +39,4 @@ class FinalizedFeatures:
         self.levels = tuple((dict(self.levels) | known).items())
         self.epoch = epoch
         self.serves_share_groups = self.level(SHARE_VERSION.name) > 0
+        self.serves_streams_groups = self.level(STREAMS_VERSION.name) > 0

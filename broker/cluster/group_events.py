@@ -65,14 +65,12 @@ class GroupEvents:
             # Not from the cluster's seed: two starts with the same seed are two boots.
             from secrets import token_hex
 
-            from kohort.coordinator.events.classic_event_source import EventObserver
+            from kohort.coordinator.events.event_tracer import EventObserver
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._topic.coordinators.values():
-                observer = EventObserver(
-                    coordinator, self._clock.now_us, client_of, self._topic.leader_epoch, self._client_of_member
-                )
-                coordinator.observe(observer, observer.consumers, observer.shares, observer.records)
+                who = client_of, self._topic.leader_epoch, self._client_of_member
+                EventObserver(coordinator, self._clock.now_us, *who).listen()
 
     def leave(self, listener: Listener) -> None:
         """Calls `listener` no more."""

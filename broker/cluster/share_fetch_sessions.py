@@ -25,7 +25,7 @@ FINAL_EPOCH: Final = -1
 _LARGEST_EPOCH: Final = 2**31 - 1
 
 PARTITIONS_REMEMBERED: Final = 100_000
-"""All sessions of a node together remember so many partitions: about 20 MB. Kafka has no such limit."""
+"""All sessions of a node together remember at most this many partitions: about 20 MB. Kafka has no such limit."""
 
 
 class ShareSession:

@@ -1,12 +1,14 @@
 """How nodes reach share coordinators: whoever keeps a share partition is found and asked, if need be several times.
 
 All nodes share a process, so that the coordinator is called where Kafka sends a request. What Kafka sends again is
-asked again here, as often and after the same pauses.
+asked again here, as often and after the same pauses. Whatever else is asked of that share partition waits behind it: an
+older write that came late would take a start back, and give out anew what was accepted.
 Source: Kafka's `PersisterStateManager`, `DefaultStatePersister`; share-groups §15.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -59,8 +61,10 @@ class SharePersister:
     """What group coordinators and leaders ask share coordinators. Each call answers once, for all its partitions."""
 
     def __init__(self, topic: ShareStateTopic, purgatory: Purgatory) -> None:
-        self._topic = topic
-        self._purgatory = purgatory
+        self.topic = topic
+        self.purgatory = purgatory
+        self._lines: dict[SharePartitionKey, deque[_Asking]] = {}
+        """By share partition of which something is asked again later: what waits behind that."""
 
     def initialize(
         self, group_id: str, partitions: Mapping[TopicIdPartition, tuple[int, int]], then: OnOutcomes, now_ms: int
@@ -106,7 +110,7 @@ class SharePersister:
         def ask(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
             then(summarize_state(coordinator, key), now_ms)
 
-        self._ask_all(group_id, partitions, ask, then, now_ms, _ASK_FOR_SUMMARY_AGAIN)
+        self._ask_all(group_id, partitions, ask, then, now_ms, is_summary=True)
 
     def _ask_all(
         self,
@@ -115,8 +119,10 @@ class SharePersister:
         ask: _Question,
         then: OnOutcomes,
         now_ms: int,
-        ask_again: frozenset[ErrorCode] = _ASK_AGAIN,
+        *,
+        is_summary: bool = False,
     ) -> None:
+        """A summary changes nothing, so it waits for nobody, and nobody for it."""
         wanted = tuple(partitions)
         outcomes: dict[TopicIdPartition, StateOutcome] = {}
 
@@ -127,54 +133,89 @@ class SharePersister:
 
         for which in wanted:
             key = SharePartitionKey(group_id, *which)
-            _Asking(self._topic, self._purgatory, key, ask, partial(known, which), ask_again).go(now_ms)
+            asking = _Asking(self, key, ask, partial(known, which), is_summary=is_summary)
+            if key in self._lines and not is_summary:
+                self._lines[key].append(asking)
+            else:
+                asking.go(now_ms)
         if not wanted:
             then(outcomes, now_ms)
+
+    def ask_later(self, asking: _Asking, now_ms: int) -> None:
+        """Lets a question wait for a while, or behind the one about the same share partition that does."""
+        line = self._lines.get(asking.key)
+        if line is not None and not asking.is_first and not asking.is_summary:
+            line.append(asking)
+            return
+        if line is None and not asking.is_summary:
+            self._lines[asking.key] = deque()
+            asking.is_first = True
+        asking.pause(now_ms)
+
+    def go_on(self, key: SharePartitionKey) -> None:
+        """The first of a line is answered: the next one is asked, in a turn of its own."""
+        line = self._lines[key]
+        if line:
+            following = line.popleft()
+            following.is_first = True
+            self.purgatory.wait_for_a_turn(following)
+        else:
+            del self._lines[key]
 
 
 class _Asking(DelayedOperation):
     """One question about one share partition, until there is an answer that counts."""
 
-    __slots__ = ("_ask", "_ask_again", "_attempts", "_key", "_purgatory", "_then", "_topic")
+    __slots__ = ("_ask", "_ask_again", "_attempts", "_persister", "_then", "is_first", "is_summary", "key")
 
     def __init__(
         self,
-        topic: ShareStateTopic,
-        purgatory: Purgatory,
+        persister: SharePersister,
         key: SharePartitionKey,
         ask: _Question,
         then: OnOutcome,
-        ask_again: frozenset[ErrorCode],
+        *,
+        is_summary: bool,
     ) -> None:
         super().__init__(0)
-        self._topic = topic
-        self._purgatory = purgatory
-        self._key = key
+        self._persister = persister
+        self.key = key
         self._ask = ask
         self._then = then
-        self._ask_again = ask_again
+        self.is_summary = is_summary
+        self._ask_again = _ASK_FOR_SUMMARY_AGAIN if is_summary else _ASK_AGAIN
         self._attempts = 0
+        self.is_first = False
+        """Whether others wait behind it, or would."""
 
     def go(self, now_ms: int) -> None:
         """Asks whoever keeps the share partition, if there is somebody."""
         self._attempts += 1
-        topic = self._topic
-        coordinator = topic.coordinator_of(self._key.text)
+        topic = self._persister.topic
+        coordinator = topic.coordinator_of(self.key.text)
         if coordinator is None:
             topic.create(now_ms)
-            coordinator = topic.coordinator_of(self._key.text)
+            coordinator = topic.coordinator_of(self.key.text)
         if coordinator is None:
             self._answered(_NO_COORDINATOR, now_ms)
         else:
-            self._ask(coordinator, self._key, self._answered, now_ms)
+            self._ask(coordinator, self.key, self._answered, now_ms)
 
     def _answered(self, outcome: StateOutcome, now_ms: int) -> None:
-        if outcome.error_code not in self._ask_again or self._attempts >= MOST_ATTEMPTS:
-            self._then(outcome, now_ms)
+        if outcome.error_code in self._ask_again and self._attempts < MOST_ATTEMPTS:
+            self._persister.ask_later(self, now_ms)
             return
+        try:
+            self._then(outcome, now_ms)
+        finally:
+            if self.is_first:
+                self._persister.go_on(self.key)
+
+    def pause(self, now_ms: int) -> None:
+        """Asks again after a while."""
         self.completed = False
         self.deadline_ms = now_ms + min(FIRST_PAUSE_MS << (self._attempts - 1), LONGEST_PAUSE_MS)
-        self._purgatory.wait(self)
+        self._persister.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         self.go(now_ms)

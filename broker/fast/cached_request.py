@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kohort.protocol.headers import RequestHeader
 
 PATIENCE: Final = 8
-"""At most so many requests of one length may follow one another that are all different."""
+"""At most this many requests of one length may follow one another that are all different."""
 
 JOIN_GROUP: Final = 11
 """Its API key."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kohort.protocol.headers import RequestHeader
 
 SKIPPED: Final = 256
-"""So many requests of a connection are just read when it gives up: many members share it, and none comes again soon."""
+"""This many requests of a connection are just read when it gives up: many members share it, none comes again soon."""
 
 REPEATED: Final = {
     "heartbeat": "repeated_heartbeats",
@@ -45,7 +45,7 @@ class RememberedRequests(Shortcuts):
         self.requests: dict[bytes, CachedRequest] = {}
         """By API key and version; other versions of an API are forgotten."""
         self.skips = 0
-        """So many requests are read next without a look at them."""
+        """This many requests are read next without a look at them."""
 
     def find(self, frame: bytes, start: int) -> CachedRequest | None:
         """See `Shortcuts`."""

@@ -42,7 +42,7 @@ READING_S: Final = 0.05
 """How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up."""
 
 DUE_AT_ONCE: Final = 500
-"""So many of those whose time is up are looked at before sockets are read: sessions of a large group end together."""
+"""At most this many of those whose time is up are looked at in a turn: sessions of a large group end together."""
 
 DESCRIPTORS_KEPT: Final = 64
 """A process that has no descriptors left can't load what it needs for the first time, nor open a log's file."""
@@ -133,7 +133,7 @@ class Server:
     async def _accept(self, node: Node, listener: Listener, sockets: list[socket.socket]) -> None:
         plain = listener.tls is None and listener.new_login is None and listener.name == PLAINTEXT_LISTENER.name
         accept = partial(Connection, self, node) if plain else partial(Connection, self, node, listener)
-        # All that it lacks is the base, with which mypyc would not compile it as a class of its own.
+        # A Connection lacks nothing but the base: see "Wheels" in CONTRIBUTING.md.
         protocols = cast("Callable[[], asyncio.Protocol]", accept)
         open_ = self._open.setdefault(node.id, [])
         for each in sockets:

@@ -15,7 +15,7 @@ Task = Generator[None, None, ResultT]
 
 
 def is_task(response: object) -> bool:
-    """Whether a handler has returned a task rather than an answer. A compiled generator has a type of its own."""
+    """Whether a handler has returned a task rather than an answer."""
     return hasattr(response, "send")
 
 

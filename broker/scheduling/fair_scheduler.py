@@ -39,7 +39,7 @@ COUNTED_NS: Final = 200_000
 """Less than this is not counted: the request asked for little."""
 
 AT_A_TIME: Final = 8
-"""At most so many requests of rebalances are handled, and connections served in a round, before sockets are read."""
+"""At most this many requests of rebalances are handled, and connections served in a round, before sockets are read."""
 
 JOINS: Final = frozenset((11, 14))
 """The API keys of JoinGroup and SyncGroup. In a rebalance they come all at once."""

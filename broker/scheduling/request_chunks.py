@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NodeT = TypeVar("NodeT")
 
 SHORT = 256
-"""At most so many partitions are handled at once: some milliseconds."""
+"""At most this many partitions are handled at once: some milliseconds."""
 
 
 def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.served import Served
 
 AT_ONCE: Final = 32
-"""At most so many connections wait for one another: their requests have taken a millisecond at most."""
+"""At most this many connections wait for one another: their requests have taken a millisecond at most."""
 
 
 class WriteBatch:

@@ -43,6 +43,11 @@ PROFILES: dict[str, dict[str, str]] = {
         "group.share.heartbeat.interval.ms": "100",
         "group.share.assignment.interval.ms": "0",
         "group.share.min.record.lock.duration.ms": "1000",
+        "group.streams.min.session.timeout.ms": "10",
+        "group.streams.min.heartbeat.interval.ms": "10",
+        "group.streams.heartbeat.interval.ms": "100",
+        "group.streams.assignment.interval.ms": "0",
+        "group.streams.initial.rebalance.delay.ms": "0",
         "kohort.offsets.topic.at.start": "true",
     },
 }
@@ -114,6 +119,23 @@ class Settings:
     group_share_initialize_retry_interval_ms = integer(
         30_000, "how long a partition may take to be made ready for a share group before that is tried again", 1
     )
+
+    # Streams groups (KIP-1071): likewise
+    group_streams_session_timeout_ms = integer(45_000, "how long a member of a streams group may be silent", 1)
+    group_streams_min_session_timeout_ms = integer(45_000, "shortest session timeout of a streams group", 1)
+    group_streams_max_session_timeout_ms = integer(60_000, "longest session timeout of a streams group", 1)
+    group_streams_heartbeat_interval_ms = integer(5_000, "how often members of a streams group are to beat", 1)
+    group_streams_min_heartbeat_interval_ms = integer(5_000, "shortest heartbeat interval of a streams group", 1)
+    group_streams_max_heartbeat_interval_ms = integer(15_000, "longest heartbeat interval of a streams group", 1)
+    group_streams_assignment_interval_ms = integer(
+        1_000, "how long after one assignment a streams group gets the next", 0
+    )
+    group_streams_min_assignment_interval_ms = integer(0, "shortest assignment interval of a streams group", 0)
+    group_streams_max_assignment_interval_ms = integer(15_000, "longest assignment interval of a streams group", 0)
+    group_streams_initial_rebalance_delay_ms = integer(3_000, "how long a new streams group waits for more members", 0)
+    group_streams_max_size = integer(INT_MAX, "members a streams group may have", 1)
+    group_streams_num_standby_replicas = integer(0, "standby copies of each task that has a state", 0)
+    group_streams_max_standby_replicas = integer(2, "most standby copies that a streams group may ask for", 0)
 
     # Records of share groups, and the topic that keeps their states
     group_share_record_lock_duration_ms = integer(30_000, "how long a member holds a record", 1_000, 3_600_000)

@@ -1,8 +1,7 @@
 """The settings a group may have: names, types, defaults and limits of Kafka 4.3, and what was set for which group.
 
-They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). Those of consumer and share groups count.
-Streams groups are not served here: what is set for them is checked, kept and described, and has no effect. A classic
-group may have the same name, in Kafka too.
+They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). A classic group may have the same name, in
+Kafka too.
 Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and IncrementalAlterConfigs.
 """
 
@@ -19,6 +18,7 @@ from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.coordinator.share.share_config import ShareConfig
+    from kohort.coordinator.streams.streams_config import StreamsConfig
 
 _DURATION = r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?"
 """ISO 8601 as Java reads it (`Duration.parse`), without the negative ones."""
@@ -38,12 +38,8 @@ def _offset_reset(name: str, value: str) -> str | None:
 
 _OFFSET_RESET = Values(STRING, _offset_reset, "earliest, latest or by_duration:PnDTnHnMn.nS")
 
-_NOT_SERVED = " Kept, and without effect: such groups are not served here."
-
 
 def _integer(name: str, default: int, lowest: int, documentation: str) -> Setting[Any]:
-    if name.startswith("streams."):
-        documentation += _NOT_SERVED
     return Setting(name, number(INT, lowest), default, documentation, f"group.{name}")
 
 
@@ -166,6 +162,8 @@ class GroupConfigs:
         """Those of other groups, where somebody has asked for them."""
         self._share_configs: dict[str | None, ShareConfig] = {}
         """Those of share groups, where somebody has asked for them; under None of those for which nothing was set."""
+        self._streams_configs: dict[str | None, StreamsConfig] = {}
+        """Likewise, of streams groups."""
 
     def __iter__(self) -> Iterator[str]:
         """The groups for which anything is set."""
@@ -221,6 +219,25 @@ class GroupConfigs:
             renew_acknowledge_enable=self._text("share.renew.acknowledge.enable", configs) == "true",
         )
 
+    def streams_config(self, group_id: str) -> StreamsConfig:
+        """What counts for a streams group now, within the broker's limits."""
+        name = group_id if group_id in self._configs else None
+        known = self._streams_configs.get(name)
+        if known is None:
+            known = self._streams_configs[name] = self._streams_config(self.of(group_id))
+        return known
+
+    def _streams_config(self, configs: Mapping[str, str]) -> StreamsConfig:
+        from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
+
+        return StreamsConfig(
+            session_timeout_ms=self._number("streams.session.timeout.ms", configs),
+            heartbeat_interval_ms=self._number("streams.heartbeat.interval.ms", configs),
+            assignment_interval_ms=self._number("streams.assignment.interval.ms", configs),
+            initial_rebalance_delay_ms=self._number("streams.initial.rebalance.delay.ms", configs),
+            num_standby_replicas=self._number("streams.num.standby.replicas", configs),
+        )
+
     def _text(self, name: str, configs: Mapping[str, str]) -> str:
         return configs.get(name, self.default(GROUP_CONFIGS[name]))
 
@@ -250,6 +267,7 @@ class GroupConfigs:
         for group_id, settings in configs.items():
             self._consumer_configs.pop(group_id, None)
             self._share_configs.pop(group_id, None)
+            self._streams_configs.pop(group_id, None)
             if not settings:
                 del self._configs[group_id]
 

@@ -17,7 +17,7 @@ class Described(NamedTuple):
     """Its type on the wire."""
     default: str | None
     is_sensitive: bool
-    """Whether its value is told to nobody."""
+    """Whether nobody is told its value."""
 
 
 PASSWORD, CLASS = 9, 8
@@ -90,19 +90,6 @@ group.coordinator.append.linger.ms int -1
 group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588
 group.coordinator.threads int 4
-group.streams.assignment.interval.ms int 1000
-group.streams.heartbeat.interval.ms int 5000
-group.streams.initial.rebalance.delay.ms int 3000
-group.streams.max.assignment.interval.ms int 15000
-group.streams.max.heartbeat.interval.ms int 15000
-group.streams.max.session.timeout.ms int 60000
-group.streams.max.size int 2147483647
-group.streams.max.standby.replicas int 2
-group.streams.min.assignment.interval.ms int 0
-group.streams.min.heartbeat.interval.ms int 5000
-group.streams.min.session.timeout.ms int 45000
-group.streams.num.standby.replicas int 0
-group.streams.session.timeout.ms int 45000
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string
 kafka.metrics.polling.interval.secs int 10

@@ -47,7 +47,7 @@ def run(scale: float | None, control: str, token: str) -> None:
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="Where a group waits for a live member, wait at most so many real seconds for it.",
+    help="Where a group waits for a live member, wait at most this many real seconds for it.",
 )
 @control_options
 def advance(seconds: float, expire_the_living: bool, patience: float, control: str, token: str) -> None:

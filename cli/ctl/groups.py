@@ -43,7 +43,7 @@ def show(group: str, control: str, token: str) -> None:
 @groups.command()
 @click.argument("group")
 @click.option("--state", default="Stable", show_default=True)
-@click.option("--members", type=int, help="So many of them.")
+@click.option("--members", type=int, help="Exactly this many of them.")
 @click.option("--timeout", type=float, default=30.0, show_default=True, help="In seconds.")
 @control_options
 def wait(group: str, state: str, members: int | None, timeout: float, control: str, token: str) -> None:

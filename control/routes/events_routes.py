@@ -24,7 +24,7 @@ router = APIRouter(prefix="/events", tags=["events"])
 WAITING_EVENTS = 10_000
 """A reader that is so far behind is hung up on."""
 EVENTS_AT_ONCE = 100
-"""So many are written before others are served: a millisecond."""
+"""At most this many are written before others are served: a millisecond."""
 SIGN_OF_LIFE_S = 15.0
 
 
@@ -56,7 +56,7 @@ async def past_events(
     laboratory: TheLaboratory,
     group: str | None = None,
     kind: Annotated[str | None, Query(json_schema_extra=one_of(KINDS))] = None,
-    last: Annotated[int | None, Query(ge=1, description="so many of them, the newest; left out: all")] = None,
+    last: Annotated[int | None, Query(ge=1, description="at most this many of them, the newest; left out: all")] = None,
 ) -> StreamingResponse:
     """Every event that was recorded so far, of one group or of all, of one kind or of all."""
     if kind not in KINDS | {None}:

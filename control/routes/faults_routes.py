@@ -60,7 +60,7 @@ ARGUMENTS = {
     "name": TEXT | {"description": "of an error, as Kafka calls it"} | one_of(each.name.upper() for each in ErrorCode),
     "length": NUMBER | {"description": "of truncate: how many bytes of the answer arrive"},
     "seconds": {"type": "number", "description": "of a delay, by the brokers' clock"},
-    "jitter": {"type": "number", "description": "of a delay: up to so many seconds more"},
+    "jitter": {"type": "number", "description": "of a delay: at most this many seconds more"},
     "until": TEXT
     | {"description": "of a delay: a group's state, a kind of group event, or a gate point"}
     | one_of(STATE_NAMES | KINDS | GATE_POINTS.keys()),

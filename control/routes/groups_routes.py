@@ -149,7 +149,7 @@ async def wait(
             description="left out: Stable, or any where offsets are waited for", json_schema_extra=one_of(STATE_NAMES)
         ),
     ] = None,
-    members: Annotated[int | None, Query(description="so many of them, no more and no less")] = None,
+    members: Annotated[int | None, Query(description="exactly this many of them")] = None,
     member: Annotated[str | None, Query(description="this one is in it: a member id, instance id or client id")] = None,
     waits_for: Annotated[
         Literal["join", "sync", "partitions", "nothing"] | None,
@@ -249,7 +249,7 @@ async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> Mem
 async def history(
     group_id: str,
     laboratory: TheLaboratory,
-    last: Annotated[int | None, Query(ge=1, description="so many of them, the newest; left out: all")] = None,
+    last: Annotated[int | None, Query(ge=1, description="at most this many of them, the newest; left out: all")] = None,
 ) -> list[RebalanceState]:
     """Its rebalances since the broker was started, the first one first."""
     rebalances = _known(laboratory, group_id).history

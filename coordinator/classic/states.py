@@ -9,6 +9,9 @@ from typing import Final
 
 from kohort.protocol.errors import ErrorCode
 
+CLASSIC: Final = "classic"
+"""The type of these groups, and of their protocol."""
+
 
 class State(Enum):
     """A group's state; the value is its name on the wire."""

@@ -6,9 +6,6 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import CONSUMER
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.refusing import (
-    INSTANCE_ID_EMPTY,
-    INSTANCE_ID_NULL,
-    NO_REBALANCE_TIMEOUT,
     NO_SUBSCRIPTION,
     OWNS_ON_JOINING,
     unsupported_assignor,
@@ -18,7 +15,10 @@ from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.modern.group_refusals import (
     EPOCH_INVALID,
     GROUP_ID_EMPTY,
+    INSTANCE_ID_EMPTY,
+    INSTANCE_ID_NULL,
     MEMBER_ID_EMPTY,
+    NO_REBALANCE_TIMEOUT,
     NOT_SERVED,
     RACK_ID_EMPTY,
     Refusal,

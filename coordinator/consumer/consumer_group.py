@@ -11,21 +11,22 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group_records import value_of
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.consumer.member_epochs import check_commit, check_fetch
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.modern_group import ModernGroup, add_to, set_value
+from kohort.coordinator.modern.modern_group import add_to, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
-from kohort.coordinator.modern.modern_values import Change, Record, TargetEpoch
+from kohort.coordinator.modern.modern_values import Change, CommittedPartition, Record, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
+from kohort.coordinator.modern.subscribing_group import SubscribingGroup
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
-    from kohort.coordinator.consumer.preparation import Preparation
 
 UNKNOWN = MemberMetadata()
 """The metadata of a member that only a record of its assignment names, so far."""
@@ -34,18 +35,16 @@ CONSUMER = "consumer"
 """The type of these groups, and of their protocol."""
 
 
-class ConsumerGroup(ModernGroup):
+class ConsumerGroup(SubscribingGroup):
     """Members, targets and patterns of one group, with the indexes that answer questions about them quickly."""
 
     __slots__ = (
         "assignors",
         "classic_count",
-        "event_state",
         "ids",
         "ids_version",
         "matched_version",
         "owners",
-        "preparation",
         "regex_counts",
         "regexes",
         "resolving",
@@ -77,14 +76,11 @@ class ConsumerGroup(ModernGroup):
         """Members that speak the classic protocol."""
         self.settled = 0
         """Members that have reached the target."""
-        self.preparation: Preparation | None = None
-        """A target that is computed beside heartbeats."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
         self.matched_version = -1
         """The topics' version at which this process has matched patterns the last time, for somebody who sees all."""
         self.event_state: ConsumerEventState | None = None
-        """What whoever makes events of this has to remember."""
 
     @property
     def state(self) -> GroupState:
@@ -96,9 +92,9 @@ class ConsumerGroup(ModernGroup):
         return GroupState.STABLE if self.settled == len(self.members) else GroupState.RECONCILING
 
     @property
-    def is_there(self) -> bool:
-        """Whether it is the group of its id now."""
-        return self.coordinator.consumer_groups.get(self.group_id) is self
+    def siblings(self) -> "dict[str, ConsumerGroup]":
+        """The coordinator's consumer groups."""
+        return self.coordinator.consumer_groups
 
     def member_of_instance(self, instance_id: str) -> ConsumerMember | None:
         """The static member of that group instance id."""
@@ -150,6 +146,16 @@ class ConsumerGroup(ModernGroup):
         )
         return [key_of(self.group_id, kind, name) for kind, name in named]
 
+    def check_commit(
+        self, member_id: str, epoch: int, partitions: Iterable[CommittedPartition], *, knows_epochs: bool = True
+    ) -> ErrorCode:
+        """Whether a member may commit; see member_epochs.py."""
+        return check_commit(self.members, member_id, epoch, partitions, knows_epochs=knows_epochs)
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether a member may ask for offsets; see member_epochs.py."""
+        return check_fetch(self.members, member_id, epoch)
+
     # What records do
 
     def apply(self, change: Change) -> object:
@@ -179,6 +185,14 @@ class ConsumerGroup(ModernGroup):
         """Members have the timers that they would have without what was taken back; see rollback.py."""
         self.coordinator.resume_timers(self, before, now_ms)  # type: ignore[arg-type]
         self.coordinator.consumer_observer.taken_back(self)
+
+    def measured_from_us(self) -> int | None:
+        """Where a measurement begins, if the observer wants one."""
+        return self.coordinator.consumer_observer.measured_from_us()
+
+    def measured_us(self, began_us: int | None) -> int:
+        """How long it has been since then, for the observer."""
+        return self.coordinator.consumer_observer.measured_us(began_us)
 
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
         before = super()._set_target_epoch(value)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.modern_host import ModernHost
-from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -31,8 +30,6 @@ class ConsumerHost(ModernHost, Protocol):
     groups: "dict[str, ClassicGroup]"
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
-    beside: DelayedOperation | None
-    """The work that goes on beside heartbeats, if there is any; see beside.py."""
     consumer_observer: "ConsumerObserver"
 
     def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:

@@ -11,11 +11,8 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_epochs import bump, keep_in_mind_what_changed
 from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
-from kohort.coordinator.modern.timers import start, stop, stop_all
+from kohort.coordinator.modern.timers import FENCE_AGAIN_AFTER_MS, start, stop, stop_all
 from kohort.protocol.errors import ErrorCode
-
-FENCE_AGAIN_AFTER_MS = 500
-"""How long to wait before a member is fenced whose end could not be written."""
 
 
 def find_leaver(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember | Refusal:

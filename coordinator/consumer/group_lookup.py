@@ -21,7 +21,7 @@ def found_or_created(
     if group is not None:
         return group, ChangeSet(group)
     classic = coordinator.groups.get(group_id)
-    if group_id in coordinator.share_groups:
+    if coordinator.modern_group(group_id) is not None:
         return not_a_consumer_group(group_id)
     if classic is None:
         error = coordinator.availability(group_id) if request.member_epoch else coordinator.creatable(group_id)

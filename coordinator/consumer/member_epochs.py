@@ -1,19 +1,20 @@
 """Whether a member may commit or fetch offsets with the epoch it names (consumer-groups §15; KIP-1251)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.values import CurrentAssignment
+from kohort.coordinator.modern.modern_values import CommittedPartition
 from kohort.protocol.errors import ErrorCode
 
 
 def check_commit(
-    group: ConsumerGroup,
+    members: Mapping[str, ConsumerMember],
     member_id: str,
     epoch: int,
-    partitions: Iterable[tuple[UUID | None, int]],
+    partitions: Iterable[CommittedPartition],
     *,
     knows_epochs: bool = True,
 ) -> ErrorCode:
@@ -22,9 +23,9 @@ def check_commit(
     An older epoch is right as long as the member has had each of the partitions since then. No session is extended.
     `knows_epochs`: whether the request's version has member epochs.
     """
-    if epoch < 0 and not group.members:
+    if epoch < 0 and not members:
         return ErrorCode.none
-    member = group.members.get(member_id)
+    member = members.get(member_id)
     if member is None:
         return ErrorCode.unknown_member_id
     if not knows_epochs and not member.is_classic:
@@ -32,7 +33,9 @@ def check_commit(
     current = member.current
     if epoch == current.epoch:
         return ErrorCode.none
-    if epoch < current.epoch and all(_since(current, *each) <= epoch for each in partitions):
+    if epoch < current.epoch and all(
+        _since(current, topic_id, partition) <= epoch for _, topic_id, partition in partitions
+    ):
         return ErrorCode.none
     return ErrorCode.illegal_generation if member.is_classic else ErrorCode.stale_member_epoch
 
@@ -48,14 +51,14 @@ def _since(current: CurrentAssignment, topic_id: UUID | None, partition: int) ->
     return inf
 
 
-def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:
+def check_fetch(members: Mapping[str, ConsumerMember], member_id: str | None, epoch: int) -> ErrorCode:
     """NONE for who does not say who it is; UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
 
     An epoch without a member id is UNKNOWN_SERVER_ERROR: Kafka looks for a member under null, and fails.
     """
     if member_id is None:
         return ErrorCode.none if epoch < 0 else ErrorCode.unknown_server_error
-    member = group.members.get(member_id)
+    member = members.get(member_id)
     if member is None:
         return ErrorCode.unknown_member_id
     if epoch == member.current.epoch:

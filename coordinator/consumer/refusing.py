@@ -4,9 +4,6 @@ from kohort.coordinator.consumer.consumer_group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, kind_missing, not_of_kind
 from kohort.protocol.errors import ErrorCode
 
-INSTANCE_ID_EMPTY = Refusal(ErrorCode.invalid_request, "InstanceId can't be empty.")
-INSTANCE_ID_NULL = Refusal(ErrorCode.invalid_request, "InstanceId can't be null.")
-NO_REBALANCE_TIMEOUT = Refusal(ErrorCode.invalid_request, "RebalanceTimeoutMs must be provided in first request.")
 OWNS_ON_JOINING = Refusal(ErrorCode.invalid_request, "TopicPartitions must be empty when (re-)joining.")
 NO_SUBSCRIPTION = Refusal(
     ErrorCode.invalid_request,

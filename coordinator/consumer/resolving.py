@@ -3,12 +3,12 @@
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
-from kohort.coordinator.consumer.beside import WorkBeside
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.beside import WorkBeside
 from kohort.coordinator.modern.group_epochs import bump, current_hash
 from kohort.protocol.errors import ErrorCode
 
@@ -22,7 +22,7 @@ def sees_all(name: str) -> bool:
 
 
 NAMES_AT_ONCE = 48
-"""So many names are compared with a pattern before others are served. A pattern that takes long takes a millisecond for
+"""At most this many names are compared with a pattern before others are served. A slow pattern takes a millisecond for
 one of 249 characters."""
 
 AT_MOST_EVERY_MS = 10_000
@@ -50,7 +50,7 @@ def resolve_if_due(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = se
         host.purgatory.wait(_Resolution(now_ms, group, _resolving(group, sees_topic)))
 
 
-class _Resolution(WorkBeside):
+class _Resolution(WorkBeside[ConsumerGroup]):
     """Comes after the heartbeat that asked for it is answered."""
 
     __slots__ = ()

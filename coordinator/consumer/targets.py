@@ -1,25 +1,36 @@
 """The target assignment: what each member is to have (consumer-groups §10)."""
 
+from typing import NamedTuple
 from uuid import UUID
 
+from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
-from kohort.coordinator.consumer.preparation import Inputs
-from kohort.coordinator.consumer.preparing import targets_of
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
 from kohort.coordinator.group_placement import java_hash
-from kohort.coordinator.java_order import hash_of_id, in_map_order, in_table_order
+from kohort.coordinator.java_order import hash_of_id, in_assignors_order, in_map_order, in_table_order
+from kohort.coordinator.modern.group_epochs import is_target_due
 from kohort.coordinator.modern.modern_values import Target, TargetEpoch
+from kohort.coordinator.modern.preparing import targets_of
+
+
+class Inputs(NamedTuple):
+    """What a target follows from."""
+
+    assignor: str
+    members: dict[str, Subscriber]
+    """By id, in Kafka's order."""
+    counts: dict[UUID, int]
+    """The number of partitions of each topic, likewise."""
+    homogeneous: bool
+    """Whether all members subscribe to the same topics."""
 
 
 def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
     """Whether a target is due, and the last one is not too young (KIP-1263)."""
-    if group.target_epoch >= group.epoch:
-        return False
-    interval_ms = group.coordinator.consumer_config(group.group_id).assignment_interval_ms
-    return not (group.target_timestamp_ms and interval_ms) or wall_ms >= group.target_timestamp_ms + interval_ms
+    return is_target_due(group, group.coordinator.consumer_config(group.group_id).assignment_interval_ms, wall_ms)
 
 
 def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
@@ -28,8 +39,7 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
     It stays due where that takes long; see preparing.py. `homogeneous`: whether all members count as subscribed to the
     same topics. `own_vote`: the assignor that the member wants whose request it is.
     """
-    observer = group.coordinator.consumer_observer
-    began_us = observer.measured_from_us()
+    began_us = group.measured_from_us()
     counts = _counts(group)
     members: dict[str, Subscriber] = {}
     for member_id in _in_order(group):
@@ -40,8 +50,9 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
     before = group.preparation
     targets: dict[str, Target] | None = {}
     if members:
-        assignor = preferred_assignor(group, own_vote)
-        targets = targets_of(group, Inputs(assignor, members, ordered, homogeneous), now_ms)
+        inputs = Inputs(preferred_assignor(group, own_vote), members, ordered, homogeneous)
+        steps = ASSIGNORS[inputs.assignor](list(members.values()), ordered, homogeneous)
+        targets = targets_of(group, inputs, steps, now_ms)
     if targets is None:
         return
     for member_id in members:
@@ -49,18 +60,16 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
         if target is not had and target != had:
             changes.make(Kind.TARGET, member_id, target)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
-    changes.assignor_us = observer.measured_us(began_us)
+    changes.assignor_us = group.measured_us(began_us)
     if before is not None and before.targets is targets:
         changes.assignor_us += before.spent_us
 
 
 def _in_order(group: ConsumerGroup) -> list[str]:
-    """Members as Kafka's assignors get them. Who joins with this heartbeat is added last."""
+    """Members as Kafka's assignors get them."""
     known = [member for member in group.members.values() if member.current is not FIRST]
     added = [member for member in group.members.values() if member.current is FIRST]
-    most = group.most_members if group.most_members > len(group.members) else len(known)  # it is not in the table yet
-    ordered = in_map_order([*in_table_order(known, _hash_of, most), *added], _hash_of)
-    return [member.member_id for member in ordered]
+    return [member.member_id for member in in_assignors_order(known, added, _hash_of, group.most_members)]
 
 
 def _hash_of(member: ConsumerMember) -> int:

@@ -1,30 +1,26 @@
-"""Turns what happens to groups into events (offsets-topic §9.2), while somebody listens.
+"""Turns what happens to classic groups into events (offsets-topic §9.2), while somebody listens.
 
-`GroupCoordinator.observer` does nothing while nobody does. What an observer has to remember about a group and a member
-stands in `GroupEventState` and `MemberStats`; the group itself decides nothing by it.
+What is to be remembered of a group and a member stands in `GroupEventState` and `MemberStats`; the group itself decides
+nothing by it.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.consumer_event_source import ConsumerEventObserver
-from kohort.coordinator.events.event_emitter import US_PER_MS, EventEmitter, share_of
+from kohort.coordinator.events.classic_event_emitter import ClassicEventEmitter, share_of
+from kohort.coordinator.events.event_emitter import US_PER_MS
 from kohort.coordinator.events.event_state import FENCED, GroupEventState
-from kohort.coordinator.events.event_timers import HalfTime, StatsTimer
+from kohort.coordinator.events.event_timers import HalfTime
 from kohort.coordinator.events.member_stats import MemberStats, flushed
-from kohort.coordinator.events.share_event_source import ShareEventObserver
-from kohort.coordinator.events.share_record_source import ShareRecordObserver
 from kohort.coordinator.events.subscriptions import owned_by, topics_in, what_changed
-from kohort.coordinator.group import Group
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
-from kohort.coordinator.share.share_group import ShareGroup
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -33,23 +29,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class EventObserver(EventEmitter, Observer):
-    """Turns what happens to the groups of one coordinator into events."""
-
-    def __post_init__(self) -> None:
-        """Groups that are there already are met as they stand."""
-        for group in self.coordinator.groups.values():
-            group.event_state = None  # an earlier observer has missed what happened since it ended
-            for member in group.members.values():
-                member.stats = None
-            self._initialize(group)
-        self.consumers = ConsumerEventObserver(self)
-        """For the consumer groups of the same coordinator."""
-        self.shares = ShareEventObserver(self)
-        """For its share groups."""
-        self.records = ShareRecordObserver(self)
-        """For the records of the share partitions that its node leads."""
-        StatsTimer(self)
+class ClassicEventSource(ClassicEventEmitter, Observer):
+    """Turns what happens to the classic groups of one coordinator into events."""
 
     # Members
 
@@ -149,7 +130,7 @@ class EventObserver(EventEmitter, Observer):
         if timeout_ms >= 2:
             state = self.of(group)
             self._no_half_time(state)
-            state.half_time = HalfTime(self, group, now_ms + timeout_ms // 2)
+            state.half_time = HalfTime(now_ms + timeout_ms // 2, partial(self.join_progress, group))
             self.coordinator.purgatory.wait(state.half_time)
 
     def _no_half_time(self, state: GroupEventState) -> None:
@@ -232,11 +213,8 @@ class EventObserver(EventEmitter, Observer):
         state = self.of(group)
         if state.next_shares is None:
             return None
-        moves = state.owners.moves_to(state.next_shares, group.subscribed_topics)
-        detail = {"moved": str(moves.moved)}
-        if len({topics_in(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1:
-            detail["fewest_moves"] = str(moves.fewest)
-        return detail
+        alike = len({topics_in(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1
+        return state.owners.moves_to(state.next_shares, group.subscribed_topics, alike=alike).as_detail()
 
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
         """A member has got its share."""
@@ -341,6 +319,19 @@ class EventObserver(EventEmitter, Observer):
         for kind, values in flushed(self.stats_of(member)):
             self._of_member(kind, group, member, **values)
 
+    def flush(self, group: "ClassicGroup") -> None:
+        """What its members' heartbeats and commits came to since the last report, and what was refused."""
+        for member in group.members.values():
+            if member.stats is not None:
+                self.flush_stats_of(group, member)
+        self.flush_refusals(group)
+
+    def loaded(self, group: "ClassicGroup", load_us: int) -> None:
+        """This node coordinates it from now on."""
+        self._initialize(group)
+        members, generation_id = len(group.members), group.generation_id
+        self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
+
     def flush_refusals(self, group: "ClassicGroup") -> None:
         """How many refusals came after the first of their kind; the next one is reported at once again."""
         if group.event_state is not None:
@@ -370,50 +361,6 @@ class EventObserver(EventEmitter, Observer):
     def offsets_expired(self, group: "ClassicGroup", partitions: int) -> None:
         """The broker has deleted offsets that are too old."""
         self._emit("offsets_expired", group, partitions=partitions, log_offset=self.coordinator.appended_offset)
-
-    def measured_from_us(self) -> int | None:
-        """Now."""
-        return self.now_us()
-
-    def _since(self, began_us: int | None) -> int:
-        """Microseconds since then; 0 where nobody listened yet."""
-        return 0 if began_us is None else self.now_us() - began_us
-
-    def elected(self, partition: int, groups: Iterable["Group"], began_us: int | None) -> None:
-        """This node coordinates a partition's groups from now on."""
-        load_us = self._since(began_us)
-        self._epochs[partition] = self.epoch_of(partition)
-        for group in groups:
-            if isinstance(group, ConsumerGroup):
-                self.consumers.loaded(group, load_us)
-            elif isinstance(group, ClassicGroup):
-                self._initialize(group)
-                members, generation_id = len(group.members), group.generation_id
-                self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
-            elif isinstance(group, ShareGroup):
-                self.shares.loaded(group, load_us)
-        self._emit_of_partition("coordinator_elected", partition, load_us)
-
-    def resigned(self, partition: int, began_us: int | None) -> None:
-        """The node no longer coordinates a partition's groups."""
-        self._emit_of_partition("coordinator_resigned", partition, self._since(began_us))
-        self._epochs.pop(partition, None)
-
-    def stopping(self) -> None:
-        """The process ends in good order: the sums so far, and the partitions that it coordinated."""
-        self.flush_stats()
-        for partition in sorted(self.coordinator.shards):
-            self.resigned(partition, None)
-
-    def flush_stats(self) -> None:
-        """Every member's heartbeats and commits, and what was refused, since the last report."""
-        for group in self.coordinator.groups.values():
-            for member in group.members.values():
-                if member.stats is not None:
-                    self.flush_stats_of(group, member)
-            self.flush_refusals(group)
-        self.consumers.flush_stats()
-        self.shares.flush_stats()
 
 
 def name_of(error: ErrorCode) -> str:

@@ -1,11 +1,7 @@
-"""The events of one batch of changes of a consumer group (offsets-topic §9.5).
+"""The events of one batch of changes of a consumer group (offsets-topic §9.5)."""
 
-All that a group is follows from its records, so its events follow from what the records change.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
@@ -15,10 +11,9 @@ from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assign
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
-from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
-from kohort.coordinator.topic_info import TopicView
+from kohort.coordinator.events.modern_batch_events import Made, ModernBatchEvents, share
+from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -26,59 +21,29 @@ if TYPE_CHECKING:
 
 TOO_SLOW = ("epoch_timeout", "barrier_timeout", "sync_timeout")
 """Causes of removal by which a member held the others up."""
-OF_A_REBALANCE = frozenset({
-    "epoch_bumped", "target_computed", "member_revoking", "member_revoked", "member_assigned", "member_reconciled",
-    "group_reconciled",
-})  # fmt: skip
 
 
-class Made(NamedTuple):
-    """An event, and which of the group's own records of the batch it describes; None: of none."""
-
-    event: GroupEvent
-    record: int | None
-
-
-class BatchEvents:
+class BatchEvents(ModernBatchEvents[ConsumerEventState]):
     """Makes the events of one batch, in their order, when the changes count already."""
+
+    kinds = Kind
+    first = FIRST
 
     def __init__(self, emitter: "EventEmitter", state: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
         """`state`: what is remembered of the group from before the batch."""
-        self._emitter = emitter
-        self._state = state
-        self._changes = changes
-        self._cause = cause
-        self._group = changes.group
-        self._now_us = emitter.now_us()
-        self._begin = 0 if changes.converts is None else changes.converts.carried_over
-        self._found = {name: each.metadata for name, each in self._group.members.items()}
-        """Members after the batch."""
-        self._before: dict[str, MemberMetadata | None] = {}
-        """What members that are written about said of themselves before."""
-        self._had: dict[str, CurrentAssignment] = {}
-        """What members that are written about had before."""
-        self._records: dict[tuple[int, str | None], int] = {}
-        for number, (change, before) in enumerate(changes.made):
-            self._records[change.kind, change.name] = number
-            if number < self._begin:
-                continue
-            if change.kind is Kind.MEMBER and change.name is not None:
-                self._before.setdefault(change.name, before if isinstance(before, MemberMetadata) else None)
-            elif change.kind is Kind.CURRENT and change.name is not None:
-                self._had.setdefault(change.name, before if isinstance(before, CurrentAssignment) else FIRST)
+        converts = changes.converts
+        super().__init__(emitter, state, changes, cause, 0 if converts is None else converts.carried_over)
+        self._converts = converts
         for member in changes.leaving:
             self._before[member.member_id] = member.metadata
             self._found.pop(member.member_id, None)
 
     def make(self) -> list[Made]:
         """All of them."""
-        converts = self._changes.converts
-        if converts is not None and converts.to_protocol != CONSUMER:
+        if self._converts is not None and self._converts.to_protocol != CONSUMER:
             return [*self._members(), self._converted()]
-        made = [self._converted()] if converts is not None else []
-        if self._changes.creates:
-            made.append(self._made("group_created", None, cause=self._cause.name, members=0))
-        made += [*self._members(), *self._epoch(), *self._target(), *self._steps(), *self._end()]
+        made = [self._converted()] if self._converts is not None else []
+        made += super().make()
         for name in self._before:  # records may have made a member anew; what was counted of it goes on
             if name in self._group.members:
                 self._group.members[name].stats = self._state.stats.get(name)
@@ -87,7 +52,7 @@ class BatchEvents:
     # Members
 
     def _converted(self) -> Made:
-        converts = self._changes.converts
+        converts = self._converts
         assert converts is not None, "asked by whoever looked"
         policy = self._group.coordinator.settings.group_consumer_migration_policy
         return self._made(
@@ -195,65 +160,27 @@ class BatchEvents:
     # Epochs
 
     def _epoch(self) -> Iterator[Made]:
-        record = self._records.get((Kind.GROUP_EPOCH, None))
-        if record is None or record < self._begin:
-            return
-        state, group = self._state, self._group
-        now = set(self._found)
-        stable_us = None if state.is_open else self._now_us - state.stable_us
-        state.rebalances += 1
-        state.rebalance_id = f"{group.group_id}/{self._emitter.epoch(group.partition)}/{state.rebalances}"
-        state.started_us, state.is_open, state.slowest = self._now_us, True, None
-        yield self._made(
-            "epoch_bumped",
-            record,
-            cause=self._epoch_cause(),
-            reason=self._cause.reason,
-            client=Client(self._cause.client_id, self._cause.client_host),
-            member_id=self._cause.member_id or None,
-            instance_id=self._instance_of(self._cause.member_id),
-            state_from=self._changes.from_state,
-            state_to=(GroupState.ASSIGNING if now else GroupState.EMPTY).value,
-            duration_us=stable_us,
-            members=len(now),
-            **state.who_changed(now),
-        )
+        for made in super()._epoch():
+            self._state.slowest = None
+            yield made
 
-    def _epoch_cause(self) -> str:
-        name = self._changes.epoch_cause or self._cause.name
-        return "join_static" if name == "join_new" and self._instance_of(self._cause.member_id) is not None else name
+    def _bumped_state(self) -> str:
+        return str((GroupState.ASSIGNING if self._found else GroupState.EMPTY).value)
 
     def _instance_of(self, member_id: str) -> str | None:
         metadata = self._found.get(member_id) or self._before.get(member_id)
         return None if metadata is None else metadata.instance_id
 
-    def _target(self) -> Iterator[Made]:
-        record = self._records.get((Kind.TARGET_EPOCH, None))
-        if record is None or record < self._begin:
-            return
-        group, topics, state = self._group, self._group.coordinator.topics, self._state
-        shares = {name: _share(topics, group.target_of(name)) for name in group.members}
+    def _assignor(self) -> str:
+        return preferred_assignor(self._group)
+
+    def _target_says(self, shares: Mapping[str, frozenset[TopicPartition]]) -> tuple[dict[str, Any], dict[str, str]]:
+        group, owners = self._group, self._state.owners
         names = group.subscribed_names()
-        moves = state.owners.moves_to(shares, names)
-        state.owners.assigned(shares, names)
-        changed = sum(kind is Kind.TARGET and number >= self._begin for (kind, _), number in self._records.items())
-        detail = {
-            "changed_members": str(changed),
-            "since_bump_us": str(self._now_us - state.started_us),
-            "moved": str(moves.moved),
-        }
-        if is_homogeneous(group):
-            detail["fewest_moves"] = str(moves.fewest)
-        yield self._made(
-            "target_computed",
-            record,
-            state_from=GroupState.ASSIGNING.value,
-            state_to=GroupState.RECONCILING.value,
-            duration_us=self._changes.assignor_us,
-            members=len(group.members),
-            partitions=sum(map(len, shares.values())),
-            detail=detail,
-        )
+        moves = owners.moves_to(shares, names, alike=is_homogeneous(group))
+        owners.assigned(shares, names)
+        states = {"state_from": GroupState.ASSIGNING.value, "state_to": GroupState.RECONCILING.value}
+        return states | {"duration_us": self._changes.assignor_us}, moves.as_detail()
 
     # What members have
 
@@ -266,8 +193,8 @@ class BatchEvents:
     def _step(self, name: str, had: CurrentAssignment, has: CurrentAssignment) -> Iterator[Made]:
         """What a member has come to; how long partitions were nobody's is reported of those that it is given."""
         state, topics = self._state, self._group.coordinator.topics
-        before = _share(topics, had.assigned) | _share(topics, had.revoking)
-        assigned, revoking = _share(topics, has.assigned), _share(topics, has.revoking)
+        before = share(topics, had.assigned) | share(topics, had.revoking)
+        assigned, revoking = share(topics, has.assigned), share(topics, has.revoking)
         unowned_us = state.owners.synced(name, assigned | revoking, self._now_us)
         if has.epoch == STEPPING_OUT_EPOCH:
             state.revoking_since_us.pop(name, None)
@@ -296,77 +223,30 @@ class BatchEvents:
             state.slowest = (name, took_us)
         return self._of_member("member_revoked", name, Kind.CURRENT, partitions=partitions, duration_us=took_us)
 
-    def _since_bump(self, kind: str, name: str, **values: Any) -> Made:
-        since_us = self._now_us - self._state.started_us
-        return self._of_member(kind, name, Kind.CURRENT, duration_us=since_us, **values)
+    def _is_reconciled(self) -> bool:
+        return self._group.state in (GroupState.STABLE, GroupState.EMPTY)
 
-    def _end(self) -> Iterator[Made]:
-        state, group = self._state, self._group
-        if not state.is_open or group.state not in (GroupState.STABLE, GroupState.EMPTY):
-            return
-        took_us = self._now_us - state.started_us
-        detail = {"total_us": str(took_us)}
-        if state.slowest is not None:
-            detail |= {"slowest": state.slowest[0], "slowest_us": str(state.slowest[1])}
-        last = next((name for name in reversed(self._had) if name in group.members), None)
-        came_from = GroupState.RECONCILING if group.members else GroupState.EMPTY
-        values: dict[str, Any] = {
-            "state_from": came_from.value,
-            "state_to": group.state.value,
-            "members": len(group.members),
-            "duration_us": took_us,
-            "detail": detail,
-        }
-        if last is None:
-            yield self._made("group_reconciled", None, **values)
-        else:
-            yield self._of_member("group_reconciled", last, Kind.CURRENT, **values)
-        state.is_open, state.stable_us, state.slowest = False, self._now_us, None
-        if not group.members:
+    def _end_says(self) -> tuple[dict[str, Any], dict[str, str]]:
+        state = self._state
+        detail = {} if state.slowest is None else {"slowest": state.slowest[0], "slowest_us": str(state.slowest[1])}
+        state.slowest = None
+        if not self._group.members:
             state.owners.nobody_is_left()
+        came_from = GroupState.RECONCILING if self._group.members else GroupState.EMPTY
+        return {"state_from": came_from.value}, detail
 
     # Within
 
-    def _of_member(self, kind: str, name: str, record: Kind, **values: Any) -> Made:
-        metadata, member = self._found[name], self._group.members[name]
+    def _software_of(self, name: str) -> str | None:
         stats = self._state.stats.get(name)
-        software = None if stats is None else stats.client_software
-        values.setdefault("members", len(self._found))
-        return self._made(
-            kind,
-            self._records.get((record, name)),
-            client=Client(metadata.client_id, metadata.client_host, software),
-            member_id=name,
-            instance_id=metadata.instance_id,
-            member_epoch=member.current.epoch,
-            session_timeout_ms=session_timeout_of(self._group, metadata),
-            rebalance_timeout_ms=metadata.rebalance_timeout_ms,
-            **values,
-        )
+        return None if stats is None else stats.client_software
 
-    def _made(self, kind: str, record: int | None, *, client: Client = NOBODY_KNOWN, **values: Any) -> Made:
-        event = consumer_event(self._emitter, kind, self._group, client, self._now_us, **values)
-        if kind in OF_A_REBALANCE:
-            event.rebalance_id = self._state.rebalance_id
-        return Made(event, record)
-
-
-def consumer_event(
-    emitter: "EventEmitter", kind: str, group: ConsumerGroup, client: Client, now_us: int, **values: Any
-) -> GroupEvent:
-    """An event of a consumer group as it is now."""
-    values.setdefault("group_type", CONSUMER)
-    return emitter.event(
-        kind,
-        group.partition,
-        client,
-        now_us,
-        group_id=group.group_id,
-        protocol_type=CONSUMER,
-        protocol=preferred_assignor(group),
-        generation=group.epoch,
-        **values,
-    )
+    def _about(self, name: str, metadata: MemberMetadata) -> dict[str, Any]:
+        return {
+            "instance_id": metadata.instance_id,
+            "session_timeout_ms": session_timeout_of(self._group, metadata),
+            "rebalance_timeout_ms": metadata.rebalance_timeout_ms,
+        }
 
 
 def session_timeout_of(group: ConsumerGroup, metadata: MemberMetadata) -> int:
@@ -379,17 +259,7 @@ def session_timeout_of(group: ConsumerGroup, metadata: MemberMetadata) -> int:
 def share_of(group: ConsumerGroup, current: CurrentAssignment) -> frozenset[TopicPartition]:
     """What a member has, what it is still giving up included."""
     topics = group.coordinator.topics
-    return _share(topics, current.assigned) | _share(topics, current.revoking)
-
-
-def _share(topics: TopicView, owned: Mapping[UUID, Iterable[int]]) -> frozenset[TopicPartition]:
-    return frozenset((_name(topics, topic_id), number) for topic_id, numbers in owned.items() for number in numbers)
-
-
-def _name(topics: TopicView, topic_id: UUID) -> str:
-    """A topic that is gone has its id only."""
-    topic = topics.by_id(topic_id)
-    return str(topic_id) if topic is None else topic.name
+    return share(topics, current.assigned) | share(topics, current.revoking)
 
 
 def _speaks(metadata: MemberMetadata) -> str:

@@ -8,39 +8,33 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.request_changes import ChangeSet
+from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.consumer_batch_events import (
-    BatchEvents,
-    Made,
-    consumer_event,
-    session_timeout_of,
-    share_of,
-)
-from kohort.coordinator.events.event_state import FENCED, ConsumerEventState
+from kohort.coordinator.events.consumer_batch_events import BatchEvents, session_timeout_of, share_of
+from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats, flushed
+from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.events.event_emitter import EventEmitter
+    from kohort.coordinator.events.classic_event_emitter import ClassicEventEmitter
 
 US_PER_MS = 1_000
-FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCode.unreleased_instance_id)
-"""Refusals that say that another one is the member, or that the member is further than it thinks."""
 
 
-class ConsumerEventObserver(ConsumerObserver):
+class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventState], ConsumerObserver):
     """Turns what happens to the consumer groups of one coordinator into events."""
 
-    def __init__(self, emitter: "EventEmitter") -> None:
-        self._emitter = emitter
-        self._effects = emitter.coordinator.effects
-        for group in emitter.coordinator.consumer_groups.values():
-            self._initialize(group)
+    assignor_of = staticmethod(preferred_assignor)
+
+    def __init__(self, emitter: "ClassicEventEmitter") -> None:
+        self._classic = emitter
+        super().__init__(emitter, emitter.coordinator.consumer_groups)
 
     # What a batch changes
 
@@ -56,7 +50,7 @@ class ConsumerEventObserver(ConsumerObserver):
         converts = changes.converts
         becomes_classic = converts is not None and converts.to_protocol != CONSUMER
         if converts is not None and becomes_classic:
-            self._emitter.of(converts.classic).rebalances = state.rebalances
+            self._classic.of(converts.classic).rebalances = state.rebalances
         if not becomes_classic or changes.group.group_id in self._emitter.coordinator.unwritten:
             return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
         self._tell(changes, made)
@@ -80,20 +74,9 @@ class ConsumerEventObserver(ConsumerObserver):
                 self._measure(group, known)
         return self._of(group)
 
-    def _tell(self, changes: ChangeSet, made: Iterable[Made]) -> None:
-        for event, record in made:
-            if record is not None and changes.last_offset is not None:
-                event.log_offset = changes.offset_of(record)
-            self._effects.append(event)
-
     def _is_back(self, group: ConsumerGroup) -> None:
         detail = {"from": "classic", "to": CONSUMER}
         self._emit("group_converted", group, cause="group_store_failed", members=len(group.members), detail=detail)
-
-    def taken_back(self, group: ConsumerGroup) -> None:
-        """What was remembered of the group is not so; it is met anew."""
-        if group.event_state is not None:
-            self._initialize(group, group.event_state.rebalances)
 
     def measured_from_us(self) -> int | None:
         """Now."""
@@ -114,27 +97,6 @@ class ConsumerEventObserver(ConsumerObserver):
         stats.gaps[gap_ms] += 1
         if gap_ms + gap_ms > session_timeout_of(group, member.metadata):
             self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
-
-    def refused(
-        self,
-        group: ConsumerGroup,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        error: ErrorCode,
-        ticket: object,
-    ) -> None:
-        """Reported if the member was fenced; at most one event a minute."""
-        if error in FENCING and self._of(group).refusals.is_first(member_id, FENCED, NOBODY_KNOWN, epoch):
-            self._emit(
-                "member_fenced",
-                group,
-                self._emitter.client_of(ticket),
-                member_id=member_id,
-                instance_id=instance_id,
-                member_epoch=epoch,
-                error=error.name.upper(),
-            )
 
     def committed(self, group: ConsumerGroup, member_id: str, partitions: int) -> None:
         """Counts it."""
@@ -164,11 +126,6 @@ class ConsumerEventObserver(ConsumerObserver):
         who = member_id or None
         self._emit("commit_rejected", group, client, member_id=who, member_epoch=epoch, error=error, detail=detail)
 
-    def flush_stats(self) -> None:
-        """Every member's heartbeats and commits, and what was refused, since the last report."""
-        for group in self._emitter.coordinator.consumer_groups.values():
-            self._flush(group)
-
     def _flush(self, group: ConsumerGroup) -> None:
         for member in group.members.values():
             if member.stats is not None:
@@ -179,20 +136,6 @@ class ConsumerEventObserver(ConsumerObserver):
 
     # Groups
 
-    def loaded(self, group: ConsumerGroup, load_us: int) -> None:
-        """This node coordinates it from now on."""
-        self._initialize(group)
-        self._emit("group_loaded", group, duration_us=load_us, members=len(group.members))
-
-    def group_gone(self, group: ConsumerGroup, cause: str) -> None:
-        """It was deleted, or its coordinator has moved."""
-        self._flush(group)
-        about: dict[str, Any] = {"state_from": group.state.value, "state_to": "Dead", "cause": cause}
-        if cause == "coordinator_failover":
-            self._emit("group_unloaded", group, members=len(group.members), **about)
-        else:
-            self._emit("group_deleted", group, log_offset=self._emitter.coordinator.appended_offset, **about)
-
     def offsets_expired(self, group: ConsumerGroup, partitions: int) -> None:
         """The broker has deleted offsets that are too old."""
         offset = self._emitter.coordinator.appended_offset
@@ -200,18 +143,13 @@ class ConsumerEventObserver(ConsumerObserver):
 
     # Within
 
-    def _of(self, group: ConsumerGroup) -> ConsumerEventState:
-        if group.event_state is None:
-            self._initialize(group)
-        assert group.event_state is not None, "it was just met"
-        return group.event_state
-
-    def _initialize(self, group: ConsumerGroup, rebalances: int = 0) -> None:
-        """A group found at work is taken as it stands."""
+    def _met(self, group: ConsumerGroup) -> ConsumerEventState:
         owners = Owners({name: share_of(group, member.current) for name, member in group.members.items()})
         is_open = group.state in (GroupState.ASSIGNING, GroupState.RECONCILING)
-        group.event_state = ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=is_open)
-        group.event_state.rebalances = rebalances
+        return ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=is_open)
+
+    def _initialize(self, group: ConsumerGroup, rebalances: int = 0) -> None:
+        super()._initialize(group, rebalances)
         self._measure(group, group.members)
 
     def _measure(self, group: ConsumerGroup, names: Iterable[str]) -> None:
@@ -235,9 +173,6 @@ class ConsumerEventObserver(ConsumerObserver):
             rebalance_timeout_ms=member.metadata.rebalance_timeout_ms,
             **values,
         )
-
-    def _emit(self, kind: str, group: ConsumerGroup, client: Client = NOBODY_KNOWN, **values: Any) -> None:
-        self._effects.append(consumer_event(self._emitter, kind, group, client, self._emitter.now_us(), **values))
 
 
 def _client(member: ConsumerMember) -> Client:

@@ -48,16 +48,15 @@ class Refusals:
 class EventState:
     """What is remembered of any group. Times are microseconds of a monotonic clock."""
 
-    __slots__ = ("evicted", "known", "owners", "rebalance_id", "rebalances", "refusals", "stable_us", "started_us")
+    __slots__ = ("evicted", "known", "rebalance_id", "rebalances", "refusals", "stable_us", "started_us")
 
-    def __init__(self, known: Iterable[str], owners: Owners, now_us: int) -> None:
+    def __init__(self, known: Iterable[str], now_us: int) -> None:
         self.rebalances = 0
         self.rebalance_id: str | None = None
         self.known = set(known)
         """Members when the group last had another generation or epoch."""
         self.evicted: list[str] = []
         """Members that were removed since then because they were too slow."""
-        self.owners = owners
         self.started_us = now_us
         self.stable_us = now_us
         self.refusals = Refusals()
@@ -73,10 +72,11 @@ class EventState:
 class GroupEventState(EventState):
     """What is remembered of a classic group. `known`: members of the last generation whose join phase was completed."""
 
-    __slots__ = ("half_time", "joined_us", "last_joined", "next_shares", "summary")
+    __slots__ = ("half_time", "joined_us", "last_joined", "next_shares", "owners", "summary")
 
     def __init__(self, known: Iterable[str], owners: Owners, now_us: int) -> None:
-        super().__init__(known, owners, now_us)
+        super().__init__(known, now_us)
+        self.owners = owners
         self.next_shares: dict[str, frozenset[TopicPartition]] | None = None
         """The shares of the assignment that is being written; None: they cannot be read."""
         self.joined_us = now_us
@@ -92,8 +92,8 @@ class EpochEventState(EventState):
 
     __slots__ = ("is_open",)
 
-    def __init__(self, known: Iterable[str], owners: Owners, now_us: int, *, is_open: bool = False) -> None:
-        super().__init__(known, owners, now_us)
+    def __init__(self, known: Iterable[str], now_us: int, *, is_open: bool = False) -> None:
+        super().__init__(known, now_us)
         self.is_open = is_open
         """Whether a rebalance has begun that has not ended."""
 
@@ -101,10 +101,11 @@ class EpochEventState(EventState):
 class ConsumerEventState(EpochEventState):
     """What is remembered of a consumer group."""
 
-    __slots__ = ("revoking_since_us", "slowest", "stats")
+    __slots__ = ("owners", "revoking_since_us", "slowest", "stats")
 
     def __init__(self, known: Iterable[str], owners: Owners, now_us: int, *, is_open: bool = False) -> None:
-        super().__init__(known, owners, now_us, is_open=is_open)
+        super().__init__(known, now_us, is_open=is_open)
+        self.owners = owners
         self.revoking_since_us: dict[str, int] = {}
         """By member id, when it heard that it has to give up what it still has."""
         self.slowest: tuple[str, int] | None = None

@@ -1,12 +1,8 @@
 """Events that time brings about: how far a join phase is, and what a minute of heartbeats and commits came to."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from kohort.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from kohort.coordinator.classic.classic_group import ClassicGroup
-    from kohort.coordinator.events.classic_event_source import EventObserver
+from kohort.purgatory import DelayedOperation, Purgatory
 
 STATS_INTERVAL_MS = 60_000
 
@@ -14,34 +10,32 @@ STATS_INTERVAL_MS = 60_000
 class HalfTime(DelayedOperation):
     """Reports a join phase half of whose time is over; taken away when the phase ends before."""
 
-    __slots__ = ("_group", "_observer")
+    __slots__ = ("_report",)
 
-    def __init__(self, observer: "EventObserver", group: "ClassicGroup", deadline_ms: int) -> None:
+    def __init__(self, deadline_ms: int, report: Callable[[], None]) -> None:
         super().__init__(deadline_ms)
-        self._observer = observer
-        self._group = group
+        self._report = report
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Always by its deadline."""
-        self._observer.join_progress(self._group)
+        self._report()
 
 
 class StatsTimer(DelayedOperation):
     """Once a minute reports every member's sums."""
 
-    __slots__ = ("_observer",)
+    __slots__ = ("_purgatory", "_report")
 
-    def __init__(self, observer: "EventObserver") -> None:
-        super().__init__(observer.coordinator_ms() + STATS_INTERVAL_MS)
-        self._observer = observer
-        observer.coordinator.purgatory.wait(self)
+    def __init__(self, purgatory: Purgatory, now_ms: int, report: Callable[[], bool]) -> None:
+        """`report`: returns whether it is to be called again."""
+        super().__init__(now_ms + STATS_INTERVAL_MS)
+        self._purgatory = purgatory
+        self._report = report
+        purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next minute, and reports."""
-        observer = self._observer
-        if observer.coordinator.observer is not observer:
-            return  # nobody listens any more
-        self.deadline_ms = now_ms + STATS_INTERVAL_MS
-        self.completed = False
-        observer.coordinator.purgatory.wait(self)
-        observer.flush_stats()
+        """Reports, and waits for the next minute."""
+        if self._report():
+            self.deadline_ms = now_ms + STATS_INTERVAL_MS
+            self.completed = False
+            self._purgatory.wait(self)

@@ -25,12 +25,16 @@ class Owners:
         """To whom each was given last. A member that is about to lose one in favour of another still stands here."""
         self._nobodys_since_us: dict[TopicPartition, int] = {}
 
-    def moves_to(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> Moves:
+    def moves_to(
+        self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None, *, alike: bool = True
+    ) -> Moves:
         """What an assignment moves. `shares`: of all members; `topics`: what they subscribe to, None: not known."""
         owners, before = _owners_in(shares), self._assigned_of(topics)
         # What a cooperative assignor holds back for the next round is to be distributed, too.
         to_distribute = len(before.keys() | owners.keys())
-        return moves(before, owners, {member_id: member_id for member_id in shares}, len(shares), to_distribute)
+        return moves(
+            before, owners, {member_id: member_id for member_id in shares}, len(shares), to_distribute, alike=alike
+        )
 
     def assigned(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> None:
         """The assignment counts from now on."""

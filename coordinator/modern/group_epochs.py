@@ -17,6 +17,16 @@ def current_hash(group: ModernGroup) -> int:
     return group_hash(topic for topic in topics if topic is not None)
 
 
+def is_target_due(group: ModernGroup, interval_ms: int, wall_ms: int) -> bool:
+    """Whether a target is due, and the last one is not too young (KIP-1263)."""
+    return group.target_epoch < group.epoch and not is_target_young(group, interval_ms, wall_ms)
+
+
+def is_target_young(group: ModernGroup, interval_ms: int, wall_ms: int) -> bool:
+    """Whether less than an interval has passed since the last target was computed."""
+    return bool(group.target_timestamp_ms and interval_ms) and wall_ms < group.target_timestamp_ms + interval_ms
+
+
 def notice_topics(group: ModernGroup, changes: GroupChanges) -> bool:
     """Gives the group another epoch if topics that it subscribes to have changed.
 

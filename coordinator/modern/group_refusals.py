@@ -1,4 +1,4 @@
-"""Refusals that groups of all newer protocols have, with Kafka's messages. `kind`: consumer, share."""
+"""Refusals that groups of all newer protocols have, with Kafka's messages. `kind`: consumer, share, streams."""
 
 from typing import NamedTuple
 
@@ -14,6 +14,9 @@ class Refusal(NamedTuple):
 
 MEMBER_ID_EMPTY = Refusal(ErrorCode.invalid_request, "MemberId can't be empty.")
 GROUP_ID_EMPTY = Refusal(ErrorCode.invalid_request, "GroupId can't be empty.")
+INSTANCE_ID_EMPTY = Refusal(ErrorCode.invalid_request, "InstanceId can't be empty.")
+INSTANCE_ID_NULL = Refusal(ErrorCode.invalid_request, "InstanceId can't be null.")
+NO_REBALANCE_TIMEOUT = Refusal(ErrorCode.invalid_request, "RebalanceTimeoutMs must be provided in first request.")
 RACK_ID_EMPTY = Refusal(ErrorCode.invalid_request, "RackId can't be empty.")
 EPOCH_INVALID = Refusal(ErrorCode.invalid_request, "MemberEpoch is invalid.")
 NOT_SERVED = Refusal(ErrorCode.unsupported_version)

@@ -6,18 +6,20 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
 from kohort.coordinator.modern.modern_member import ModernMember
-from kohort.coordinator.modern.modern_values import NO_TARGET, Change, GroupEpoch, Record, Target, TargetEpoch
+from kohort.coordinator.modern.modern_values import Change, GroupEpoch, Record, TargetEpoch
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.events.event_state import EpochEventState
     from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.modern_host import ModernHost
+    from kohort.coordinator.modern.preparation import Preparation
 
 FIRST_EPOCH = 1
 """The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
@@ -30,13 +32,13 @@ class ModernGroup(Group):
         "checked_version",
         "coordinator",
         "epoch",
+        "event_state",
         "members",
         "metadata_hash",
         "most_members",
-        "names",
+        "preparation",
         "target_epoch",
         "target_timestamp_ms",
-        "targets",
     )
 
     epoch_kind: ClassVar[IntEnum]
@@ -53,13 +55,14 @@ class ModernGroup(Group):
         self.target_timestamp_ms = 0
         """Wall clock at the end of the last computation; 0: the next one need not wait."""
         self.members: Mapping[str, ModernMember] = {}
-        self.targets: dict[str, Target] = {}
-        self.names: Counter[str] = Counter()
-        """How many members name a topic."""
         self.checked_version: int | None = None
         """The version of the topics when the group last looked at its own; None: it must look again."""
         self.most_members = 0
         """How many there have been at one time, which decides in which order Kafka walks over them."""
+        self.event_state: EpochEventState | None = None
+        """What somebody who listens has to remember of it."""
+        self.preparation: Preparation | None = None
+        """A target that is computed beside heartbeats."""
 
     @property
     def state(self) -> Enum:
@@ -67,17 +70,27 @@ class ModernGroup(Group):
         raise NotImplementedError
 
     @property
-    def is_there(self) -> bool:
-        """Whether it is the group of its id now: neither deleted, nor taken back, nor with another coordinator."""
+    def siblings(self) -> dict[str, Any]:
+        """Its coordinator's groups of its kind, by id."""
         raise NotImplementedError
 
-    def target_of(self, member_id: str) -> Target:
-        """What a member is to have; nothing for one that the target does not name."""
-        return self.targets.get(member_id, NO_TARGET)
+    @property
+    def is_there(self) -> bool:
+        """Whether it is the group of its id now: neither deleted, nor taken back, nor with another coordinator."""
+        return self.siblings.get(self.group_id) is self
+
+    def appear(self) -> None:
+        """It is the group of its id from now on."""
+        self.siblings[self.group_id] = self
+
+    def vanish(self) -> None:
+        """It was never written, is deleted, has become a group of another kind, or has another coordinator now."""
+        if self.is_there:
+            del self.siblings[self.group_id]
 
     def subscribed_names(self) -> Iterable[str]:
-        """The topics that somebody subscribes to."""
-        return self.names
+        """The topics that its epoch depends on."""
+        raise NotImplementedError
 
     @property
     def is_empty(self) -> bool:
@@ -113,10 +126,6 @@ class ModernGroup(Group):
         self.target_epoch, self.target_timestamp_ms = value or TargetEpoch(-1)
         return before
 
-    def _count_names(self, names: Iterable[str], by: int) -> None:
-        for name in names:
-            add_to(self.names, name, by)
-
     # What follows a batch of changes
 
     def changed(self, changes: "GroupChanges", cause: Cause) -> OnWritten | None:
@@ -129,6 +138,16 @@ class ModernGroup(Group):
         `before`: those there were until then.
         """
         raise NotImplementedError
+
+    # How long an assignor takes, if somebody listens
+
+    def measured_from_us(self) -> int | None:
+        """Where a measurement begins; None: nobody listens."""
+        return None
+
+    def measured_us(self, began_us: int | None) -> int:
+        """Microseconds since then."""
+        return 0
 
 
 def add_to(counter: Counter[str], name: str, by: int) -> None:

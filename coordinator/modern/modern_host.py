@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 from kohort.coordinator.group_host import GroupHost
 from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.modern.writing import WriteQueue
@@ -17,6 +18,8 @@ class ModernHost(GroupHost, Protocol):
     unwritten: "dict[str, WriteQueue]"
     """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     appended_offset: int | None
+    beside: DelayedOperation | None
+    """The work that goes on beside heartbeats, if there is any; see beside.py."""
 
     def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
         """Reports the write of that token, with an error as clients hear it."""

@@ -1,6 +1,7 @@
 """What a member of a group of any newer protocol has: an id, a session, and perhaps other timers."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from kohort.coordinator.group_placement import java_hash
 from kohort.purgatory import DelayedOperation
@@ -10,6 +11,9 @@ class ModernMember:
     """One member. What the log keeps of it is its protocol's matter."""
 
     __slots__ = ("java_hash", "member_id", "session")
+
+    metadata: Any
+    """What it says of itself, as its protocol has it."""
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id

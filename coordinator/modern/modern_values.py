@@ -11,6 +11,9 @@ Target = Mapping[UUID, frozenset[int]]
 Record = tuple[bytes, bytes | None]
 """Key and value; None deletes."""
 
+CommittedPartition = tuple[str, UUID | None, int]
+"""A partition that is committed: its topic's name and id, and its index."""
+
 NO_TARGET: dict[UUID, frozenset[int]] = {}
 
 

@@ -10,6 +10,9 @@ from kohort.purgatory import DelayedOperation
 G = TypeVar("G", bound=ModernGroup)
 M = TypeVar("M", bound=ModernMember)
 
+FENCE_AGAIN_AFTER_MS = 500
+"""How long to wait before a member is put out whose end could not be written."""
+
 Expired = Callable[[G, M, int], None]
 """What happens when the time of a member is up; with the time."""
 

@@ -1,6 +1,7 @@
 """A share group is deleted, and what share coordinators keep of it (share-groups §16)."""
 
 from collections.abc import Mapping
+from functools import partial
 from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
@@ -26,27 +27,34 @@ def delete_share_group(group: ShareGroup, now_ms: int, on_written: OnWritten) ->
     changes = GroupChanges(group)
     names = {topic_id: name for topic_id, (name, _) in candidates.items()}
     changes.make(ShareKind.STATE_PARTITIONS, None, StatePartitions(deleting=names))
+    wanted = [(topic_id, each) for topic_id, (_, partitions) in candidates.items() for each in sorted(partitions)]
+    changes.write(now_ms, Cause("group_deleted"), partial(_delete_states, group, wanted, on_written))
 
-    def noted(error: ErrorCode, now_ms: int) -> None:
-        if error is not ErrorCode.none or not group.is_there:
-            on_written(error if error is not ErrorCode.none else ErrorCode.not_coordinator, now_ms)
-            return
-        wanted = [(topic_id, each) for topic_id, (_, partitions) in candidates.items() for each in sorted(partitions)]
-        if wanted:
-            group.coordinator.share_persister().delete(group.group_id, wanted, states_deleted, now_ms)
-        else:
-            _bury(group, now_ms, on_written)
 
-    def states_deleted(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
-        errors = [each.error_code for each in outcomes.values() if each.error_code is not ErrorCode.none]
-        if errors:
-            on_written(errors[0], now_ms)
-        elif not group.is_there:
-            on_written(ErrorCode.not_coordinator, now_ms)
-        else:
-            _bury(group, now_ms, on_written)
+def _delete_states(
+    group: ShareGroup, wanted: list[TopicIdPartition], on_written: OnWritten, error: ErrorCode, now_ms: int
+) -> None:
+    """It is written that all states are being deleted: share coordinators hear of it."""
+    if error is not ErrorCode.none or not group.is_there:
+        on_written(error if error is not ErrorCode.none else ErrorCode.not_coordinator, now_ms)
+    elif wanted:
+        deleted = partial(_states_deleted, group, on_written)
+        group.coordinator.share_persister().delete(group.group_id, wanted, deleted, now_ms)
+    else:
+        _bury(group, now_ms, on_written)
 
-    changes.write(now_ms, Cause("group_deleted"), noted)
+
+def _states_deleted(
+    group: ShareGroup, on_written: OnWritten, outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int
+) -> None:
+    """Share coordinators have answered: if all states are gone, the group goes."""
+    errors = [each.error_code for each in outcomes.values() if each.error_code is not ErrorCode.none]
+    if errors:
+        on_written(errors[0], now_ms)
+    elif not group.is_there:
+        on_written(ErrorCode.not_coordinator, now_ms)
+    else:
+        _bury(group, now_ms, on_written)
 
 
 def _candidates(group: ShareGroup) -> dict[UUID, tuple[str, frozenset[int]]]:

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.event_state import EpochEventState
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.modern_group import ModernGroup, set_value
+from kohort.coordinator.modern.modern_group import set_value
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, Record
 from kohort.coordinator.modern.record_parts import key_of
+from kohort.coordinator.modern.subscribing_group import SubscribingGroup
 from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.share.share_group_records import value_of
@@ -31,10 +31,10 @@ UNKNOWN = ShareMetadata()
 """The metadata of a member that only a record of its assignment names, so far."""
 
 
-class ShareGroup(ModernGroup):
+class ShareGroup(SubscribingGroup):
     """Members, targets and state partitions of one group."""
 
-    __slots__ = ("all_assigned", "complete_version", "event_state", "has_states", "states")
+    __slots__ = ("all_assigned", "complete_version", "has_states", "states")
 
     epoch_kind = ShareKind.GROUP_EPOCH
     group_type = SHARE
@@ -50,8 +50,6 @@ class ShareGroup(ModernGroup):
         """Whether the target has all that is ready of subscribed topics; None: that is to be found out again."""
         self.complete_version: int | None = None
         """The version of the topics in which all partitions of subscribed ones are ready; None: look again."""
-        self.event_state: EpochEventState | None = None
-        """What somebody who listens has to remember of it."""
 
     @property
     def state(self) -> ShareGroupState:
@@ -59,9 +57,9 @@ class ShareGroup(ModernGroup):
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     @property
-    def is_there(self) -> bool:
-        """Whether it is the group of its id now."""
-        return self.coordinator.share_groups.get(self.group_id) is self
+    def siblings(self) -> "dict[str, ShareGroup]":
+        """The coordinator's share groups."""
+        return self.coordinator.share_groups
 
     @property
     def assigns_all(self) -> bool:

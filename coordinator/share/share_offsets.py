@@ -1,7 +1,8 @@
 """AlterShareGroupOffsets and DeleteShareGroupOffsets: of groups without members (share-groups §16)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
@@ -16,6 +17,8 @@ from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition, by_topic
 from kohort.coordinator.topic_info import TopicInfo
 from kohort.protocol.errors import ErrorCode
+
+KeyT = TypeVar("KeyT", TopicIdPartition, UUID)
 
 NON_EMPTY = Refusal(ErrorCode.non_empty_group)
 
@@ -32,6 +35,9 @@ OnAltered = Callable[[Refusal | Mapping[TopicIdPartition, Result], int], None]
 
 OnDeleted = Callable[[Refusal | Mapping[UUID, Result] | None, int], None]
 """Gets a refusal of all, or what became of each topic; and the time. None: the group has never had any states."""
+
+Beginnings = Mapping[TopicIdPartition, tuple[int, int]]
+"""The group's epoch, and the offset at which it is to begin, of each partition."""
 
 DONE = Result(ErrorCode.none)
 
@@ -53,31 +59,36 @@ def alter_offsets(
     group = _find_empty(coordinator, group_id, creates=True)
     if isinstance(group, Refusal):
         then(group, now_ms)
-        return
-    if not topics:
+    elif not topics:
         then({}, now_ms)
-        return
-    changes = _changes_of(coordinator, group)
-    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(topics, now_ms))
-    wanted = {each: (group.epoch, offset) for each, offset in offsets.items()}
+    else:
+        changes = _changes_of(coordinator, group)
+        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(topics, now_ms))
+        wanted = {each: (group.epoch, offset) for each, offset in offsets.items()}
+        changes.write(now_ms, Cause("offsets_altered"), partial(_initialize, group, wanted, then))
 
-    def noted(error: ErrorCode, now_ms: int) -> None:
-        if error is not ErrorCode.none:
-            then(Refusal(error), now_ms)
-        elif wanted:
-            coordinator.share_persister().initialize(group_id, wanted, initialized, now_ms)
-        else:
-            then({}, now_ms)
 
-    def initialized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
-        results = {each: Result(found.error_code, found.error_message) for each, found in outcomes.items()}
+def _initialize(
+    group: ShareGroup,
+    wanted: Mapping[TopicIdPartition, tuple[int, int]],
+    then: OnAltered,
+    error: ErrorCode,
+    now_ms: int,
+) -> None:
+    """It is written that the group begins these partitions: share coordinators hear at which offsets."""
+    if error is not ErrorCode.none:
+        then(Refusal(error), now_ms)
+    elif wanted:
+        initialized = partial(_initialized, group, then)
+        group.coordinator.share_persister().initialize(group.group_id, wanted, initialized, now_ms)
+    else:
+        then({}, now_ms)
 
-        def written(error: ErrorCode, now_ms: int) -> None:
-            then(results if error is ErrorCode.none else Refusal(error), now_ms)
 
-        note_outcome(group, outcomes, now_ms, written)
-
-    changes.write(now_ms, Cause("offsets_altered"), noted)
+def _initialized(group: ShareGroup, then: OnAltered, outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
+    """Share coordinators have answered: what succeeded is written."""
+    results = {each: Result(found.error_code, found.error_message) for each, found in outcomes.items()}
+    note_outcome(group, outcomes, now_ms, partial(_answer, results, then))
 
 
 def delete_offsets(
@@ -92,32 +103,41 @@ def delete_offsets(
     group = _find_empty(coordinator, group_id, creates=False)
     if isinstance(group, Refusal):
         then(group, now_ms)
-        return
-    if not group.has_states:
+    elif not group.has_states:
         then(None, now_ms)
-        return
-    wanted = _deletable(group.states, topics)
-    changes = GroupChanges(group)
-    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(by_topic(wanted)))
+    else:
+        wanted = _deletable(group.states, topics)
+        changes = GroupChanges(group)
+        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(by_topic(wanted)))
+        changes.write(now_ms, Cause("offsets_deleted"), partial(_delete, group, wanted, then))
 
-    def noted(error: ErrorCode, now_ms: int) -> None:
-        if error is not ErrorCode.none:
-            then(Refusal(error), now_ms)
-        elif wanted:
-            coordinator.share_persister().delete(group_id, sorted(wanted), deleted, now_ms)
-        else:
-            then({}, now_ms)
 
-    def deleted(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
-        results = _by_topic(outcomes)
-        gone = [topic_id for topic_id, result in results.items() if result == DONE]
+def _delete(group: ShareGroup, wanted: set[TopicIdPartition], then: OnDeleted, error: ErrorCode, now_ms: int) -> None:
+    """It is written that these partitions are being deleted: share coordinators hear of it."""
+    if error is not ErrorCode.none:
+        then(Refusal(error), now_ms)
+    elif wanted:
+        deleted = partial(_deleted, group, then)
+        group.coordinator.share_persister().delete(group.group_id, sorted(wanted), deleted, now_ms)
+    else:
+        then({}, now_ms)
 
-        def written(error: ErrorCode, now_ms: int) -> None:
-            then(results if error is ErrorCode.none else Refusal(error), now_ms)
 
-        _forget_deleted(group, gone, now_ms, written)
+def _deleted(group: ShareGroup, then: OnDeleted, outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
+    """Share coordinators have answered: what is gone is written."""
+    results = _by_topic(outcomes)
+    gone = [topic_id for topic_id, result in results.items() if result == DONE]
+    _forget_deleted(group, gone, now_ms, partial(_answer, results, then))
 
-    changes.write(now_ms, Cause("offsets_deleted"), noted)
+
+def _answer(
+    results: Mapping[KeyT, Result],
+    then: Callable[[Refusal | Mapping[KeyT, Result], int], None],
+    error: ErrorCode,
+    now_ms: int,
+) -> None:
+    """What became of each counts once it is written; if that fails, all are refused."""
+    then(results if error is ErrorCode.none else Refusal(error), now_ms)
 
 
 def _deletable(states: StatePartitions, topics: Iterable[TopicInfo]) -> set[TopicIdPartition]:

@@ -9,14 +9,11 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import bump, keep_in_mind_what_changed
-from kohort.coordinator.modern.timers import extend_session, start, stop, stop_all
+from kohort.coordinator.modern.timers import FENCE_AGAIN_AFTER_MS, extend_session, start, stop, stop_all
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.protocol.errors import ErrorCode
-
-FENCE_AGAIN_AFTER_MS = 500
-"""How long to wait before a member is put out whose end could not be written."""
 
 
 def keep_alive(group: ShareGroup, member: ShareMember, now_ms: int) -> None:

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.group_epochs import is_target_due
 from kohort.coordinator.modern.modern_values import Target, TargetEpoch
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
@@ -12,10 +13,7 @@ from kohort.coordinator.share.simple_assignor import Subscriber, assign
 
 def may_compute(group: ShareGroup, wall_ms: int) -> bool:
     """Whether a target is due, and the last one is not too young (KIP-1263)."""
-    if group.target_epoch >= group.epoch:
-        return False
-    interval_ms = group.coordinator.share_config(group.group_id).assignment_interval_ms
-    return not (group.target_timestamp_ms and interval_ms) or wall_ms >= group.target_timestamp_ms + interval_ms
+    return is_target_due(group, group.coordinator.share_config(group.group_id).assignment_interval_ms, wall_ms)
 
 
 def compute(group: ShareGroup, changes: GroupChanges, now_ms: int) -> None:

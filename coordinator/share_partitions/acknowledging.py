@@ -42,7 +42,7 @@ class Refused(NamedTuple):
 
 
 BATCHES_AT_ONCE: Final = 100
-"""After so many batches of a request others may be served: a millisecond or two."""
+"""After this many batches of a request others may be served: a millisecond or two."""
 
 
 def acknowledge(
@@ -71,7 +71,8 @@ def acknowledging(
             yield
     if request.renewed.held:
         partition.keep(request.renewed)
-        partition.observer.settled(partition.key, request.renewals)
+        if request.renewals:
+            partition.host.record_observer.settled(partition.key, request.renewals)
     if refusal is not None:
         request.transition.take_back()
         then(refusal.error_code, refusal.message, now_ms)
@@ -176,7 +177,7 @@ class _Request:
                 return problem
             if kind == RENEW:
                 in_flight.change(index, ACQUIRED, in_flight.counts[index], self.renewed)
-                if self._partition.observer is not UNOBSERVED:
+                if self._partition.host.record_observer is not UNOBSERVED:
                     self.renewals.append(fate_of(in_flight, index, self._member_id, RENEWED))
             else:
                 self.transition.begin(index, kind)

@@ -75,7 +75,7 @@ def acquire(
         entries = _without(entries, aborted)
     if acquisition.lock.held:
         partition.keep(acquisition.lock)
-    if partition.observer is not UNOBSERVED:
+    if partition.host.record_observer is not UNOBSERVED:
         _tell(partition, wanted.member_id, entries, start)
     return entries
 
@@ -83,9 +83,9 @@ def acquire(
 def _tell(partition: SharePartition, member_id: str, entries: Sequence[Acquired], start: int) -> None:
     """Tells who listens. `start`: where the share partition began before."""
     if partition.in_flight.start != start:
-        partition.observer.start_moved(partition.key, start, partition.in_flight.start)
+        partition.host.record_observer.start_moved(partition.key, start, partition.in_flight.start)
     if entries:
-        partition.observer.acquired(partition.key, member_id, entries)
+        partition.host.record_observer.acquired(partition.key, member_id, entries)
 
 
 def _limits(partition: SharePartition, wanted: Wanted, fetch_offset: int, last: int) -> tuple[int, int]:
@@ -144,9 +144,9 @@ class _Acquisition:
         partition, in_flight = self._partition, self._in_flight
         holder = in_flight.holders[index]
         in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
-        if partition.observer is not UNOBSERVED:
+        if partition.host.record_observer is not UNOBSERVED:
             member_id = holder.member_id if isinstance(holder, Lock) and holder is not self.lock else None
-            partition.observer.settled(partition.key, [fate_of(in_flight, index, member_id, None, why)])
+            partition.host.record_observer.settled(partition.key, [fate_of(in_flight, index, member_id, None, why)])
 
     def take(self) -> None:
         """First what is in flight already, then what is new."""

@@ -21,7 +21,7 @@ def expire(partition: SharePartition, locks: Iterable[Lock], now_ms: int) -> Non
     for lock in due:
         lock.expired = True
     _cut_at_start(partition)
-    freed, fates, observer = [], [], partition.observer
+    freed, fates, observer = [], [], partition.host.record_observer
     for index, holder in enumerate(in_flight.holders):
         if isinstance(holder, Lock) and holder in due:
             in_flight.change(index, after(partition, index, AVAILABLE), in_flight.counts[index], None)
@@ -30,7 +30,8 @@ def expire(partition: SharePartition, locks: Iterable[Lock], now_ms: int) -> Non
                 fates.append(fate_of(in_flight, index, holder.member_id, EXPIRED))
     if not freed:
         return  # all of it is being written down
-    observer.settled(partition.key, fates)
+    if fates:
+        observer.settled(partition.key, fates)
     batches = states_of(in_flight, freed)
     in_flight.join(freed[0], freed[-1] + 1)
 

@@ -6,8 +6,9 @@ acknowledging.py, how that is written down in transitions.py, and what happens t
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import takewhile
 from typing import Final, Protocol
 
 from kohort.coordinator.share.share_config import ShareConfig
@@ -96,11 +97,6 @@ class SharePartition:
         """The group's settings as they are now."""
         return self.host.config(self.key.group_id)
 
-    @property
-    def observer(self) -> RecordObserver:
-        """Who hears what happens to records; UNOBSERVED: nobody."""
-        return self.host.record_observer
-
     # Beginning
 
     def load(self, state_epoch: int, start_offset: int, batches: Sequence[StateBatch]) -> None:
@@ -161,39 +157,55 @@ class SharePartition:
         in_flight.move_start(offset)
         in_flight.end = max(in_flight.end, offset)
         if gone:
-            self.observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
+            self.host.record_observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
         if any(IS_TERMINAL[in_flight.states[index]] for index in in_flight.ranges_between(offset, offset)):
-            self._pass_what_is_done()
-        self.observer.start_moved(self.key, before, self.in_flight.start)
+            self._pass_and_tell()
+        self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
 
     def pass_what_is_done(self) -> bool:
         """Moves the start behind what is done with. Returns whether it moved."""
+        if self.host.record_observer is UNOBSERVED:
+            return self.in_flight.pass_what_is_done()
         before = self.in_flight.start
-        moved = self._pass_what_is_done()
+        moved = self._pass_and_tell()
         if moved and self.progress is Progress.ACTIVE:
-            self.observer.start_moved(self.key, before, self.in_flight.start)
+            self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
         return moved
 
-    def _pass_what_is_done(self) -> bool:
+    def _pass_and_tell(self) -> bool:
         """Likewise. What members still hold below the start is nobody's from then on."""
-        in_flight, observer = self.in_flight, self.observer
-        held = [] if observer is UNOBSERVED else self._held(in_flight.start)
+        in_flight = self.in_flight
+        held = self._held(in_flight.start)
         moved = in_flight.pass_what_is_done()
         behind = in_flight.firsts[0] if in_flight.firsts else in_flight.start
         dropped = [fate._replace(fate=None, archived=BELOW_START) for fate in held if fate.last_offset < behind]
         if dropped:
-            observer.settled(self.key, dropped)
+            self.host.record_observer.settled(self.key, dropped)
         return moved
 
     # Locks
 
     def lock_for(self, member_id: str, now_ms: int) -> Lock:
-        """What a member is about to hold, for as long as the group's records are held from now on."""
-        return Lock(member_id, now_ms + self.config.record_lock_duration_ms)
+        """What a member is about to hold, for as long as the group's records are held from now on.
+
+        It is the lock by which the member holds others until that very moment, if there is one.
+        """
+        deadline_ms = now_ms + self.config.record_lock_duration_ms
+        for lock in self._locks_until(deadline_ms):
+            deadline_ms = lock.deadline_ms  # all hold one number between them
+            if lock.member_id == member_id and lock.held:
+                return lock
+        return Lock(member_id, deadline_ms)
+
+    def _locks_until(self, deadline_ms: int) -> Iterator[Lock]:
+        """Those kept last, as far as they expire at that moment."""
+        return takewhile(lambda lock: lock.deadline_ms == deadline_ms, reversed(self.locks))
 
     def keep(self, lock: Lock) -> None:
         """A lock by which something is held: it expires when its time is up."""
         locks = self.locks
+        if any(lock is each for each in self._locks_until(lock.deadline_ms)):
+            return
         if not locks or locks[-1].deadline_ms <= lock.deadline_ms:
             locks.append(lock)
         else:  # the group holds records for a shorter time than before
@@ -248,8 +260,8 @@ class SharePartition:
 
     def end(self, progress: Progress) -> None:
         """It does not count any more, and nothing will happen to it. Nobody holds its records."""
-        if self.progress is Progress.ACTIVE and self.observer is not UNOBSERVED:
-            self.observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
+        if self.progress is Progress.ACTIVE and self.host.record_observer is not UNOBSERVED:
+            self.host.record_observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
         self.progress = progress
         self.locks.clear()
         self._set_timer()

@@ -67,7 +67,7 @@ class Transition:
         """`cause`: why members do not hold them any more."""
         self._partition = partition
         self._cause = cause
-        self._fates: list[Fate] | None = None if partition.observer is UNOBSERVED else []
+        self._fates: list[Fate] | None = None if partition.host.record_observer is UNOBSERVED else []
         self._pending: dict[Lock, Pending] = {}
         self._first_offset = self._last_offset = -1
         self.began = False
@@ -122,7 +122,7 @@ class Transition:
             freed = freed or state == AVAILABLE
         self._join()
         if self._fates:
-            partition.observer.settled(partition.key, self._settled(self._fates), self._cause)
+            partition.host.record_observer.settled(partition.key, self._settled(self._fates), self._cause)
         return partition.pass_what_is_done() or freed
 
     def _settled(self, fates: Iterable[Fate]) -> Iterator[Fate]:
@@ -155,7 +155,7 @@ class Transition:
                 fates += self._taken_back(index, holder.lock)
         self._join()
         if fates:
-            partition.observer.settled(partition.key, fates, STATE_FORGOTTEN)
+            partition.host.record_observer.settled(partition.key, fates, STATE_FORGOTTEN)
         return partition.pass_what_is_done() or freed
 
     def _taken_back(self, index: int, lock: Lock) -> Iterator[Fate]:

@@ -16,7 +16,7 @@ from kohort.coordinator.share_state.state_requests import write_snapshot
 from kohort.protocol.errors import ErrorCode
 
 LOOKED_AT_ONCE: Final = 256
-"""After so many share partitions others may be served."""
+"""After this many share partitions others may be served."""
 
 
 def redundant_before(coordinator: ShareCoordinator, partition: int, end_offset: int) -> int | None:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kohort.pipeline.analysis.data_issues import data_issues
@@ -16,6 +16,7 @@ from kohort.pipeline.analysis.stored_runs import StoredRun
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
+from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
@@ -35,6 +36,7 @@ class Outcome:
     health: list[GroupHealthRow]
     issues: list[DataIssueRow]
     report: Place | None
+    shared: list[ShareGroupRow] = field(default_factory=list)
 
 
 def analyse(
@@ -141,7 +143,9 @@ def _write_results(out: Place, tables: Place, say: Progress) -> Outcome:
     report = out / "report.html"
     replace_text(report, report_text(gold, found))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
-    return Outcome(found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report)
+    return Outcome(
+        found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report, read_gold(gold, ShareGroupRow)
+    )
 
 
 def _groups(gold: Place) -> int:

@@ -13,7 +13,18 @@ from typing import NamedTuple, Protocol
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.sources.found import DUMP, END_OFFSETS, EVENTS, EXPORT, SEGMENT, TEXT_LOG, WIRE, Source
+from kohort.pipeline.sources.found import (
+    DUMP,
+    END_OFFSETS,
+    EVENTS,
+    EXPORT,
+    SEGMENT,
+    SHARE_SEGMENT,
+    SHARE_WIRE,
+    TEXT_LOG,
+    WIRE,
+    Source,
+)
 from kohort.pipeline.sources.window import EVERYTHING, Window
 
 RowCounts = dict[str, int]
@@ -64,7 +75,9 @@ class Engine(Protocol):
 
 LOCAL_RECORDS = 5_000_000
 """Up to about so many records one process is done before Spark would be, which has to start first."""
-_BYTES_PER_RECORD = {SEGMENT: 90, EXPORT: 250, DUMP: 400, TEXT_LOG: 250, EVENTS: 500, END_OFFSETS: 100}
+_BYTES_PER_RECORD = {
+    SEGMENT: 90, SHARE_SEGMENT: 200, EXPORT: 250, DUMP: 400, TEXT_LOG: 250, EVENTS: 500, END_OFFSETS: 100
+}  # fmt: skip
 """About as many bytes as a record has in the kinds of source; packed files hold more."""
 _PACKED = (".gz",)
 _TIMES_PACKED = 10
@@ -76,7 +89,7 @@ def about_records(sources: Iterable[Source]) -> int:
 
 
 def _about(source: Source) -> int:
-    if source.kind == WIRE:
+    if source.kind in (WIRE, SHARE_WIRE):
         return source.size
     times = _TIMES_PACKED if source.path.endswith(_PACKED) else 1
     return times * source.size // _BYTES_PER_RECORD.get(source.kind, 100)

@@ -31,7 +31,7 @@ from kohort.pipeline.sources.window import EVERYTHING, Window
 
 RowT = TypeVar("RowT")
 
-_OF_A_GROUP = ("group_records", "group_members", "member_partitions", "events")
+_OF_A_GROUP = ("group_records", "group_members", "member_partitions", "share_states", "events", "share_lags")
 _BATCH = "0"
 
 Group = tuple[str | None, str]
@@ -104,10 +104,10 @@ class _Silver:
         partition = self._partition[group]
         found.log_ranges = self._ranges.get((cluster, partition), [])
         found.coordinator_moves = self._moves.get((cluster, partition), [])
-        for topic in sorted(self._topics.get(group, ())):
-            found.end_offsets += self._ends.get((cluster, topic), [])
-        for topic_id in sorted({each.topic_id for each in found.member_partitions if each.topic_id is not None}):
+        for topic_id in sorted(found.topic_ids):
             found.topic_names += self._names.get((cluster, topic_id), [])
+        for topic in sorted(self._topics.get(group, set()) | found.shared_topics):
+            found.end_offsets += self._ends.get((cluster, topic), [])
         if cluster in self._until_ms:
             found.until_ms = min(self._until_ms[cluster], self._window.until_ms)
         return self._commits.get(group, []), found

@@ -12,14 +12,14 @@ from typing import NotRequired, TypedDict
 from kohort.pipeline.arrow_types import Int32, Int64, Moment
 
 
-class _OfGroup(TypedDict):
+class OfGroup(TypedDict):
     """The first two columns. They are filled in when a group's rows become tables."""
 
     cluster: NotRequired[str]
     group_id: NotRequired[str | None]
 
 
-class RebalanceRow(_OfGroup):
+class RebalanceRow(OfGroup):
     """One rebalance. `Rebalance` says what each part means."""
 
     rebalance_no: Int32
@@ -71,7 +71,7 @@ class RebalanceRow(_OfGroup):
     day: str
 
 
-class GenerationRow(_OfGroup):
+class GenerationRow(OfGroup):
     """A generation of a classic group, or a settled epoch."""
 
     generation: Int32
@@ -90,7 +90,7 @@ class GenerationRow(_OfGroup):
     day: str
 
 
-class RebalanceMemberRow(_OfGroup):
+class RebalanceMemberRow(OfGroup):
     """A member in one rebalance. role: stayed, joined, left, evicted."""
 
     rebalance_no: Int32
@@ -111,7 +111,7 @@ class RebalanceMemberRow(_OfGroup):
     day: str
 
 
-class PartitionMoveRow(_OfGroup):
+class PartitionMoveRow(OfGroup):
     """A partition in one rebalance. forced: its owner was gone. rewind: offsets that were read again."""
 
     rebalance_no: Int32
@@ -132,7 +132,7 @@ class PartitionMoveRow(_OfGroup):
     day: str
 
 
-class MemberSessionRow(_OfGroup):
+class MemberSessionRow(OfGroup):
     """The life of one member id. client: what it is called; a client id alone may be that of several members."""
 
     member_id: str
@@ -148,7 +148,7 @@ class MemberSessionRow(_OfGroup):
     day: str
 
 
-class ClientFlapsRow(_OfGroup):
+class ClientFlapsRow(OfGroup):
     """A client that came and went on one day."""
 
     logical_client: str
@@ -159,7 +159,7 @@ class ClientFlapsRow(_OfGroup):
     day: str
 
 
-class StormRow(_OfGroup):
+class StormRow(OfGroup):
     """Rebalances that follow each other closely. share: of the time that was spent rebalancing."""
 
     storm_id: str
@@ -173,7 +173,7 @@ class StormRow(_OfGroup):
     day: str
 
 
-class AssignmentSkewRow(_OfGroup):
+class AssignmentSkewRow(OfGroup):
     """How unevenly one generation was loaded, by partitions and by offsets advanced (weighted)."""
 
     generation: Int32
@@ -190,7 +190,7 @@ class AssignmentSkewRow(_OfGroup):
     day: str
 
 
-class CommitMinuteRow(_OfGroup):
+class CommitMinuteRow(OfGroup):
     """Commits of one partition in one minute."""
 
     topic: str
@@ -203,7 +203,7 @@ class CommitMinuteRow(_OfGroup):
     day: str
 
 
-class ThroughputRow(_OfGroup):
+class ThroughputRow(OfGroup):
     """Offsets that the whole group advanced in one step of time."""
 
     start_ms: Moment
@@ -212,7 +212,7 @@ class ThroughputRow(_OfGroup):
     day: str
 
 
-class CommitStallRow(_OfGroup):
+class CommitStallRow(OfGroup):
     """Commits that stopped, or a position that went back. topic, part: None for a whole group."""
 
     topic: str | None
@@ -228,7 +228,7 @@ class CommitStallRow(_OfGroup):
     day: str
 
 
-class CommitPauseRow(_OfGroup):
+class CommitPauseRow(OfGroup):
     """A short stop of a group that commits regularly, from first_ms to last_ms. A group without a stop has one row."""
 
     start_ms: Moment | None
@@ -238,7 +238,7 @@ class CommitPauseRow(_OfGroup):
     day: str
 
 
-class LagMinuteRow(_OfGroup):
+class LagMinuteRow(OfGroup):
     """Lag of one partition at the end of one minute."""
 
     topic: str
@@ -250,7 +250,7 @@ class LagMinuteRow(_OfGroup):
     day: str
 
 
-class GroupHealthRow(_OfGroup):
+class GroupHealthRow(OfGroup):
     """A group on one day. score: 100 less what `minus_…` take away.
 
     has_records, has_events: whether the offsets topic, and a broker's log or an event log, tell of the group at all.
@@ -286,7 +286,7 @@ class GroupHealthRow(_OfGroup):
     day: str
 
 
-class StaticEffectRow(_OfGroup):
+class StaticEffectRow(OfGroup):
     """What static members saved and cost on one day."""
 
     static_members: Int32
@@ -297,7 +297,7 @@ class StaticEffectRow(_OfGroup):
     day: str
 
 
-class DiagnosisRow(_OfGroup):
+class DiagnosisRow(OfGroup):
     """A finding. evidence: JSON."""
 
     window_start_ms: Moment
@@ -314,7 +314,7 @@ class DiagnosisRow(_OfGroup):
     day: str
 
 
-class RecommendationRow(_OfGroup):
+class RecommendationRow(OfGroup):
     """A setting, and what the history proposes for it. proposed: None for no advice."""
 
     setting: str
@@ -329,7 +329,7 @@ class RecommendationRow(_OfGroup):
     day: str
 
 
-class DataIssueRow(_OfGroup):
+class DataIssueRow(OfGroup):
     """What a person must know about the data. group_id: None for what belongs to no group."""
 
     rule: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kohort.pipeline.arrow_types import moments_of, schema_of
-from kohort.pipeline.gold import gold_rows
+from kohort.pipeline.gold import gold_rows, share_gold_rows
 
 ROW_TYPES: dict[str, type] = {
     "rebalances": gold_rows.RebalanceRow,
@@ -20,6 +20,9 @@ ROW_TYPES: dict[str, type] = {
     "commit_pauses": gold_rows.CommitPauseRow,
     "lag_minutes": gold_rows.LagMinuteRow,
     "group_health": gold_rows.GroupHealthRow,
+    "share_groups": share_gold_rows.ShareGroupRow,
+    "share_members": share_gold_rows.ShareMemberRow,
+    "share_given_up": share_gold_rows.ShareGivenUpRow,
     "static_effect": gold_rows.StaticEffectRow,
     "diagnoses": gold_rows.DiagnosisRow,
     "recommendations": gold_rows.RecommendationRow,

@@ -29,6 +29,7 @@ from kohort.pipeline.gold.rebalance_rows import (
     rebalance_member_rows,
     rebalance_rows,
 )
+from kohort.pipeline.gold.share_rows import share_given_up_rows, share_group_rows, share_member_rows
 from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
@@ -60,6 +61,9 @@ def analyse_group(group: GroupInput) -> dict[str, Rows]:
         "lag_minutes": lag_minute_rows(analysis),
         "throughput": throughput_rows(analysis),
         "group_health": group_health_rows(analysis),
+        "share_groups": share_group_rows(analysis),
+        "share_members": share_member_rows(analysis),
+        "share_given_up": share_given_up_rows(analysis),
         "static_effect": static_effect_rows(analysis),
         "dq_issues": data_issue_rows(analysis),
         "diagnoses": [diagnosis(finding) for finding in findings],

@@ -35,13 +35,20 @@ def group_health_rows(analysis: GroupAnalysis) -> list[GroupHealthRow]:
             "has_records": bool(analysis.group.records),
             "has_events": analysis.events.any,
             "sampled_share": health.sampled_share,
-            "unknown_members": sum(not session.member.is_known for session in analysis.sessions),
+            "unknown_members": _unknown_members(analysis),
             "first_ms": health.first_ms,
             "last_ms": health.last_ms,
             "day": health.day,
         }
         for health in health_by_day(analysis)
     ]
+
+
+def _unknown_members(analysis: GroupAnalysis) -> int:
+    """How many members are known by their ids alone."""
+    if analysis.share is not None:
+        return sum(stay.name == stay.member_id for stay in analysis.share.stays)
+    return sum(not session.member.is_known for session in analysis.sessions)
 
 
 def storm_rows(analysis: GroupAnalysis) -> list[StormRow]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from kohort.pipeline.history.commit_history import CommitHistory, distinct
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples, time_lag_ms
+from kohort.pipeline.history.share_history import ShareHistory
 
 MINUTE_MS = 60_000
 STEPS_MS = (1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000)
@@ -60,6 +61,8 @@ def commit_minutes(commits: CommitHistory) -> Iterator[tuple[TopicPartition, Com
 
 
 def lag_minutes(analysis: GroupAnalysis) -> Iterator[tuple[TopicPartition, LagMinute]]:
+    if analysis.share is not None:
+        yield from _share_lag_minutes(analysis.group, analysis.share)
     for topic_partition, ends in analysis.group.ends.items():
         commits = analysis.group.commits.get(topic_partition)
         if commits is None or not len(commits.ts_ms) or not len(ends.sampled_ms):
@@ -81,6 +84,18 @@ def lag_minutes(analysis: GroupAnalysis) -> Iterator[tuple[TopicPartition, LagMi
                     analysis.ownership.owner_name(topic_partition, now),
                 ),
             )
+
+
+def _share_lag_minutes(group: GroupInput, share: ShareHistory) -> Iterator[tuple[TopicPartition, LagMinute]]:
+    """Lag in time is that of the first record that is not done with. Nobody owns a partition alone."""
+    for place, samples in share.lags.items():
+        last = {ms // MINUTE_MS: n for n, ms in enumerate(samples.ms)}
+        ends = group.ends.get(place)
+        for minute, n in last.items():
+            # A sample of the log's end from before says nothing of records that came since.
+            behind_ms = (time_lag_ms(ends, samples.start[n], samples.ms[n]) or None) if ends is not None else None
+            lag = samples.lag[n]
+            yield place, LagMinute(minute * MINUTE_MS, lag, behind_ms if lag else 0, None)
 
 
 def throughput(commits: CommitHistory) -> list[ThroughputStep]:

@@ -17,6 +17,7 @@ from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.history.rebalances import classic_rebalances
 from kohort.pipeline.history.root_cause import explained
+from kohort.pipeline.history.share_history import SHARE, ShareHistory, share_history
 from kohort.pipeline.history.since import (
     cut_consumer_timeline,
     cut_timeline,
@@ -40,6 +41,8 @@ class GroupAnalysis:
     sessions: list[Session]
     storms: list[Storm]
     stalls: list[Stall]
+    share: ShareHistory | None = None
+    """What became of records; None: it is no share group."""
 
     @property
     def group_id(self) -> str:
@@ -49,6 +52,8 @@ class GroupAnalysis:
     def group_type(self) -> str:
         kinds = {record.group_type for record in self.group.records}
         kinds |= {event.group_type for event in self.group.events if event.group_type}
+        if self.share is not None:
+            kinds.add(SHARE)
         for kind in ("streams", "share", "consumer", "classic"):
             if kind in kinds:
                 return kind
@@ -58,6 +63,8 @@ class GroupAnalysis:
     def span_ms(self) -> tuple[int, int]:
         """From the first to the last moment anything is known of the group."""
         times = [record.ts_ms for record in self.group.records] + [event.ts for event in self.group.events]
+        times += [record.ts_ms for record in self.group.share_states]
+        times += [sample.sampled_ms for sample in self.group.share_lags]
         times = [ts_ms for ts_ms in times if ts_ms >= self.group.since_ms]
         if self.commits.first_ms is not None and self.commits.last_ms is not None:
             times += [self.commits.first_ms, self.commits.last_ms]
@@ -104,9 +111,14 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     commits = CommitHistory.of(group, sorted((r.seen_ms, r.stable_ms) for r in facts))
     rebalances = explained(facts, commits, events, consumer, [ts for ts, _ in group.coordinator_moves])
     ownership = Ownership(generations)
-    sessions = member_sessions(group, generations, timeline, consumer, rebalances, events, commits)
+    share = share_history(group)
+    # Members of share groups are in no generation, and own nothing: `share` has their stays.
+    sessions = (
+        member_sessions(group, generations, timeline, consumer, rebalances, events, commits) if share is None else []
+    )
     storms = find_storms(group.group_id, rebalances)
     stalls = find_stalls(group, commits, rebalances, ownership)
     return GroupAnalysis(
-        group, timeline, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls
-    )
+        group, timeline, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls,
+        share,
+    )  # fmt: skip

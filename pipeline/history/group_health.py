@@ -11,6 +11,7 @@ import numpy as np
 from kohort.pipeline.history.days import days_between
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import THROWN_OUT
+from kohort.pipeline.history.share_members import VANISHED
 from kohort.pipeline.history.stalls import Stall
 
 CLOSE_MS = 120_000
@@ -55,7 +56,7 @@ def health_by_day(analysis: GroupAnalysis) -> Iterator[DayHealth]:
         busy_ms = sum(max(0, r.stable_ms - r.begin_ms) for r in inside if r.outcome != "open" and r.before.size)
         members = max((r.after.size for r in inside), default=0)
         ended = [s for s in analysis.sessions if start <= s.last_ms < end]
-        evictions = sum(s.end_kind in THROWN_OUT for s in ended)
+        evictions = sum(s.end_kind in THROWN_OUT for s in ended) + _vanished(analysis, start, end)
         silent_ms = sum(s.length_ms for s in analysis.stalls if s.kind == "group_silent" and start <= s.start_ms < end)
         low = sum(r.cost.unavailable_partition_s[0] for r in inside)
         high = sum(r.cost.unavailable_partition_s[1] for r in inside)
@@ -88,6 +89,12 @@ def health_by_day(analysis: GroupAnalysis) -> Iterator[DayHealth]:
         )
 
 
+def _vanished(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> int:
+    """Members of a share group that lost their sessions."""
+    stays = analysis.share.stays if analysis.share is not None else ()
+    return sum(s.ended == VANISHED and start_ms <= (s.end_ms or 0) < end_ms for s in stays)
+
+
 def _stood_still(analysis: GroupAnalysis) -> list[Stall]:
     """Times in which records waited, the whole group made no progress, and no rebalance explains it."""
     return [s for s in analysis.stalls if s.kind == "group_silent" and s.waited_ms and s.during_rebalance is None]
@@ -96,8 +103,11 @@ def _stood_still(analysis: GroupAnalysis) -> list[Stall]:
 def sampled_share(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> float:
     """How much of a stretch lies between samples of log ends that are close together, of the partition with most."""
     best = 0.0
-    for ends in analysis.group.ends.values():
-        times = np.unique(ends.sampled_ms[(ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)])
+    sampled = [ends.sampled_ms for ends in analysis.group.ends.values()]
+    if analysis.share is not None:  # of which log ends alone say little
+        sampled = [np.array(lag.ms, np.int64) for lag in analysis.share.lags.values()]
+    for moments in sampled:
+        times = np.unique(moments[(moments >= start_ms) & (moments < end_ms)])
         gaps = np.diff(times)
         best = max(best, float(gaps[gaps <= CLOSE_MS].sum()) / max(1, end_ms - start_ms))
     return min(1.0, best)

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 
 from kohort.pipeline.records.offset_commits import Ints
-from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
-from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions, ShareStateRecord
+from kohort.pipeline.sources.source_rows import GroupEvent, ShareLagSample
 
 RowT = TypeVar("RowT", GroupMember, MemberPartitions)
 
@@ -67,6 +67,8 @@ class GroupInput:
     members: list[GroupMember] = field(default_factory=list)
     parts: list[MemberPartitions] = field(default_factory=list)
     events: list[GroupEvent] = field(default_factory=list)
+    share_states: list[ShareStateRecord] = field(default_factory=list)
+    share_lags: list[ShareLagSample] = field(default_factory=list)
     ends: dict[TopicPartition, LogEnds] = field(default_factory=dict)
     topic_names: dict[str, str] = field(default_factory=dict)
     coordinator_moves: list[tuple[int, int]] = field(default_factory=list)

@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from kohort.pipeline.history.inputs import Generation, Member
-from kohort.protocol.assignment_moves import moves
-
-
-@dataclass(slots=True)
-class Movement:
-    """moved: among partitions owned before and after. excess: null where members asked for different topics."""
-
-    common: int
-    moved: int
-    orphans: int
-    excess: int | None
-
-    @property
-    def stickiness(self) -> float | None:
-        return None if not self.common else 1 - self.moved / self.common
+from kohort.pipeline.history.inputs import Generation
+from kohort.protocol.assignment_moves import Moves, moves
 
 
 def same_client(before: Generation, after: Generation) -> dict[str, str]:
@@ -43,17 +27,11 @@ def same_client(before: Generation, after: Generation) -> dict[str, str]:
     return pairs
 
 
-def movement(before: Generation, after: Generation) -> Movement:
-    members = len(after.members)
-    found = moves(before.owners, after.owners, same_client(before, after), members, len(after.owners))
-    comparable = members and _same_topics(after.members)
-    return Movement(
-        found.common, found.moved, found.orphans, max(0, found.moved - found.fewest) if comparable else None
-    )
-
-
-def _same_topics(members: dict[str, Member]) -> bool:
-    return len({member.topics for member in members.values()}) <= 1
+def movement(before: Generation, after: Generation) -> Moves:
+    """What moved between two generations, clients that came back under another id taken for the same ones."""
+    alike = len({member.topics for member in after.members.values()}) <= 1
+    clients, partitions = same_client(before, after), len(after.owners)
+    return moves(before.owners, after.owners, clients, len(after.members), partitions, alike=alike)
 
 
 def is_eager(before: Generation, after: Generation) -> bool | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from kohort.pipeline.history.commit_history import Around
 from kohort.pipeline.history.inputs import Generation, TopicPartition
-from kohort.pipeline.history.movement import Movement
+from kohort.protocol.assignment_moves import Moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RebalanceFacts:
     grown: list[tuple[str, int, int]] = field(default_factory=list)
     eager: bool | None = None
     eager_members: set[str] = field(default_factory=set)
-    movement: Movement | None = None
+    movement: Moves | None = None
     lost: int | None = None
     complete: bool = True
     rejoin_us: dict[str, int] = field(default_factory=dict)

@@ -13,11 +13,18 @@ from kohort.pipeline.history.commit_pieces import CommitPieces
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, TopicPartition
 from kohort.pipeline.history.zones import settle_zone
 from kohort.pipeline.silver.ranges import joined, moves_between
-from kohort.pipeline.silver.silver_rows import CoordinatorMove, GroupMember, GroupRecord, LogRange, MemberPartitions
+from kohort.pipeline.silver.silver_rows import (
+    CoordinatorMove,
+    GroupMember,
+    GroupRecord,
+    LogRange,
+    MemberPartitions,
+    ShareStateRecord,
+)
 from kohort.pipeline.silver.silver_schemas import ROW_TYPES
-from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, ShareLagSample, TopicName
 
-RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions)
+RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions, ShareStateRecord)
 
 
 @dataclass(slots=True)
@@ -31,7 +38,9 @@ class GroupRows:
     group_records: list[GroupRecord] = field(default_factory=list)
     group_members: list[GroupMember] = field(default_factory=list)
     member_partitions: list[MemberPartitions] = field(default_factory=list)
+    share_states: list[ShareStateRecord] = field(default_factory=list)
     events: list[GroupEvent] = field(default_factory=list)
+    share_lags: list[ShareLagSample] = field(default_factory=list)
     end_offsets: list[LogEndSample] = field(default_factory=list)
     topic_names: list[TopicName] = field(default_factory=list)
     log_ranges: list[LogRange] = field(default_factory=list)
@@ -42,6 +51,20 @@ class GroupRows:
     def add(self, table: str, columns: dict[str, Any]) -> None:
         """Takes in a row of a table by its columns."""
         getattr(self, table).append(ROW_TYPES[table](**columns))
+
+    @property
+    def topic_ids(self) -> set[str]:
+        """The topics that its members had, or that it shares, by their ids."""
+        ids = {each.topic_id for each in self.member_partitions if each.topic_id is not None}
+        return ids | {each.topic_id for each in self.share_states}
+
+    @property
+    def shared_topics(self) -> set[str]:
+        """The topics of which a share group reads, as far as their names are known."""
+        shared = {each.topic_id for each in self.share_states}
+        return {each.topic for each in self.topic_names if each.topic_id in shared} | {
+            each.topic for each in self.share_lags
+        }
 
 
 def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: GroupRows) -> GroupInput:
@@ -58,13 +81,15 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
         _of_one_source(rows.member_partitions),
         lambda row: (row.partition, row.offset, row.member_id, row.topic or "", row.topic_id or "", row.role),
     )
+    group.share_states = _most_trusted(rows.share_states, lambda row: (row.partition, row.offset))
+    group.share_lags = sorted(rows.share_lags, key=lambda row: (row.sampled_ms, row.topic, row.part))
     group.events = _each_once(rows.events)
     group.topic_names = {row.topic_id: row.topic for row in rows.topic_names}
     pieces = CommitPieces(commits)
     group.conflicts += pieces.conflicts
     group.aborted_commits = pieces.undone
     group.commits = pieces.by_partition()
-    _ends(group, rows.end_offsets)
+    _ends(group, rows.end_offsets, rows.shared_topics)
     group.intact_from = min((each.intact_from for each in joined(rows.log_ranges)), default=0)
     moves = {(move.ts_ms, move.epoch) for move in rows.coordinator_moves}
     group.coordinator_moves = sorted(moves | moves_between(rows.log_ranges))
@@ -110,12 +135,13 @@ def _contradictions(found: list[GroupRecord], kept: list[GroupRecord]) -> int:
 def _last_ms(group: GroupInput) -> int:
     times = [record.ts_ms for record in group.records] + [event.ts for event in group.events]
     times += [int(commits.ts_ms[-1]) for commits in group.commits.values() if len(commits.ts_ms)]
+    times += [record.ts_ms for record in group.share_states] + [sample.sampled_ms for sample in group.share_lags]
     return max(times, default=0)
 
 
-def _ends(group: GroupInput, rows: Iterable[LogEndSample]) -> None:
+def _ends(group: GroupInput, rows: Iterable[LogEndSample], shared: set[str]) -> None:
     """Samples of all partitions of its topics: one that nobody has committed yet may be one that nobody reads."""
-    topics = {topic for topic, _ in group.commits}
+    topics = {topic for topic, _ in group.commits} | shared
     samples_of: dict[TopicPartition, dict[int, tuple[int, int, int, int]]] = {}
     for row in rows:
         if row.topic in topics and row.log_end >= 0:  # tools write a negative one where no answer came

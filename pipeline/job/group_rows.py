@@ -23,7 +23,7 @@ from kohort.pipeline.sources.window import Window
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
+_BY_GROUP = ("group_records", "group_members", "member_partitions", "share_states", "events", "share_lags")
 _TABLES = (*_BY_GROUP, "log_ranges", "coordinator_moves", "end_offsets", "topic_names")
 _UNTIL, _COMMITS = "until_ms", "commits"
 
@@ -44,6 +44,9 @@ def _groups(spark: SparkSession, silver: Place, places: DataFrame) -> DataFrame:
         silver_frame(spark, silver, table).select("cluster", "group_id", F.col(column).alias("partition"))
         for table, column in (("group_records", "partition"), ("events", "co_partition"))
     ]
+    nowhere = F.lit(None).cast("int").alias("partition")
+    for table in ("share_states", "share_lags"):
+        frames.append(silver_frame(spark, silver, table).select("cluster", "group_id", nowhere))
     return (
         reduce(lambda a, b: a.unionByName(b), frames)
         .where("group_id is not null")
@@ -72,13 +75,16 @@ def _rows(spark: SparkSession, silver: Place, places: DataFrame, groups: DataFra
     yield _as_struct(moves.join(on_partition, ["cluster", "partition"]), "coordinator_moves")
     until = ranges.groupBy("cluster").agg(F.max("last_ts_ms").alias(_UNTIL))
     yield groups.select("cluster", "group_id").join(F.broadcast(until), "cluster")
-    topics = places.select("cluster", "group_id", "topic").distinct()
-    ends = silver_frame(spark, silver, "end_offsets")
-    yield _as_struct(ends.join(F.broadcast(topics), ["cluster", "topic"]), "end_offsets")
     ids = silver_frame(spark, silver, "member_partitions").where("topic_id is not null")
-    ids = ids.select("cluster", "group_id", "topic_id").distinct()
+    shared = silver_frame(spark, silver, "share_states").select("cluster", "group_id", "topic_id").distinct()
+    ids = ids.select("cluster", "group_id", "topic_id").unionByName(shared).distinct()
     names = silver_frame(spark, silver, "topic_names").distinct()
     yield _as_struct(ids.join(names, ["cluster", "topic_id"]), "topic_names")
+    topics = places.select("cluster", "group_id", "topic")
+    topics = topics.unionByName(shared.join(names, ["cluster", "topic_id"]).select("cluster", "group_id", "topic"))
+    topics = topics.unionByName(silver_frame(spark, silver, "share_lags").select("cluster", "group_id", "topic"))
+    ends = silver_frame(spark, silver, "end_offsets")
+    yield _as_struct(ends.join(F.broadcast(topics.distinct()), ["cluster", "topic"]), "end_offsets")
 
 
 def _as_struct(frame: DataFrame, table: str) -> DataFrame:

@@ -23,7 +23,7 @@ LOOKED_ON_S = 15 * 60.0
 """For so long after its last news a group is analysed with each report, and at least so often after that."""
 MOSTLY = 0.5
 """With a larger share of all groups, all are analysed: asking for each of them costs more than it saves."""
-_NAMING = ("offset_commits", "group_records", "events")
+_NAMING = ("offset_commits", "group_records", "events", "share_states", "share_lags")
 
 
 def groups_in(silver: Path, batches: Callable[[str], bool]) -> set[str]:

@@ -14,6 +14,7 @@ from kohort.pipeline.analysis.analysis_run import Outcome, Progress, rebuild
 from kohort.pipeline.analysis.engine import RowCounts
 from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.job.following_files import PREFIX, FollowedFiles
+from kohort.pipeline.job.following_shares import FollowedShares
 from kohort.pipeline.job.gold import analyse_groups, gold_tables
 from kohort.pipeline.job.kept_groups import KeptGroups, groups_in
 from kohort.pipeline.job.spark_engine import SparkEngine
@@ -97,13 +98,15 @@ class Reports:
         """files: what is followed beside the cluster."""
         self._engine, self._source, self._folders = FollowEngine(spark), source, folders
         self._say, self._cluster, self._files = say, cluster, files
+        self._shares = FollowedShares(source, cluster)
         self._batch, self._portion = -1, 0
         self.outcome: Outcome | None = None
         self.took_s = 0.0
 
     def is_due(self, batch: int) -> bool:
         """Whether anything came since the last report. batch: the stream's last one that is done."""
-        return batch >= 0 and (batch > self._batch or (self._files is not None and self._files.portion > self._portion))
+        more_in_files = self._files is not None and self._files.portion > self._portion
+        return batch >= 0 and (batch > self._batch or more_in_files or self._shares.grew())
 
     def make(self, batch: int, *, whatever: bool = False, all_groups: bool = False) -> Outcome | None:
         """None: it failed of something that goes by, and the report before stays. whatever: then it raises, too.
@@ -131,7 +134,9 @@ class Reports:
         roll(silver, batch - 1)
         with Writer(silver, number := f"{SAMPLE}{time.time_ns()}") as writer:
             sample([self._source], self._cluster, writer)
+            self._shares.read(writer)
         publish(silver, number, [writer.task])
+        self._engine.groups.news(groups_in(silver, number.__eq__))
         with ExitStack() as stack:
             with self._files.writing if self._files is not None else nullcontext():
                 portion = self._files.portion if self._files is not None else 0

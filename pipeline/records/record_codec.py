@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct as packing
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,17 +162,23 @@ class _Reader:
                 raise RecordError(f"{path}: tag {tag} is {size} bytes long, not {size + self.at - stop}")
 
 
-def decode(key: bytes | None, value: bytes | None) -> Decoded:
-    """A record of `__consumer_offsets`. Raises RecordError for what no layout explains."""
+def decode(
+    key: bytes | None,
+    value: bytes | None,
+    keys: Mapping[int, Struct] = KEYS,
+    values: Mapping[int, tuple[Layout, ...]] = VALUES,
+) -> Decoded:
+    """A record of `__consumer_offsets`, or of the topic whose layouts are given. Raises RecordError for what no layout
+    explains."""
     if key is None:
         raise RecordError("no key")
-    decoded = decode_key(key)
+    decoded = decode_key(key, keys)
     if value is None:
         return decoded
     if len(value) < 2:
         raise RecordError("a value without a version")
     decoded.version = version = packing.unpack_from(">h", value)[0]
-    layouts = [layout for layout in VALUES.get(decoded.type, ()) if layout.versions[0] <= version <= layout.versions[1]]
+    layouts = [layout for layout in values.get(decoded.type, ()) if layout.versions[0] <= version <= layout.versions[1]]
     if not layouts:
         raise RecordError(f"type {decoded.type} has no value version {version} that we know")
     first_error: RecordError | None = None
@@ -187,14 +194,15 @@ def decode(key: bytes | None, value: bytes | None) -> Decoded:
     raise first_error
 
 
-def decode_key(key: bytes) -> Decoded:
+def decode_key(key: bytes, keys: Mapping[int, Struct] = KEYS) -> Decoded:
+    """The type of a record, and what its key says. Raises RecordError."""
     if len(key) < 2:
         raise RecordError("a key without a type")
     kind = packing.unpack_from(">h", key)[0]
-    if kind not in KEYS:
+    if kind not in keys:
         raise RecordError(f"record type {kind} is not known")
     reader = _Reader(key, 2)
-    result = reader.struct(KEYS[kind])
+    result = reader.struct(keys[kind])
     if reader.at != reader.end:
         raise RecordError(f"{reader.end - reader.at} bytes after the key")
     return Decoded(kind, result)

@@ -5,17 +5,21 @@ Otherwise it can't be told, and a person must know what is missing, what it woul
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
+from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.rules.finding import listed
 
 OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG = "offsets-topic", "log-ends", "broker-log"
-SOURCES = (OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG)
+SHARE_STATE, SHARE_EVENTS = "share-state", "share-events"
+SOURCES = (OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG, SHARE_STATE, SHARE_EVENTS)
 """What a group's story is made of, by the names that --without takes."""
 ENOUGH_SAMPLED = 0.5
 """So much of a group's time lies between samples that are close together."""
+ENOUGH_SEEN = 0.5
+"""For so much of a share group's time it was read what became of records."""
 _UNREAD = frozenset((
     "cluster_gone", "cluster_unreachable", "damaged_batch", "damaged_segment", "missing_events", "no_source",
     "nothing_read", "undecoded_records", "unreadable_file", "unreadable_line",
@@ -34,6 +38,15 @@ _NO_LOG_ENDS = (
     "through most of the time: whether records waited, were deleted unread, or belonged to nobody, would show there. "
     "Let kohort analyze --follow sample them while it happens, or give a file of them"
 )
+_NO_SHARE_STATE = (
+    "was not read through most of the time: records that were given up, or came back again and again, would show "
+    "there. Give a bootstrap address, a copy of the segment files of __share_group_state, or the folder of kohort "
+    "serve --event-log"
+)
+_NO_SHARE_EVENTS = (
+    "whether a member gave them back or its lock expired, and which, would show in an event log alone: a real Kafka "
+    "has none"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +63,12 @@ def unread(issues: list[DataIssueRow]) -> list[DataIssueRow]:
     return [issue for issue in issues if issue["rule"] in _UNREAD]
 
 
-def missing(health: list[GroupHealthRow], issues: list[DataIssueRow], accepted: Collection[str] = ()) -> list[Missing]:
+def missing(
+    health: list[GroupHealthRow],
+    issues: list[DataIssueRow],
+    shared: list[ShareGroupRow],
+    accepted: Collection[str] = (),
+) -> list[Missing]:
     """What must be known before groups can be called well. accepted: sources that may be missing."""
     every = frozenset(row["group_id"] or "" for row in health)
     found = [Missing(None, _NOT_READ, every)] if unread(issues) else []
@@ -66,7 +84,19 @@ def missing(health: list[GroupHealthRow], issues: list[DataIssueRow], accepted: 
         found.append(Missing(LOG_ENDS, text, dark))
     if health and not any(row["has_events"] for row in health):
         found.append(Missing(BROKER_LOG, _NO_LOG, every))
+    found += _of_share_groups(shared, every)
     return [each for each in found if each.source not in accepted]
+
+
+def _of_share_groups(shared: list[ShareGroupRow], every: frozenset[str]) -> Iterator[Missing]:
+    """What is missing of share groups alone: the story of their records."""
+    unseen = frozenset(row["group_id"] or "" for row in shared if row["seen_share"] < ENOUGH_SEEN)
+    if unseen:
+        text = f"what became of the records of {_some(unseen, every)} {_NO_SHARE_STATE}"
+        yield Missing(SHARE_STATE, text, unseen)
+    untold = frozenset(row["group_id"] or "" for row in shared if row["returned"] and not row["has_deliveries"])
+    if untold:
+        yield Missing(SHARE_EVENTS, f"records of {_some(untold, every)} came back: {_NO_SHARE_EVENTS}", untold)
 
 
 def _some(groups: Collection[str], every: Collection[str]) -> str:

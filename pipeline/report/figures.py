@@ -17,7 +17,10 @@ _BETWEEN_COMMITS = {
     "stood_ms", "back_after_ms", "longest_ms", "lasted_ms", "unavailable_partition_s_hi",
 }  # fmt: skip
 """Measured from one commit to another: what happened lasted that long at most."""
-_ESTIMATED = {"estimated_gain_partition_s", "records_estimate", "median_life_ms", "restart_ms", "explained_by", "share"}
+_ESTIMATED = {
+    "estimated_gain_partition_s", "records_estimate", "median_life_ms", "restart_ms", "explained_by", "share",
+    "works_ms",
+}  # fmt: skip
 _SETTINGS = ("timeout_ms", "interval_ms")
 """Members' settings stand in the group's records."""
 _SAMPLES = {"lag", "others_lag", "same_owner_lag", "waiting"}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
+from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.remote_path import Place
-from kohort.pipeline.report.all_clear import missing
+from kohort.pipeline.report.all_clear import Missing, missing
 from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
@@ -40,7 +41,9 @@ def report_text(gold: Place, findings: list[FindingRow]) -> str:
         groups.setdefault(group_id, [])
     order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
     pages = _pages(gold, order, groups, health)
-    return _page(order, groups, health, rebalances_in_short(gold), pages, read_gold(gold, DataIssueRow))
+    issues = read_gold(gold, DataIssueRow)
+    lacking = missing([row for rows in health.values() for row in rows], issues, read_gold(gold, ShareGroupRow))
+    return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
 
 
 def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> tuple[int, float, str]:
@@ -75,6 +78,7 @@ def _page(
     rebalances: list[RebalanceInShort],
     pages: list[str],
     issues: list[DataIssueRow],
+    lacking: list[Missing],
 ) -> str:
     start = min((begin_of(r) for r in rebalances), default=0)
     end = max((r["stable_ms"] for r in rebalances), default=0)
@@ -91,7 +95,7 @@ def _page(
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
         f"{several(len(rebalances), 'rebalance')}, {time}</p>{_NAVIGATION}"
-        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health, until_ms, issues)}'
+        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health, until_ms, lacking)}'
         f'<h2 id="when">When</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalance that needs one.</p>"}'
         f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
@@ -112,12 +116,11 @@ def _in_short(
     groups: dict[str, list[FindingRow]],
     health: dict[str, list[GroupHealthRow]],
     until_ms: int,
-    issues: list[DataIssueRow],
+    lacking: list[Missing],
 ) -> str:
     if not groups:
         return "<p>No groups were found in what was read.</p>"
     if not troubled:
-        lacking = missing([row for rows in health.values() for row in rows], issues)
         if not lacking:
             return "<p>Nothing serious was found.</p>"
         items = "".join(f"<li>{sentence(each.text, [])}.</li>" for each in lacking)

@@ -26,13 +26,15 @@ def _files() -> Iterator[ModuleType]:
 ALL: dict[str, Rule] = {file.ID: file.find for file in _files() if hasattr(file, "find")}
 """By their ids. Those without a `find` are asked of several groups at once."""
 
-_WITHOUT_MEMBERS = ("share", "streams")
+_OF_SHARE_GROUPS = ("R27", "R47", "R48", "R49", "R50", "R51", "R52")
+"""Their partitions have no owners, and what becomes of records counts, not what is committed."""
+_ASKED = {"share": _OF_SHARE_GROUPS, "streams": ("R27",)}
 
 
 def diagnose(analysis: GroupAnalysis) -> list[Finding]:
-    """Findings of one group, the gravest first. Share groups have no exclusive owners: only lost offsets are looked at."""
-    asked = {"R27": ALL["R27"]} if analysis.group_type in _WITHOUT_MEMBERS else ALL
-    found = [finding for rule in asked.values() for finding in rule(analysis)]
+    """Findings of one group, the gravest first."""
+    asked = _ASKED.get(analysis.group_type, tuple(ALL))
+    found = [finding for rule in asked for finding in ALL[rule](analysis)]
     for finding in found:
         finding.group = analysis.group_id
         if finding.rule == "R30":

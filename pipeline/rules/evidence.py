@@ -26,6 +26,7 @@ class Evidence(TypedDict, total=False):
     A name ends in its unit: `_ms` is milliseconds, a length or a moment since 1970; `_s` is seconds. None: not known.
     """
 
+    accepted_meanwhile: int
     applications: list[Application]
     away: list[Absence]
     back_after_ms: list[int | None]
@@ -40,6 +41,7 @@ class Evidence(TypedDict, total=False):
     crashes: int
     delayed_records: list[int]
     delays_ms: list[int]
+    deliveries: list[int]
     eager: bool
     errors: list[str]
     estimated_gain_partition_s: float
@@ -53,11 +55,16 @@ class Evidence(TypedDict, total=False):
     follow_ups: int
     generation: int
     generations: list[int]
+    given_up: int
     hot_member: str | None
     idle: int
+    in_vain_s: float
+    """Seconds in which records were in hands that lost them, added up over the records."""
     instance_id: str
     lag: int | None
     lasted_ms: int
+    lock_ms: int | None
+    locks_expired: int | None
     late: int
     left_at_poll_timeout: int
     left_ms: list[int]
@@ -96,6 +103,7 @@ class Evidence(TypedDict, total=False):
     records_estimate: int
     refused: int
     rejected: int
+    released: int | None
     resource: str
     restart_ms: list[int]
     restarts: int
@@ -135,4 +143,5 @@ class Evidence(TypedDict, total=False):
     weighted_skew: float | None
     went_on_elsewhere: int
     while_empty: bool
+    works_ms: int | None
     without_progress_ms: int

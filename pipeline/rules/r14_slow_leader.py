@@ -103,10 +103,10 @@ def _without_assignment(analysis: GroupAnalysis) -> Iterator[_Unassigned]:
 def _assigned(analysis: GroupAnalysis) -> set[int] | None:
     """Generations whose assignment is known to have come; None if no source tells of assignments."""
     stored = {g.number for g in analysis.generations if not g.from_events}
-    told = {e.generation for e in analysis.group.events if e.kind in ("assignment_received", "assignment_stored")}
-    if not stored and not told:
+    reported = {e.generation for e in analysis.group.events if e.kind in ("assignment_received", "assignment_stored")}
+    if not stored and not reported:
         return None
-    return stored | {generation for generation in told if generation is not None}
+    return stored | {generation for generation in reported if generation is not None}
 
 
 def _leader(r: Rebalance) -> str:

@@ -26,7 +26,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     first, most = worst[0], len(worst[0].ended)
     clients = list(dict.fromkeys(session.member.name for session in first.ended))
-    told = all(session.end_confidence == CERTAIN for session in first.ended)
+    certain = all(session.end_confidence == CERTAIN for session in first.ended)
     places = [each.name for each in worst]
     yield Finding(
         ID,
@@ -34,7 +34,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CRITICAL,
         LIKELY if len(worst) == 1 and len(clients) + most > DEATHS + 1 else POSSIBLE,
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)} while its "
-        f"owners ended {times(most)} ({listed(clients)})" + ("" if told else _OR_SLOW),
+        f"owners ended {times(most)} ({listed(clients)})" + ("" if certain else _OR_SLOW),
         f"Read the record at {places[0]} (kafka-console-consumer --partition … --offset …), and what the process logged "
         "last. Skip the record or handle its error: else every new owner dies of it.",
         first.start_ms,
@@ -49,7 +49,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "lag": first.lag,
             "members": [session.member.member_id for session in first.ended],
         },
-        cause_confidence="" if told else POSSIBLE,
+        cause_confidence="" if certain else POSSIBLE,
     )
 
 

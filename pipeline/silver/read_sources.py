@@ -10,9 +10,19 @@ import pyarrow as pa
 
 from kohort.pipeline.silver.parquet_files import Writer
 from kohort.pipeline.silver.record_rows import SilverRows
+from kohort.pipeline.silver.share_state_rows import ShareStateRows
 from kohort.pipeline.silver.silver_schemas import table_of
-from kohort.pipeline.sources import event_lines, export, found, samples, segments, source_cluster, text_log
-from kohort.pipeline.sources.chunk import Chunk, Issue
+from kohort.pipeline.sources import (
+    event_lines,
+    export,
+    found,
+    samples,
+    segments,
+    source_cluster,
+    source_share_groups,
+    text_log,
+)
+from kohort.pipeline.sources.chunk import SHARE_STATE_TOPIC, Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
@@ -23,6 +33,8 @@ from kohort.pipeline.store_errors import store_error
 NOTHING_READ = "nothing_read"
 """The rule of an issue: a source was read, and nothing in it was understood."""
 _ROWS_AT_ONCE = 50_000
+_SEGMENTS = (found.SEGMENT, found.SHARE_SEGMENT)
+_WIRES = (found.WIRE, found.SHARE_WIRE)
 
 
 def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
@@ -40,7 +52,7 @@ def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
 
 
 def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
-    """Log ends and topic names of every cluster among the sources, for lag."""
+    """Log ends and topic names of every cluster among the sources, and how far its share groups are, for lag."""
     clusters = {source.path: source.security for source in sources if source.kind == found.WIRE}
     for address, security in sorted(clusters.items(), key=lambda each: each[0]):
         names: list[TopicName] = []
@@ -55,13 +67,16 @@ def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
             issue_row(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
         _add("topic_names", names, cluster, writer)
         _add("end_offsets", ends, cluster, writer)
+        lags, problems = source_share_groups.sample_share_groups(address, security)
+        _add("share_lags", lags, cluster, writer)
+        _add("dq_issues", problems, cluster, writer)
 
 
 def split(sources: list[Source], tasks: int) -> list[list[Source]]:
     """Sources in about equal shards by size; a partition's segment files stay together."""
 
     def whole(source: Source) -> tuple[str, int, str]:
-        return (source.kind, source.partition, "" if source.kind == found.SEGMENT else source.path)
+        return (source.kind, source.partition, "" if source.kind in _SEGMENTS else source.path)
 
     units = [list(unit) for _, unit in groupby(sorted(sources, key=whole), key=whole)]
     units.sort(key=lambda unit: -sum(source.size for source in unit))
@@ -93,15 +108,16 @@ def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window =
     into = _Into(writer, cluster, window)
     for kind, group in groupby(sorted(sources, key=lambda s: (s.kind, s.partition)), key=lambda s: s.kind):
         of_kind = list(group)
-        if kind == found.SEGMENT:
+        if kind in _SEGMENTS:
+            read = _log_records if kind == found.SEGMENT else _share_states
             for partition, files in groupby(of_kind, key=lambda s: s.partition):
                 paths = [source_file(source.path) for source in files]
-                _log_records(segments.read_partition(partition, paths), of_kind[0].rank, into)
+                read(segments.read_partition(partition, paths), of_kind[0].rank, into)
         else:
             for source in of_kind:
                 before = _understood(writer)
                 _one(source, into)
-                if _understood(writer) == before and kind != found.WIRE and window.is_everything:
+                if _understood(writer) == before and kind not in _WIRES and window.is_everything:
                     text = "nothing in it was understood: no line or record is about a group"
                     if kind == found.TEXT_LOG and (line := text_log.example_of(source_file(source.path))):
                         text += f"; for example: {line}"
@@ -123,6 +139,9 @@ def _one(source: Source, into: _Into) -> None:
         elif source.kind == found.WIRE:
             records = source_cluster.read_wire(source.path, source.partition, source.security)
             _log_records(records, source.rank, into, source.asked_ms)
+        elif source.kind == found.SHARE_WIRE:
+            states = source_cluster.read_wire(source.path, source.partition, source.security, SHARE_STATE_TOPIC)
+            _share_states(states, source.rank, into)
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), into)
         elif source.kind == found.EVENTS:
@@ -143,6 +162,13 @@ def _log_records(chunks: Iterator[Chunk], rank: int, into: _Into, read_at_ms: in
             into.add(table, rows)
     for table, rows in silver.finish(read_at_ms):
         into.add(table, rows)
+
+
+def _share_states(chunks: Iterator[Chunk], rank: int, into: _Into) -> None:
+    silver = ShareStateRows(into.cluster, rank, into.window)
+    for chunk in chunks:
+        for table, rows in silver.add(chunk):
+            into.add(table, rows)
 
 
 def _rows(table: str, rows: Iterator[object], into: _Into) -> None:

@@ -5,7 +5,7 @@ Times are whole milliseconds since 1970. rank: how much the row's source is to b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kohort.pipeline.arrow_types import Int8, Int16, Int32, Int64, Moment
 
@@ -142,6 +142,36 @@ class LogRange:
     hole_before: bool = False
     first_epoch: Int32 | None = None
     last_epoch: Int32 | None = None
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class ShareStateRecord:
+    """What a share coordinator wrote of one partition of a share group: partition, offset are of its own topic.
+
+    A snapshot is all that is known, an update what changed since. start_offset, complete: None where the record leaves
+    them as they were. first_offsets to delivery_counts are lists of one length: an entry for each range of records.
+    states: 0 available, 2 acknowledged, 4 archived.
+    """
+
+    partition: Int32
+    offset: Int64
+    ts_ms: Moment
+    group_id: str
+    topic_id: str
+    part: Int32
+    is_snapshot: bool
+    is_tombstone: bool = False
+    snapshot_epoch: Int32 | None = None
+    state_epoch: Int32 | None = None
+    leader_epoch: Int32 | None = None
+    start_offset: Int64 | None = None
+    complete: Int32 | None = None
+    created_ms: Moment | None = None
+    first_offsets: list[Int64] = field(default_factory=list)
+    last_offsets: list[Int64] = field(default_factory=list)
+    states: list[Int8] = field(default_factory=list)
+    delivery_counts: list[Int16] = field(default_factory=list)
     rank: Int8 = 0
 
 

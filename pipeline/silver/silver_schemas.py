@@ -15,18 +15,21 @@ from kohort.pipeline.silver.silver_rows import (
     LogRange,
     MemberPartitions,
     OffsetCommit,
+    ShareStateRecord,
     UndecodedRecord,
 )
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, ShareLagSample, TopicName
 
 ROW_TYPES: dict[str, type] = {
     "offset_commits": OffsetCommit,
     "group_records": GroupRecord,
     "group_members": GroupMember,
     "member_partitions": MemberPartitions,
+    "share_states": ShareStateRecord,
     "events": GroupEvent,
     "end_offsets": LogEndSample,
+    "share_lags": ShareLagSample,
     "topic_names": TopicName,
     "decode_errors": UndecodedRecord,
     "log_ranges": LogRange,
@@ -53,11 +56,14 @@ COUNTS_ONCE = {
     "group_records": RECORD,
     "group_members": (*RECORD, "member_id"),
     "member_partitions": (*RECORD, "member_id", "topic", "topic_id", "role"),
+    "share_states": RECORD,
     "decode_errors": (*RECORD, "error"),
     "events": ("cluster", "event_id"),
 }
 """Columns that rows of several sources share where they tell the same. Of other tables whole rows do."""
-FROM_THE_LOG = ("offset_commits", "group_records", "group_members", "member_partitions", "decode_errors")
+FROM_THE_LOG = (
+    "offset_commits", "group_records", "group_members", "member_partitions", "share_states", "decode_errors"
+)  # fmt: skip
 """Tables whose rows are one record's: a record that two sources hold counts once, the one of lower `rank`."""
 
 

@@ -1,4 +1,4 @@
-"""A run of records of the offsets topic, the form in which every source hands them on."""
+"""A run of records of a coordinators' topic, the form in which every source hands them on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from kohort.pipeline.records.offset_commits import Ints, RecordSpans
 
 OFFSETS_TOPIC = "__consumer_offsets"
+SHARE_STATE_TOPIC = "__share_group_state"
 
 NO_TRANSACTION, COMMITTED, ABORTED, PENDING = 0, 1, 2, 3
 TRANSACTION_NAMES = (None, "committed", "aborted", "pending")

@@ -15,7 +15,7 @@ from kohort.client.security import OPEN, Security
 from kohort.pipeline.remote_path import is_stored
 from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
-from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Issue
+from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Issue
 from kohort.pipeline.sources.formatted import is_formatted, is_offsets_line
 from kohort.pipeline.sources.lacking import what_it_lacks
 from kohort.pipeline.sources.lines import UTF_16, read_lines
@@ -27,6 +27,8 @@ from kohort.pipeline.store_errors import store_error
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (
     "segment", "export", "dump", "text_log", "events", "end_offsets", "topics", "wire",
 )  # fmt: skip
+SHARE_SEGMENT, SHARE_WIRE = "share_segment", "share_wire"
+"""As SEGMENT and WIRE, of the topic that share coordinators keep their state in."""
 
 _ADDRESS = re.compile(r"^(?=[^/\\]*:\d+)[\w.\-\[\]:,]+$")
 _PORT = re.compile(r":(\d+)(?=,|$)")
@@ -43,12 +45,12 @@ _PASSED_OVER = (
     ".md",
     ".properties",
 )
-_SOURCE_RANK = {SEGMENT: 0, WIRE: 0, DUMP: 1, EXPORT: 2}
+_SOURCE_RANK = {SEGMENT: 0, WIRE: 0, SHARE_SEGMENT: 0, SHARE_WIRE: 0, DUMP: 1, EXPORT: 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """partition: of the offsets topic, for segment files and clusters; -1 for all else. size in bytes, or records.
+    """partition: of a coordinators' topic, for segment files and clusters; -1 for all else. size in bytes, or records.
 
     asked_ms: when a cluster was asked where its log ends, so that nothing of before is missing; 0: it was not.
     """
@@ -161,8 +163,8 @@ def _looked_through(files: Iterable[SourceFile], issues: list[Issue]) -> Iterato
 def _nothing_inside(folder: Path) -> str:
     if any(path.stem.isdecimal() for path in folder.rglob("*.log")):
         return (
-            "its segment files are in no folder called __consumer_offsets-<partition>, by which those of that topic "
-            "are known; if they are of it, name the files themselves"
+            "its segment files are in no folder called __consumer_offsets-<partition> or __share_group_state-"
+            "<partition>, by which those of these topics are known; if they are of the first, name the files themselves"
         )
     return "nothing in this directory is a log that can be analysed (kohort analyze --help names the kinds)"
 
@@ -172,6 +174,8 @@ def look_at(path: SourceFile, named: bool = False) -> Source | None:
     if path.suffix in _PASSED_OVER:
         return None
     size = path.stat().st_size
+    if path.suffix == ".log" and (of_shares := partition_of(path, SHARE_STATE_TOPIC)) is not None:
+        return Source(SHARE_SEGMENT, str(path), of_shares, size)
     partition = partition_of(path)
     if path.suffix == ".log" and (partition is not None or _looks_like_segment(path)):
         if partition is None and not named:

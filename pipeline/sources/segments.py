@@ -1,4 +1,4 @@
-"""Segment files of `__consumer_offsets`, copied from any broker or written by kohort.
+"""Segment files of `__consumer_offsets` and `__share_group_state`, copied from any broker or written by kohort.
 
 Transactional commits count when their marker says so: markers stand behind the records, so a partition that holds
 transactions is looked through for markers first.
@@ -14,15 +14,26 @@ import numpy as np
 
 from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue, chunk_of_rows
+from kohort.pipeline.sources.chunk import (
+    ABORTED,
+    COMMITTED,
+    NO_TRANSACTION,
+    OFFSETS_TOPIC,
+    PENDING,
+    SHARE_STATE_TOPIC,
+    Chunk,
+    Issue,
+    chunk_of_rows,
+)
 from kohort.pipeline.sources.stored import SourceFile
 
-_FOLDER = re.compile(r"__consumer_offsets-(\d+)(\.[0-9a-f]+-(delete|stray))?$")
+_FOLDER = r"{}-(\d+)(\.[0-9a-f]+-(delete|stray))?$"
+_FOLDERS = {topic: re.compile(_FOLDER.format(topic)) for topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC)}
 
 
-def partition_of(path: SourceFile) -> int | None:
-    """The partition a segment file belongs to, by the name of its folder; None for another name."""
-    match = _FOLDER.search(path.parent.name)
+def partition_of(path: SourceFile, topic: str = OFFSETS_TOPIC) -> int | None:
+    """The partition of the topic a segment file belongs to, by the name of its folder; None for another name."""
+    match = _FOLDERS[topic].search(path.parent.name)
     return int(match[1]) if match and not match[2] else None
 
 

@@ -1,4 +1,4 @@
-"""`__consumer_offsets` over the wire: a small client that reads partitions it names, of kohort or of a real cluster.
+"""Coordinators' topics over the wire: a small client that reads partitions it names, of kohort or of a real cluster.
 
 It joins no group and commits nothing, so it leaves no trace in the topic it reads. Reading is read_committed: the
 broker's list of aborted transactions is applied here, as Java's consumer does (KIP-98).
@@ -15,8 +15,16 @@ import numpy as np
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, Records, read_segment, select
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, OFFSETS_TOPIC, Chunk, Issue
-from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.chunk import (
+    ABORTED,
+    COMMITTED,
+    NO_TRANSACTION,
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    Chunk,
+    Issue,
+)
+from kohort.pipeline.sources.found import SHARE_WIRE, WIRE, Source
 from kohort.pipeline.sources.segments import control_type
 from kohort.pipeline.sources.source_connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
@@ -104,34 +112,41 @@ class SourceCluster:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A partition of the offsets topic and where to read it: from start up to, not including, end."""
+    """A partition of a coordinators' topic and where to read it: from start up to, not including, end."""
 
     partition: int
     host: str
     port: int
     start: int
     end: int
+    topic: str = OFFSETS_TOPIC
 
 
-def partitions(cluster: SourceCluster, *, with_empty: bool = False) -> list[Part]:
-    """All partitions of the offsets topic that have a leader and hold anything, or (with_empty) may hold it one day.
+class NoTopicError(WireError):
+    """The cluster has no such topic."""
 
-    Raises WireError when the topic isn't there.
+
+def partitions(cluster: SourceCluster, *, with_empty: bool = False, topic_name: str = OFFSETS_TOPIC) -> list[Part]:
+    """All partitions of the topic that have a leader and hold anything, or (with_empty) may hold it one day.
+
+    Raises NoTopicError when the topic isn't there, WireError when it can't be read.
     """
-    about = cluster.metadata((OFFSETS_TOPIC,))
-    topic = next((t for t in about.topics if t.name == OFFSETS_TOPIC), None)
+    about = cluster.metadata((topic_name,))
+    topic = next((t for t in about.topics if t.name == topic_name), None)
     if topic is None or topic.error_code != 0:
         code = ErrorCode.unknown_topic_or_partition if topic is None else topic.error_code
         why = _WHY_NOT.get(code, f"can't be read: {code.name}")
-        raise WireError(f"{cluster.bootstrap}: {OFFSETS_TOPIC} {why}")
+        unknown = code is ErrorCode.unknown_topic_or_partition
+        raise (NoTopicError if unknown else WireError)(f"{cluster.bootstrap}: {topic_name} {why}")
     brokers = {broker.node_id: broker for broker in about.brokers}
     starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, LATEST)
     found = []
     for part in sorted(topic.partitions, key=lambda p: p.partition_index):
-        place = (OFFSETS_TOPIC, part.partition_index)
+        place = (topic_name, part.partition_index)
         if place in ends and (with_empty or ends[place] > starts.get(place, 0)):
             broker = brokers[part.leader_id]
-            found.append(Part(part.partition_index, broker.host, broker.port, starts.get(place, 0), ends[place]))
+            start, end = starts.get(place, 0), ends[place]
+            found.append(Part(part.partition_index, broker.host, broker.port, start, end, topic_name))
     return found
 
 
@@ -150,22 +165,39 @@ def expand(source: Source) -> tuple[list[Source], list[Issue]]:
     cluster, now_ms = SourceCluster(source.path, source.security), round(time.time() * 1000)
     try:
         parts = partitions(cluster)
+        of_shares, issues = share_partitions(cluster)
     except OSError as error:
         return [], [Issue("cluster_unreachable", source.path, str(error))]
     finally:
         cluster.close()
     if not parts:
         return [], [Issue("no_source", source.path, f"{OFFSETS_TOPIC} is empty: no group has committed or joined yet")]
+    kinds = [*((WIRE, part) for part in parts), *((SHARE_WIRE, part) for part in of_shares)]
     return [
-        replace(source, partition=part.partition, size=part.end - part.start, asked_ms=now_ms) for part in parts
-    ], []
+        replace(source, kind=kind, partition=part.partition, size=part.end - part.start, asked_ms=now_ms)
+        for kind, part in kinds
+    ], issues
 
 
-def read_wire(address: str, partition: int, security: Security = OPEN) -> Iterator[Chunk]:
+def share_partitions(cluster: SourceCluster) -> tuple[list[Part], list[Issue]]:
+    """The partitions of the topic that share coordinators keep their state in. Most clusters have no such topic."""
+    try:
+        return partitions(cluster, topic_name=SHARE_STATE_TOPIC), []
+    except NoTopicError:
+        return [], []
+    except WireError as error:
+        return [], [
+            Issue("cluster_gone", SHARE_STATE_TOPIC, f"what became of share groups' records is unread: {error}")
+        ]
+
+
+def read_wire(
+    address: str, partition: int, security: Security = OPEN, topic: str = OFFSETS_TOPIC
+) -> Iterator[Chunk]:  # fmt: skip
     """All of one partition as it stands now. A cluster that goes away ends it with an issue, not with an error."""
     cluster = SourceCluster(address, security)
     try:
-        part = next((p for p in partitions(cluster) if p.partition == partition), None)
+        part = next((p for p in partitions(cluster, topic_name=topic) if p.partition == partition), None)
         if part is not None:
             yield from read_range(cluster, part)
     except OSError as error:
@@ -196,7 +228,7 @@ def read_range(cluster: SourceCluster, part: Part, continues: bool = False) -> I
 def _fetch(cluster: SourceCluster, part: Part, offset: int, most_bytes: int) -> tuple[bytes, Sequence[Any]]:
     """Whole batches from the one that holds `offset` on, at least one; and the aborted transactions among them."""
     fetch = FetchPartition(partition=part.partition, fetch_offset=offset, partition_max_bytes=most_bytes)
-    topic = FetchTopic(topic=OFFSETS_TOPIC, partitions=(fetch,))
+    topic = FetchTopic(topic=part.topic, partitions=(fetch,))
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=most_bytes, isolation_level=_READ_COMMITTED, topics=(topic,)
     )
@@ -206,7 +238,7 @@ def _fetch(cluster: SourceCluster, part: Part, offset: int, most_bytes: int) -> 
     answer = topics[0].partitions[0]
     if answer.error_code != 0:
         why = _WHY_NOT.get(answer.error_code, f"can't be read: {answer.error_code.name}")
-        raise WireError(f"{OFFSETS_TOPIC}, partition {part.partition} at {offset}, {why}")
+        raise WireError(f"{part.topic}, partition {part.partition} at {offset}, {why}")
     return b"".join(bytes(piece) for piece in answer.records or ()), answer.aborted_transactions or ()
 
 

@@ -20,7 +20,15 @@ _NEWEST = {METADATA: 12, LIST_OFFSETS: 7, FETCH: 12}
 """What this client speaks at most; Fetch names topics up to 12, so no ids are needed."""
 LIST_GROUPS, DESCRIBE_GROUPS, CONSUMER_GROUP_DESCRIBE = "list_groups", "describe_groups", "consumer_group_describe"
 OFFSET_FETCH = "offset_fetch"
-_WHERE_SPOKEN = {LIST_GROUPS: 5, DESCRIBE_GROUPS: 5, CONSUMER_GROUP_DESCRIBE: 1, OFFSET_FETCH: 8}
+SHARE_GROUP_DESCRIBE, DESCRIBE_SHARE_GROUP_OFFSETS = "share_group_describe", "describe_share_group_offsets"
+_WHERE_SPOKEN = {
+    LIST_GROUPS: 5,
+    DESCRIBE_GROUPS: 5,
+    CONSUMER_GROUP_DESCRIBE: 1,
+    OFFSET_FETCH: 8,
+    SHARE_GROUP_DESCRIBE: 1,
+    DESCRIBE_SHARE_GROUP_OFFSETS: 1,
+}
 """What is asked only of brokers that speak it."""
 
 

@@ -72,6 +72,23 @@ class LogEndSample:
 
 
 @dataclass(slots=True, kw_only=True)
+class ShareLagSample:
+    """How far a share group was with a partition at a moment, as its coordinator said.
+
+    start_offset, lag: None where it knew none. members: of the group; assigned: of them, those that had the partition.
+    """
+
+    group_id: str
+    topic: str
+    part: Int32
+    sampled_ms: Moment
+    start_offset: Int64 | None = None
+    lag: Int64 | None = None
+    members: Int32 | None = None
+    assigned: Int32 | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class TopicName:
     """The name behind a topic id, which is written as Kafka prints it."""
 

@@ -18,7 +18,7 @@ from kohort.pipeline.sources.chunk import Chunk
 FOREVER_MS = 1 << 62
 _LENGTH = re.compile(r"^(\d+)\s*(s|m|min|h|d)$")
 _UNIT_MS = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_TIMES = {"events": "ts", "end_offsets": "sampled_ms"}
+_TIMES = {"events": "ts", "end_offsets": "sampled_ms", "share_lags": "sampled_ms"}
 """Tables that tell of moments, and the column that does."""
 
 

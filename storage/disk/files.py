@@ -193,7 +193,7 @@ class File:
             disk.unsynced[self] = None
 
     def read(self, at: int, size: int) -> bytes:
-        """So many bytes from `at`; fewer only at the end."""
+        """`size` bytes from `at`; fewer only at the end."""
         return os.pread(self._open(), size, at)
 
     def truncate(self, size: int) -> None:

@@ -52,10 +52,10 @@ def missing(folder: Path, ends: Sequence[tuple[int, int]], log_start_offset: int
             continue  # a compaction has made one segment of several
         first = max(there.get(base, base), log_start_offset)
         path = folder / f"{base:020}.log"
-        told = {each: base + last for each in indexes_of(path) if (last := _last_offset(each)) is not None}
-        told = {each: last for each, last in told.items() if last >= first}
-        if told:
-            yield Missing(path, first, max(told.values()), tuple(told))
+        lasts = {each: base + last for each in indexes_of(path) if (last := _last_offset(each)) is not None}
+        lasts = {each: last for each, last in lasts.items() if last >= first}
+        if lasts:
+            yield Missing(path, first, max(lasts.values()), tuple(lasts))
 
 
 def indexes_of(segment: Path) -> tuple[Path, Path]:

@@ -41,6 +41,8 @@ NO_NULL_LISTS = {
     "describe_share_group_offsets": b"\x01" + bytes(64),
     "alter_share_group_offsets": b"\x01\x01" + bytes(64),
     "delete_share_group_offsets": b"\x01\x01" + bytes(64),
+    "streams_group_heartbeat": b"\x01\x01" + bytes(14) + b"\xff" + bytes(4) + b"\xff" + bytes(64),
+    "streams_group_describe": b"\x01" + bytes(64),
     "alter_user_scram_credentials": b"\x01\x01" + bytes(64),
     "initialize_share_group_state": b"\x01\x01" + bytes(64),
     "read_share_group_state": b"\x01\x01" + bytes(64),

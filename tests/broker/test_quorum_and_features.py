@@ -81,6 +81,7 @@ def test_clients_learn_the_levels_that_kafka_4_3_tells() -> None:
         ("kraft.version", 0, 1),
         ("metadata.version", 7, 30),
         ("share.version", 0, 1),
+        ("streams.version", 0, 1),
         ("transaction.version", 0, 2),
         ("eligible.leader.replicas.version", 0, 1),
     ]
@@ -89,6 +90,7 @@ def test_clients_learn_the_levels_that_kafka_4_3_tells() -> None:
         assert {each.name: each.max_version_level for each in answer.finalized_features} == {
             "group.version": 1,
             "share.version": 1,
+            "streams.version": 1,
             "transaction.version": 2,
             "eligible.leader.replicas.version": 1,
             "metadata.version": 30,

@@ -17,12 +17,13 @@ from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from kohort.security.rights import Right
 from tests.broker.rights_cases import CASES, Case, World
 from tests.broker.share_rights_cases import SHARE_GROUP_CASES, SHARE_STATE_CASES, share_groups_there
+from tests.broker.streams_rights_cases import STREAMS_CASES, streams_groups_there
 from tests.support.broker import Broker, Client
 from tests.support.frames import frame
 from tests.support.rights import access_of, allow, client_of, guarded_broker
 from tests.support.shapes import errors_in, shape
 
-ALL_CASES = (*CASES, *SHARE_STATE_CASES, *SHARE_GROUP_CASES)
+ALL_CASES = (*CASES, *SHARE_STATE_CASES, *SHARE_GROUP_CASES, *STREAMS_CASES)
 ROWS = [
     pytest.param(need, case, id=f"{need.api}-{need.rights[0]}-{need.when}")
     for need, case in zip(NEEDS, ALL_CASES, strict=True)
@@ -68,7 +69,7 @@ def world(broker: Broker, client: Client) -> World:
     joining = next(case for case in CASES if case.api == "consumer_group_heartbeat")
     assert isinstance(joining.request, dict)
     asks(client, joining, {**joining.request, "member_id": "admin"})
-    for case in share_groups_there():
+    for case in (*share_groups_there(), *streams_groups_there()):
         request = case.request(made) if callable(case.request) else case.request
         assert set(errors_in(asks(client, case, request))) <= {ErrorCode.none}
     return made
@@ -94,7 +95,12 @@ def with_rights(case: Case, *more: tuple[Right, str]) -> Any:
     return heard(broker, client_of(broker, "alice"), case, made)
 
 
-SETTINGS: dict[str, Any] = {"group_initial_rebalance_delay_ms": 0, "group_share_assignment_interval_ms": 0}
+SETTINGS: dict[str, Any] = {
+    "group_initial_rebalance_delay_ms": 0,
+    "group_share_assignment_interval_ms": 0,
+    "group_streams_initial_rebalance_delay_ms": 0,
+    "group_streams_assignment_interval_ms": 0,
+}
 
 
 def of_a_super_user(case: Case) -> Any:

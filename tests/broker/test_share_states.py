@@ -9,7 +9,10 @@ from uuid import UUID
 
 import pytest
 
+from kohort.broker.cluster.broker_hooks import BrokerHooks
 from kohort.broker.cluster.moving import move_leader, stop_node
+from kohort.coordinator.context import CoordinatorContext
+from kohort.coordinator.effects import Append
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey, TopicIdPartition
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
@@ -113,6 +116,45 @@ def test_without_a_topic_it_gives_up_after_some_attempts() -> None:
         assert world.errors() is None
         world.broker.loop.wait(pause_ms)
     assert world.errors() == [E.coordinator_not_available]
+
+
+class FailsOnce(BrokerHooks):
+    """The first write to a log fails, as with too few copies."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+
+    def refuses(self, coordinator: CoordinatorContext, effect: Append) -> E | None:
+        self.failed += 1
+        return E.not_enough_replicas if self.failed == 1 else None
+
+
+def test_what_is_written_later_stays_behind_a_write_that_is_tried_again() -> None:
+    world = World()
+    world.initializes(0)
+    assert world.errors() == [E.none]
+    cluster = world.broker.cluster
+    cluster.hooks = FailsOnce()
+    heard: list[tuple[str, E]] = []
+
+    def writes(name: str, start: int) -> None:
+        def then(outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int) -> None:
+            heard.append((name, outcomes[world.which].error_code))
+
+        write = StateWrite(1, 0, start, 0, ())
+        world.broker.server.act(partial(cluster.share_persister.write, GROUP, {world.which: write}, then))
+
+    writes("first", 3)
+    writes("second", 5)
+    writes("third", 9)
+    assert heard == []
+    world.asks("read_summary", {world.which: 0})
+    assert world.errors() == [E.none], "who only looks need not wait"
+    world.broker.loop.wait(1_100)
+    assert heard == [("first", E.none), ("second", E.none), ("third", E.none)]
+    assert world.reads().start_offset == 9
+    writes("fourth", 11)
+    assert heard[-1] == ("fourth", E.none), "nobody waits any more"
 
 
 def test_a_summary_of_what_the_topic_does_not_have_takes_its_time() -> None:

@@ -19,6 +19,7 @@ CLASSES = {
     "kafka-groups": TOOLS + "GroupsCommand",
     "kafka-consumer-groups": TOOLS + "consumer.group.ConsumerGroupCommand",
     "kafka-share-groups": TOOLS + "consumer.group.ShareGroupCommand",
+    "kafka-streams-groups": TOOLS + "streams.StreamsGroupCommand",
     "kafka-console-share-consumer": TOOLS + "consumer.ConsoleShareConsumer",
     "kafka-features": TOOLS + "FeatureCommand",
     "kafka-console-producer": TOOLS + "ConsoleProducer",

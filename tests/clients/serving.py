@@ -1,8 +1,8 @@
 """A broker for real clients: `kohort serve`, or whatever KOHORT_CLIENTS_BOOTSTRAP points at.
 
 The variable lets the same tests run against an Apache Kafka (with group.initial.rebalance.delay.ms=0,
-group.min.session.timeout.ms=100 and group.share.min.record.lock.duration.ms=1000), to tell a broker's mistake from a
-test's.
+group.min.session.timeout.ms=100, group.share.min.record.lock.duration.ms=1000, group.streams.min.session.timeout.ms=100
+and group.streams.min.heartbeat.interval.ms=50), to tell a broker's mistake from a test's.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from kohort.control.safety import Budget
-from kohort.coordinator import committing
 from kohort.coordinator.consumer import consumer_heartbeating, progress
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.reconciling import reconcile
 from kohort.protocol.errors import ErrorCode
 from tests.control.talking import Lab, LabStage
@@ -122,7 +122,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
 def test_a_commit_that_must_be_refused(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
 ) -> None:
-    monkeypatch.setattr(committing, "check_commit", lambda *_, **__: ErrorCode.none)
+    monkeypatch.setattr(ConsumerGroup, "check_commit", lambda *_, **__: ErrorCode.none)
     lab.talk(f"""
         {SHARED}
         {who} OffsetCommit v9 {{epoch: {epoch}, offsets: {{$topic: {{0: 5}}}}}}

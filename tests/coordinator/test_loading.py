@@ -173,9 +173,9 @@ def test_records_that_cannot_be_read_make_it_no_coordinator(value: bytes) -> Non
     assert world.speaker("ada").beats() is E.not_coordinator
 
 
-def test_records_of_streams_groups_are_passed_over() -> None:
+def test_records_of_kinds_that_nobody_knows_are_passed_over() -> None:
     world = World(lead=False)
-    world.log[0] = [(b"\x00\x11\x00\x01g", b"\x00\x00\x00\x00\x00\x05\x00"), (b"\x00\x63", b"?")]
+    world.log[0] = [(b"\x00\x12\x00\x01g", b"\x00\x00\x00\x00\x00\x05\x00"), (b"\x00\x63", b"?")]
     assert world.load() == 0
     assert world.coordinator.shards == {0: Shard.ACTIVE}
 

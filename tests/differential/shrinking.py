@@ -14,7 +14,7 @@ StillDiffers = Callable[[Steps], Awaitable[bool]]
 
 
 async def shrink(steps: Steps, still_differs: StillDiffers, tries: int = 120) -> list[Step]:
-    """The shortest sequence found within so many tries. `still_differs`: whether a sequence shows the difference."""
+    """The shortest sequence found within `tries` tries. `still_differs`: whether a sequence shows the difference."""
     left = tries
 
     async def shows(candidate: Steps) -> bool:

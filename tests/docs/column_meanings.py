@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.docs.share_column_meanings import OF_SHARE_TABLES
+
 EVERYWHERE: dict[str, str] = {
     "advice": "What to do about it.",
     "cause": "Why it happened, in one word.",
@@ -343,4 +345,4 @@ OF_TABLE: dict[str, dict[str, str]] = {
 
 def meaning(table: str, column: str) -> str:
     """One sentence. Raises KeyError for a column that nobody has described."""
-    return OF_TABLE.get(table, {}).get(column) or EVERYWHERE[column]
+    return (OF_TABLE | OF_SHARE_TABLES).get(table, {}).get(column) or EVERYWHERE[column]

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from tests.docs.sources import BEHAVIOUR
-from tests.pipeline.incidents import classic_stories, loss_stories, stories
-from tests.pipeline.incidents.told import ALSO_RECORDED, OF_CLASSIC_GROUPS, OF_LOSSES, SAID, SERIOUS
+from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories
+from tests.pipeline.incidents.told import ALSO_RECORDED, OF_CLASSIC_GROUPS, OF_LOSSES, OF_SHARES, SAID, SERIOUS
 
 INCIDENTS = BEHAVIOUR / "incidents.md"
 TITLES = {
     classic_stories: "Classic groups",
     stories: "Groups of the consumer protocol",
     loss_stories: "Losses and stops, and healthy habits",
+    share_stories: "Share groups",
 }
 
 
@@ -38,8 +39,9 @@ HEAD = """\
 What was done to groups of an Apache Kafka 4.3.0, and what `kohort analyze` says of each. `tests/pipeline/incidents/`
 has the stories as code, and what Kafka wrote as recordings, which tests read. They are played again, with Java 17 and
 Maven, by `python -m tests.pipeline.incidents.record kafka classic OUT.tar.gz`. At the end of the classic ones the
-broker stands still for 8 s: the groups that are left pause together. In the last set the broker refuses to convert
-groups. {alone} incidents are not among the scenarios of
+broker stands still for 8 s: the groups that are left pause together. Among the losses the broker refuses to convert
+groups. What is said of share groups is from the log of their share coordinators. kohort's event log tells more, and
+a second recording has it. {alone} incidents are not among the scenarios of
 the shared recording, whose names stand in the last column. [analysis.md](analysis.md) has the rules.
 """
 
@@ -60,7 +62,7 @@ def _lines(mark: str) -> Iterator[str]:
 
 
 def _said(group: str) -> str:
-    if of_group := (OF_CLASSIC_GROUPS | OF_LOSSES).get(group):
+    if of_group := (OF_CLASSIC_GROUPS | OF_LOSSES | OF_SHARES).get(group):
         found = [(rule, severity, clients) for rule, (severity, clients) in of_group.items()]
     elif warning := SERIOUS.get(group):
         found = [(warning[0], "warning", warning[1])]

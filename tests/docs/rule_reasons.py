@@ -193,5 +193,29 @@ REASONS: dict[str, tuple[str, str]] = {
         "Several owners left at their poll timeout while one committed offset stayed.",
         "Likely.",
     ),
+    "R47": (
+        "Several members failed with them, or others were accepted meanwhile; what one member alone outlived is R49.",
+        "Certain; that the records are to blame is likely with events, else mostly possible.",
+    ),
+    "R48": (
+        "Hardly anything was accepted for seconds, while many records were given up.",
+        "Certain; the cause likely where several members failed, else possible.",
+    ),
+    "R49": (
+        "The member went on after its locks had expired; who was dead by then is left out.",
+        "Certain.",
+    ),
+    "R50": (
+        "Deliveries that ended with the record back in the group.",
+        "Certain; from the share coordinator's log alone the cause is possible.",
+    ),
+    "R51": (
+        "Samples of the lag while somebody was there.",
+        "Certain.",
+    ),
+    "R52": (
+        "How the last members went, where that is known.",
+        "Certain where a session expired, else likely or possible.",
+    ),
 }
 """By rule: what excludes other explanations, and the confidence."""

@@ -38,7 +38,7 @@ def recorded_groups(recorded_silver: Path) -> dict[str, GroupInput]:
 def all_recorded(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
     """The groups of all recordings, with all that their sources tell."""
     found = list(recorded_groups.values())
-    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3", "loss-kafka-4.3"):
+    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3", "loss-kafka-4.3", "share-kafka-4.3", "share-kohort"):
         found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
     return found
 

@@ -14,10 +14,17 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
-from kohort.pipeline.silver.silver_rows import CoordinatorMove, GroupMember, GroupRecord, LogRange, MemberPartitions
+from kohort.pipeline.silver.silver_rows import (
+    CoordinatorMove,
+    GroupMember,
+    GroupRecord,
+    LogRange,
+    MemberPartitions,
+    ShareStateRecord,
+)
 from kohort.pipeline.silver.silver_schemas import COLUMNS
 from kohort.pipeline.sources.found import find_sources
-from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, ShareLagSample, TopicName
 
 RowT = TypeVar("RowT")
 
@@ -43,6 +50,10 @@ def load_groups(folder: Path) -> dict[str, GroupInput]:
         of(member.group_id, member.partition).group_members.append(member)
     for parts in _rows(folder, "member_partitions", MemberPartitions):
         of(parts.group_id, parts.partition).member_partitions.append(parts)
+    for state in _rows(folder, "share_states", ShareStateRecord):
+        of(state.group_id, None).share_states.append(state)
+    for lag in _rows(folder, "share_lags", ShareLagSample):
+        of(lag.group_id, None).share_lags.append(lag)
     events = _rows(folder, "events", GroupEvent)
     for event in events:
         if event.group_id is not None:

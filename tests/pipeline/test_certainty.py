@@ -30,6 +30,9 @@ SAID_BY_RECORDS: dict[str, str] = {
     "R31": "subscriptions that share something, not all",
     "R40": "members and assignors of generations",
     "R33": "committed offsets that jump back and forth while nobody is a member",
+    "R47": "what a share coordinator wrote: records that were archived after several deliveries",
+    "R48": "likewise, and that nothing was accepted meanwhile",
+    "R50": "likewise: records that can be delivered again",
 }
 """The rules that may be certain from the offsets topic alone, and the records that exclude another explanation."""
 

@@ -10,6 +10,8 @@ import pytest
 
 from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.gold.health_rows import group_health_rows
+from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
+from kohort.pipeline.gold.share_rows import share_group_rows
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.all_clear import Missing, missing
@@ -37,7 +39,7 @@ NOBODY_CAN_KNOW = {
 
 def parts(group: GroupInput) -> Iterator[tuple[str, GroupInput]]:
     """Without each source, and without each kind of line or event."""
-    for name, empty in (("ends", {}), ("events", [])):
+    for name, empty in (("ends", {}), ("events", []), ("share_states", [])):
         less = copy.copy(group)
         setattr(less, name, empty)
         yield f"without {name}", less
@@ -82,7 +84,8 @@ def told_of_parts(all_recorded: list[GroupInput]) -> list[list[Part]]:
 def _told(group: GroupInput, name: str, less: GroupInput) -> Part:
     analysis = analyse(copy.copy(less))
     rows: list[GroupHealthRow] = [{**row, "group_id": group.group_id} for row in group_health_rows(analysis)]
-    return Part(group.group_id, name, diagnose(analysis), missing(rows, []))
+    shared: list[ShareGroupRow] = [{**row, "group_id": group.group_id} for row in share_group_rows(analysis)]
+    return Part(group.group_id, name, diagnose(analysis), missing(rows, [], shared))
 
 
 def test_no_part_calls_well_what_the_whole_calls_serious(told_of_parts: list[list[Part]]) -> None:

@@ -234,7 +234,7 @@ def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
         "keys": str(log),
         "detail": "nothing in it was understood; for example: unheard of",
     }
-    outcome = SimpleNamespace(issues=[issue], findings=[], health=[], report=None)
+    outcome = SimpleNamespace(issues=[issue], findings=[], health=[], report=None, shared=[])
     monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", lambda *_: outcome)
     done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
     assert done.exit_code == 1, done.output

@@ -72,13 +72,14 @@ class Producer:
 class Bank(RestlessCluster):
     """The cluster, those who use it, and the account."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, **settings: Any) -> None:
         super().__init__(
             seed,
             offsets_topic_num_partitions=2,
             transaction_state_log_num_partitions=3,
             auto_leader_rebalance_enable="false",
             connections_max_idle_ms=-1,
+            **settings,
         )
         self.cluster.transaction_topic.create(0)
         made = self.cluster.topics.create(TOPIC, PARTITIONS, 3)

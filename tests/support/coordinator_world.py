@@ -23,7 +23,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, GroupWarning, Replies, Reply, Transition
-from kohort.coordinator.events.classic_event_source import EventObserver
+from kohort.coordinator.events.event_tracer import EventObserver
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
@@ -107,8 +107,7 @@ class World:
 
     def listen(self) -> None:
         """Somebody listens to group events from now on."""
-        observer = EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
-        self.coordinator.observe(observer, observer.consumers, observer.shares, observer.records)
+        EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7).listen()
 
     def events_of(self, *kinds: str) -> list[GroupEvent]:
         """The events of these kinds so far."""

@@ -6,16 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.talk import share_groups
+from tests.talk import share_groups, streams_groups
 from tests.talk.compare import Names
 from tests.talk.shares import Shares
 from tests.talk.values import Value
 
 HEARTBEAT, DESCRIBE = "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"
-HEARTBEATS = {HEARTBEAT, share_groups.HEARTBEAT}
-TELLS_SHARES = {*HEARTBEATS, DESCRIBE, share_groups.DESCRIBE}
-KINDS = {"consumer": (HEARTBEAT, DESCRIBE), "share": (share_groups.HEARTBEAT, share_groups.DESCRIBE)}
-"""Who asks for a share of which kind of group, and what tells of it."""
+HEARTBEATS = {HEARTBEAT, share_groups.HEARTBEAT, streams_groups.HEARTBEAT}
+DESCRIPTIONS = {DESCRIBE, share_groups.DESCRIBE, streams_groups.DESCRIBE}
+TELLS_SHARES = {*HEARTBEATS, *DESCRIPTIONS}
+KINDS = {
+    "consumer": (HEARTBEAT, DESCRIBE, 1),
+    "share": (share_groups.HEARTBEAT, share_groups.DESCRIBE, 1),
+    "streams": (streams_groups.HEARTBEAT, streams_groups.DESCRIBE, 0),
+}
+"""Who asks for a share of which kind of group, what tells of it, and in which version."""
 WORDS = {
     "epoch": "member_epoch",
     "topics": "subscribed_topic_names",
@@ -56,6 +61,12 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
     return values
 
 
+def heartbeat_of(kind: str, version: int | None) -> tuple[str, int]:
+    """The API with which members of a kind of group beat, and its usual version unless another one is said."""
+    heartbeat, _, usual = KINDS[kind]
+    return heartbeat, usual if version is None else version
+
+
 def share_a_group(
     kind: str,
     ways: tuple[Callable[[str, str, int, Value], Value], Names, Callable[[int], object]],
@@ -69,7 +80,7 @@ def share_a_group(
     """
     ask, names, wait = ways
     for number, person in enumerate(people, start=1):
-        heard = ask(person, KINDS[kind][0], 1, {"epoch": 0} | options | own[person])
+        heard = ask(person, KINDS[kind][0], KINDS[kind][2], {"epoch": 0} | options | own[person])
         if heard["error_code"] != "NONE":
             return f"{person} hears {heard['error_code']} while the group is set up"
         rounds = 0
@@ -84,13 +95,15 @@ def share_a_group(
 def _is_settled(kind: str, ask: Callable[[str, str, int, Value], Value], names: Names, people: list[str]) -> bool:
     """Everybody says what they have; whether nothing was news and the group is stable."""
     news = False
+    heartbeat, description, version = KINDS[kind]
     for person in people:
         before = names[f"{person}_epoch"]
-        owns = {"owns": names[f"{person}_share"]} if kind == "consumer" else {}
-        heard = ask(person, KINDS[kind][0], 1, owns)
-        news = news or heard["assignment"] is not None or heard["member_epoch"] != before
-    state = ask(people[0], KINDS[kind][1], 1, {})["groups"][0]
-    assigned = any(member["assignment"] for member in state["members"])
+        owns = {} if kind == "share" else {"owns": names[f"{person}_share"]}
+        heard = ask(person, heartbeat, version, owns)
+        told = heard["active_tasks" if kind == "streams" else "assignment"]
+        news = news or told is not None or heard["member_epoch"] != before
+    state = ask(people[0], description, version, {})["groups"][0]
+    assigned = any(share for member in state["members"] for share in member["assignment"].values())
     stable = state["group_state"] == "Stable" and state["group_epoch"] == state["assignment_epoch"]
     return not news and stable and assigned
 
@@ -99,7 +112,9 @@ def remember(heard: Value, names: Names, person: str) -> None:
     """The epoch and the share that somebody was told, for the next heartbeat. Who has left is a newcomer."""
     if heard["error_code"] == "NONE":
         names[f"{person}_epoch"] = max(heard["member_epoch"], 0)
-        if heard["assignment"] is not None:
+        if "active_tasks" in heard:
+            streams_groups.remember(heard, names, person)
+        elif heard["assignment"] is not None:
             names[f"{person}_share"] = brief(heard["assignment"], names)
 
 
@@ -107,12 +122,16 @@ def unsaid(api: str, version: int, said: Value, person: str) -> Value:
     """What is expected besides what a conversation says."""
     if api in HEARTBEATS:
         interval: Value
+        is_streams = api == streams_groups.HEARTBEAT
         if said.get("error_code", "NONE") != "NONE":
-            return REFUSED | said
+            return (streams_groups.REFUSED if is_streams else REFUSED) | said
         epoch = said.get("member_epoch")
         interval = {"heartbeat_interval_ms": 5_000 if epoch >= 0 else 0} if isinstance(epoch, int) else {}
-        return {"error_message": None, "member_id": f"${person}"} | interval | said
-    if api in (DESCRIBE, share_groups.DESCRIBE) and isinstance(said.get("groups"), list):
+        usual: Value = streams_groups.unsaid_of_beat(said) if is_streams else {}
+        return usual | {"error_message": None, "member_id": f"${person}"} | interval | said
+    if api == "GroupLog" and "records" in said:
+        return said | {"records": [streams_groups.record(each) for each in said["records"]]}
+    if api in DESCRIPTIONS and isinstance(said.get("groups"), list):
         alone = len(said["groups"]) == 1
         return said | {"groups": [_described(api, version, group, alone) for group in said["groups"]]}
     return said
@@ -122,12 +141,19 @@ def _described(api: str, version: int, group: Value, alone: bool) -> Value:
     if not isinstance(group, dict) or group.get("error_code", "NONE") != "NONE":
         return group
     full: Value = DESCRIBED_GROUP | ({"group_id": "$group"} if alone else {}) | group
-    usual: Value = share_groups.DESCRIBED_MEMBER
-    if api == DESCRIBE:
-        usual = DESCRIBED_MEMBER | ({"member_type": 1} if version >= 1 else {})
     if isinstance(group.get("members"), list):
-        full["members"] = [usual | member if isinstance(member, dict) else member for member in group["members"]]
+        full["members"] = [
+            _described_member(api, version, each) if isinstance(each, dict) else each for each in group["members"]
+        ]
     return full
+
+
+def _described_member(api: str, version: int, member: Value) -> Value:
+    if api == streams_groups.DESCRIBE:
+        return streams_groups.described_member(member)
+    if api == share_groups.DESCRIBE:
+        return share_groups.DESCRIBED_MEMBER | member
+    return DESCRIBED_MEMBER | ({"member_type": 1} if version >= 1 else {}) | member
 
 
 def brief(value: Value, names: Names) -> Value:
@@ -139,9 +165,14 @@ def brief(value: Value, names: Names) -> Value:
     if set(value) == {"topic_partitions"}:
         return _partitions(value["topic_partitions"], names)
     return {
-        key: _partitions(item, names) if key in PARTITIONS and item is not None else brief(item, names)
+        key: _partitions(item, names) if key in PARTITIONS and item is not None else _brief_field(key, item, names)
         for key, item in value.items()
     }
+
+
+def _brief_field(name: str, value: Value, names: Names) -> Value:
+    short = streams_groups.brief(name, value)
+    return short if short is not value else brief(value, names)
 
 
 def _partitions(entries: list[Value], names: Names) -> Value:

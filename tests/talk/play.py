@@ -12,7 +12,7 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.group_placement import partition_for
 from tests.talk.compare import Names, differences
-from tests.talk.consumer_groups import HEARTBEATS, KINDS, TELLS_SHARES, brief, remember, share_a_group, unsaid
+from tests.talk.consumer_groups import HEARTBEATS, TELLS_SHARES, brief, heartbeat_of, remember, share_a_group, unsaid
 from tests.talk.journal import READ_BY, in_order
 from tests.talk.messages import (
     WrongBytes,
@@ -147,10 +147,10 @@ class Player:
         self._join(step.speaker, step.number("version", 9) or 0, self._fill(step.values))
 
     def _beats(self, step: Step) -> None:
-        self._ask(step.speaker, KINDS[step.words.get("of", "consumer")][0], step.number("version", 1) or 0, step.values)
+        self._ask(step.speaker, *heartbeat_of(step.words.get("of", "consumer"), step.number("version")), step.values)
 
     def _leaves(self, step: Step) -> None:
-        self._ask(step.speaker, KINDS["consumer"][0], 1, {"epoch": -1} | step.values)
+        self._ask(step.speaker, *heartbeat_of("consumer", None), {"epoch": -1} | step.values)
 
     def _reads(self, step: Step) -> None:
         self._make_up_names(step.words["of"])

@@ -27,6 +27,13 @@ SHARE = QUICK | {
     "group.share.delivery.count.limit": "3",
 }
 
+STREAMS = QUICK | {
+    "group.streams.min.session.timeout.ms": "100",
+    "group.streams.min.heartbeat.interval.ms": "50",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+}
+
 PROFILES = {
     "default": Profile(QUICK),
     "faithful": Profile({}),
@@ -40,7 +47,7 @@ PROFILES = {
     "slow": Profile(QUICK),  # takes minutes where minutes are real
     "cold": Profile(QUICK),  # nobody has talked to this broker yet
     "unreplicable": Profile({"offsets.topic.replication.factor": "3"}),
-    "restart": Profile(CONSUMER),  # one at a time, where a broker is shared
+    "restart": Profile(CONSUMER | STREAMS),  # one at a time, where a broker is shared
     "three-brokers": Profile(QUICK, nodes=3),
     "consumer": Profile(CONSUMER),
     "consumer-range-first": Profile(CONSUMER | {"group.consumer.assignors": "range,uniform"}),
@@ -55,5 +62,9 @@ PROFILES = {
     "share-stateless": Profile(SHARE | {"share.coordinator.state.topic.replication.factor": "3"}),
     "share-three-brokers": Profile(SHARE, nodes=3),
     "share-off": Profile(QUICK | {"group.share.assignment.interval.ms": "0"}),
+    "streams": Profile(STREAMS),
+    "streams-initial-delay": Profile(STREAMS | {"group.streams.initial.rebalance.delay.ms": "1000"}),
+    "streams-max-size-2": Profile(STREAMS | {"group.streams.max.size": "2"}),
+    "streams-off": Profile(QUICK | {"group.coordinator.rebalance.protocols": "classic,consumer"}),
     "migration-disabled": Profile(CONSUMER | {"group.consumer.migration.policy": "disabled"}),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.talk import share_groups
+from tests.talk import share_groups, streams_groups
 from tests.talk.compare import Names
 from tests.talk.consumer_groups import HEARTBEAT, heartbeat
 from tests.talk.values import Value
@@ -26,6 +26,8 @@ def complete(api: str, version: int, values: Value, names: Names, person: str) -
         return heartbeat(values, names, person)
     if api == share_groups.HEARTBEAT:
         return share_groups.heartbeat(values, names, person)
+    if api == streams_groups.HEARTBEAT:
+        return streams_groups.heartbeat(values, names, person)
     if api in (share_groups.FETCH, share_groups.ACKNOWLEDGE):
         return share_groups.in_session(api, values, names, person)
     if api in BY_AN_EPOCH:
@@ -247,6 +249,7 @@ RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "FindCoordinator": _find_coordinator,
     "ConsumerGroupDescribe": _describe_named_groups,
     "ShareGroupDescribe": _describe_named_groups,
+    "StreamsGroupDescribe": _describe_named_groups,
     "IncrementalAlterConfigs": _alter_configs,
     "DescribeConfigs": _describe_configs,
     "DescribeGroups": _describe_groups,

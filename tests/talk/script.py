@@ -19,7 +19,7 @@ KINDS = {
     "answer": rf"{ANSWER}(?:between (?P<least>\d+) and (?P<most>\d+) ms ?)?(?P<eventually>eventually ?)?"
     rf"(?:{API} ?)?(?:(?P<error>[A-Z][A-Z_]+) ?)?{VALUES}?",
     "request": rf"{SPEAKER} {API}(?: {VALUES})?",
-    "beats": rf"{SPEAKER} (?:(?P<of>share)-)?beats(?: v(?P<version>\d+))?(?: {VALUES})?",
+    "beats": rf"{SPEAKER} (?:(?P<of>share|streams)-)?beats(?: v(?P<version>\d+))?(?: {VALUES})?",
     "leaves": rf"{SPEAKER} leaves the group(?: {VALUES})?",
     "reads": rf"{SPEAKER} reads the (?P<what>log|share state) of (?P<of>\S+)",
     "joins": rf"{SPEAKER} joins(?: v(?P<version>\d+))?(?: {VALUES})?",
@@ -32,7 +32,7 @@ KINDS = {
     "leads": r"broker (?P<node>\S+) leads (?P<topic>\S+) partition (?P<partition>\S+)",
     "wait": r"wait (?P<length>\d+) ms",
     "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions?)?(?: and 1 replicas)?",
-    "members": rf"given (?P<members>[a-z0-9, ]+?) shares? a (?P<of>consumer|share) group(?: {VALUES})?",
+    "members": rf"given (?P<members>[a-z0-9, ]+?) shares? a (?P<of>consumer|share|streams) group(?: {VALUES})?",
     "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",
 }
 """What a step may look like. The name is that of the player's method for it."""

@@ -20,6 +20,7 @@ from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.support.broker import NumberedSocket
@@ -200,11 +201,12 @@ class Stage:
     @property
     def would_survive(self) -> bool:
         """Whether the log tells all there is to know of the groups: nobody waits, and one protocol is all they have."""
-        return all(
+        coordinators = self.server.cluster.coordinators
+        return all(_is_in_the_log(each) for one in coordinators for each in one.streams_groups.values()) and all(
             group.state in (State.STABLE, State.EMPTY)
             and not group.pending_joins
             and all(len(member.protocols) == 1 for member in group.members.values())
-            for coordinator in self.server.cluster.coordinators
+            for coordinator in coordinators
             for group in coordinator.groups.values()
         )
 
@@ -247,3 +249,12 @@ class InThisThread:
         for each in files:
             each.sync()
         done(None)
+
+
+def _is_in_the_log(group: StreamsGroup) -> bool:
+    """Whether nobody would miss what a streams group keeps in memory only."""
+    described = group.described
+    decided = described.subtopologies if described is not None else ()
+    known = set() if group.topology is None else set(group.topology.subtopologies)
+    is_told = known.issuperset(decided) and group.shutdown_requested_by is None
+    return is_told and not group.endpoint_epoch and not group.is_delayed

@@ -61,7 +61,7 @@ def test_nothing_passes_by_itself(tmp_path: Path, lines: list[str], complaint: s
         ("<- NONE", "an answer before anybody spoke"),
         ("ada Heartbeat v4 {generation: 1}", "Heartbeat has no field generation; it has group_id, "),
         ("ada Heartbeat v4 {generation_id: one}", "Heartbeat.generation_id is a number, not 'one'"),
-        ("ada StreamsGroupHeartbeat v0", "kohort does not serve StreamsGroupHeartbeat"),
+        ("ada PushTelemetry v0", "kohort does not serve PushTelemetry"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:

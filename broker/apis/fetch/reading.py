@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     _TopicAnswer = tuple[UUID | None, str, list[PartitionData]]
 
 SHORT = 32
-"""Up to so many partitions are read without a pause."""
+"""At most this many partitions are read without a pause."""
 
 LEADERS_FROM = 16
 READ_COMMITTED = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kohort.coordinator.consumer.assignors import assign
-from kohort.coordinator.consumer.preparing import EFFORT_AT_ONCE, EFFORT_OF_A_SLICE
+from kohort.coordinator.modern.preparing import EFFORT_AT_ONCE, EFFORT_OF_A_SLICE
 from tests.coordinator.consumer.world import ConsumerWorld
 
 LARGE: dict[str, Any] = {f"large{number}": EFFORT_AT_ONCE // 2 + 1 for number in range(3)}

@@ -73,6 +73,34 @@ def test_a_lock_that_expires() -> None:
     assert world.fetches("bob") == [(1, 2, 2)]
 
 
+def test_what_a_member_takes_in_one_moment_it_holds_by_one_lock() -> None:
+    world = World()
+    for _ in range(3):
+        world.produces(1)
+    assert world.fetches("ada", batches=1) == [(0, 0, 1)]
+    assert world.fetches("bob", batches=1) == [(1, 1, 1)]
+    assert world.fetches("ada", batches=1) == [(2, 2, 1)]
+    assert [(lock.member_id, lock.held) for lock in world.partition.locks] == [("ada", 2), ("bob", 1)]
+    assert world.says("0 accept", "ada") == OK
+    world.waits(999)
+    assert world.states == "1 acquired 1 bob, 2 acquired 1 ada"
+    world.waits(1)
+    assert world.states == "1 available 1, 2 available 1"
+
+
+def test_a_lock_that_holds_nothing_any_more_is_not_taken_again() -> None:
+    world = World()
+    for _ in range(2):
+        world.produces(1)
+    world.fetches("ada", batches=1)
+    assert world.says("0 release", "ada") == OK
+    assert world.fetches("ada", batches=1) == [(0, 0, 2)]
+    assert world.fetches("ada", batches=1) == [(1, 1, 1)]
+    assert [lock.held for lock in world.partition.locks if lock.held] == [2]
+    world.waits(1_000)
+    assert world.states == "0 available 2, 1 available 1"
+
+
 def test_locks_expire_one_by_one_even_after_the_group_has_shortened_them() -> None:
     world = World()
     world.produces(1)

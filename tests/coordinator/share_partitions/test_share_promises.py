@@ -1,28 +1,35 @@
 """The promises of a share partition, whatever its members do, compared with a model that looks at each record alone.
 
 One record is never held by two. What is accepted is never delivered again. Nothing is lost or skipped. Counts go up by
-one with each delivery. Ranges say of each record what the model says.
+one with each delivery. Ranges say of each record what the model says. Who only hears what an observer hears knows who
+holds what, and where the share partition begins.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, badly_formed
-from kohort.coordinator.share_partitions.in_flight import Lock
+from kohort.coordinator.share_partitions.in_flight import Lock, lock_of
+from kohort.coordinator.share_partitions.record_observer import Fate, RecordObserver
 from kohort.coordinator.share_partitions.record_states import (
     ACCEPT,
+    ACCEPTED,
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,
     AVAILABLE,
     IS_TERMINAL,
     RENEW,
+    RENEWED,
     STATE_AFTER,
 )
+from kohort.coordinator.share_partitions.share_partition import Progress
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share_partitions.share_world import World
 from tests.support.effort import examples
@@ -45,6 +52,36 @@ class Record:
     """Whether what became of it is being written down."""
 
 
+class Follower(RecordObserver):
+    """What somebody knows who hears events, and nothing else."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, tuple[str | None, int]] = {}
+        """By offset who holds a record, and how often it was delivered."""
+        self.accepted: set[int] = set()
+        self.start = 0
+
+    def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
+        for first, last, count in entries:
+            for offset in range(first, last + 1):
+                assert offset not in self.held, f"{offset} is held by two"
+                self.held[offset] = member_id, count
+
+    def settled(self, key: SharePartitionKey, fates: Iterable[Fate], cause: str | None = None) -> None:
+        for fate in fates:
+            for offset in range(fate.first_offset, fate.last_offset + 1):
+                assert self.held.get(offset) == (None if fate.member_id is None else fate[3:1:-1]), f"{offset}: {fate}"
+                if fate.fate == RENEWED:
+                    continue
+                self.held.pop(offset, None)
+                if fate.fate == ACCEPTED:
+                    self.accepted.add(offset)
+
+    def start_moved(self, key: SharePartitionKey, before: int, start: int) -> None:
+        assert self.start == before < start
+        self.start = start
+
+
 class Promises(RuleBasedStateMachine):
     """Members fetch, say something, fall silent and leave; writes fail; the log begins later; leaders change."""
 
@@ -55,6 +92,7 @@ class Promises(RuleBasedStateMachine):
         self.writing: list[list[int]] = []
         """The records of each write under way, by its place in `world.writes`; expiries have none to take back."""
         self.accepted: set[int] = set()
+        self.world.record_observer = self.follower = Follower()
 
     # What happens
 
@@ -230,8 +268,10 @@ class Promises(RuleBasedStateMachine):
         world = self.world
         while world.writes:
             self.lets_write(E.none)
-        world.partition.locks.clear()
+        world.partition.end(Progress.FENCED)
+        assert self.follower.held == {}
         world.begin()
+        self.follower.start = world.partition.in_flight.start
         written: dict[int, tuple[int, int]] = {}
         for batch in world.written:
             written |= dict.fromkeys(
@@ -303,6 +343,19 @@ class Promises(RuleBasedStateMachine):
         for offset, record in self.records.items():
             if offset < in_flight.start:
                 assert record.state != AVAILABLE or offset < self.world.log_start, f"{offset} was skipped: {record}"
+
+    @invariant()
+    def who_hears_events_knows_who_holds_what(self) -> None:
+        in_flight, follower = self.world.partition.in_flight, self.follower
+        held = {
+            offset: (lock_of(holder).member_id, in_flight.counts[index])
+            for index, holder in enumerate(in_flight.holders)
+            if holder is not None
+            for offset in range(in_flight.firsts[index], in_flight.lasts[index] + 1)
+        }
+        assert follower.held == held
+        assert follower.accepted == self.accepted
+        assert follower.start == in_flight.start
 
     def teardown(self) -> None:
         """Everybody goes, and one who accepts everything is given all that is left: nothing was lost."""

@@ -15,6 +15,7 @@ FACTS_OF_A_PART = {
     "R18": "idle members; those who left later may not have been idle for long",
     "R19": "records that waited on one partition; the rest may show why",
     "R25": "members that came one after the other; the rest may show whom they replaced",
+    "R47": "records that were given up; the rest may show that nothing else was processed then, or who held them too long",
     "R22": "a refused commit; the rest may show the rebalance that it was late for",
     "R26": "times of rebalances; the rest may show what they were for",
 }
@@ -34,6 +35,8 @@ def without_start(group: GroupInput, share: float) -> GroupInput:
     else:
         from_ms = _event_at(group, share)
     cut.events = [event for event in group.events if event.ts >= from_ms]
+    cut.share_states = [record for record in group.share_states if record.ts_ms >= from_ms]
+    cut.share_lags = [sample for sample in group.share_lags if sample.sampled_ms >= from_ms]
     cut.coordinator_moves = [move for move in group.coordinator_moves if move[0] >= from_ms]
     cut.commits = {each: _commits(commits, from_ms, None) for each, commits in group.commits.items()}
     cut.ends = {each: _ends(ends, from_ms, None) for each, ends in group.ends.items()}
@@ -52,6 +55,8 @@ def without_end(group: GroupInput, share: float) -> GroupInput:
     else:
         to_ms = _event_at(group, share)
     cut.events = [event for event in group.events if event.ts <= to_ms]
+    cut.share_states = [record for record in group.share_states if record.ts_ms <= to_ms]
+    cut.share_lags = [sample for sample in group.share_lags if sample.sampled_ms <= to_ms]
     cut.coordinator_moves = [move for move in group.coordinator_moves if move[0] <= to_ms]
     cut.commits = {each: _commits(commits, None, to_ms) for each, commits in group.commits.items()}
     cut.ends = {each: _ends(ends, None, to_ms) for each, ends in group.ends.items()}

@@ -3,8 +3,8 @@
     python -m tests.pipeline.incidents.record kafka consumer OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
     python -m tests.pipeline.incidents.record kohort classic OUT.tar.gz
 
-It takes four minutes (loss: ten). At the end the broker restarts (consumer), or stands still for 8 s (classic). The
-result holds `segments/` (the offsets topic), `broker.log` or `events/`, `log-ends.jsonl`, `topics.json`, and
+It takes four minutes (loss: ten, share: two). At the end the broker restarts (consumer), or stands still for 8 s (classic). The
+result holds `segments/` (the offsets topic, and what share coordinators keep), `broker.log` or `events/`, `log-ends.jsonl`, `topics.json`, and
 `truth.jsonl`.
 """
 
@@ -31,7 +31,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from tests import restarting
-from tests.pipeline.incidents import classic_stories, loss_stories, stories
+from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories
 from tests.pipeline.incidents.stage import PATIENCE_S, Stage, Truth, play
 from tests.support.shared_folder import SHARED
 
@@ -44,7 +44,19 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "500",
     "offsets.topic.num.partitions": "4",
 }
-MORE_SETTINGS = {"loss": {"group.consumer.migration.policy": "disabled"}}
+MORE_SETTINGS = {
+    "loss": {"group.consumer.migration.policy": "disabled"},
+    "share": {
+        "group.share.session.timeout.ms": "6000",
+        "group.share.min.session.timeout.ms": "1000",
+        "group.share.heartbeat.interval.ms": "1000",
+        "group.share.min.heartbeat.interval.ms": "100",
+        "group.share.record.lock.duration.ms": "2000",
+        "group.share.min.record.lock.duration.ms": "1000",
+        "group.share.delivery.count.limit": "3",
+        "share.coordinator.state.topic.num.partitions": "4",
+    },
+}
 """Of the broker, for one set of stories."""
 AFTERWARDS_S = 15
 """For how long the groups that are left alone go on after the restart."""
@@ -182,13 +194,14 @@ def _topics(bootstrap: str) -> list[dict[str, object]]:
 
 
 def _copy_segments(data: Path, out: Path) -> None:
-    for log in sorted(data.glob("__consumer_offsets-*/*.log")):
+    logs = [*data.glob("__consumer_offsets-*/*.log"), *data.glob("__share_group_state-*/*.log")]
+    for log in sorted(logs):
         place = out / "segments" / log.parent.name
         place.mkdir(parents=True, exist_ok=True)
         shutil.copy(log, place)
 
 
-STORIES = {"consumer": stories, "classic": classic_stories, "loss": loss_stories}
+STORIES = {"consumer": stories, "classic": classic_stories, "loss": loss_stories, "share": share_stories}
 
 
 def main() -> None:

@@ -12,7 +12,16 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 PARTITIONS = 4
 PATIENCE_S = 60
@@ -150,6 +159,19 @@ class Group:
         self.tell("start", member=name, batch_s=batch_s)
         return self._member(name, ["batcher", json.dumps(options)])
 
+    def shares(self, name: str, *, most: int = 50, **habits: object) -> Member:
+        """A member of a share group. most: records of one poll. habits: what `sharer.py` takes."""
+        settings = {
+            "bootstrap.servers": self.stage.bootstrap,
+            "client.id": name,
+            "group.id": self.name,
+            "share.acknowledgement.mode": "explicit",
+            "max.poll.records": most,
+            "fetch.wait.max.ms": 100,
+        }
+        self.tell("start", member=name, **habits)
+        return self._member(name, ["sharer", name, json.dumps(settings), self.name, json.dumps(habits)])
+
     def _member(self, name: str, command: list[str]) -> Member:
         member = Member(self, name, command)
         self.members.append(member)
@@ -184,6 +206,13 @@ class Stage:
         group = Group(self, name)
         self.groups.append(group)
         return group
+
+    def share_group(self, name: str, *, partitions: int = PARTITIONS) -> Group:
+        """A new share group that begins with the first record of its topic."""
+        entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.GROUP, name, incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+        return self.group(name, partitions=partitions)
 
     def topic(self, name: str, partitions: int = PARTITIONS) -> None:
         """A new topic."""

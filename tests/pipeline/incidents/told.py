@@ -60,6 +60,25 @@ OF_LOSSES: dict[str, dict[str, tuple[str, list[str]]]] = {
 }
 """What is said of each group of the incidents that cost records or service, and of the healthy ones beside them."""
 
+OF_SHARES: dict[str, dict[str, tuple[str, list[str]]]] = {
+    "steady": {},
+    "rejecting": {},
+    "retrying": {},
+    "poisoned": {"R47": ("critical", [])},
+    "outliving": {"R47": ("critical", []), "R51": ("warning", ["c-1", "c-2"])},
+    "crashing": {},
+    "failing": {"R48": ("critical", [])},
+    "behind": {"R51": ("warning", ["c-1"])},
+    "left-alone": {},
+}
+"""What is said of share groups where no event log tells who held which records."""
+OF_SHARES_WITH_EVENTS = OF_SHARES | {
+    "poisoned": {"R47": ("critical", ["c-1", "c-2"])},
+    "outliving": {"R49": ("critical", ["c-2"]), "R51": ("warning", ["c-1", "c-2"])},
+    "failing": {"R48": ("critical", ["c-1", "c-2"])},
+}
+"""And where kohort's event log does."""
+
 SERIOUS: dict[str, tuple[str, list[str]] | None] = {
     "quiet": None,
     "quiet-mixed": None,

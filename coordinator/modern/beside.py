@@ -1,16 +1,18 @@
 """What a group needs and what takes too long for one heartbeat goes on beside all heartbeats, a slice at a time."""
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from mypy_extensions import mypyc_attr
 
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.purgatory import DelayedOperation
+
+G = TypeVar("G", bound=ModernGroup)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class WorkBeside(DelayedOperation):
+class WorkBeside(DelayedOperation, Generic[G]):
     """Work for one group. It ends with the group.
 
     Of all groups that have some, one after the other is worked for, and everybody else is served after each slice.
@@ -18,7 +20,7 @@ class WorkBeside(DelayedOperation):
 
     __slots__ = ("_steps", "group")
 
-    def __init__(self, now_ms: int, group: ConsumerGroup, steps: Generator[None, None, Any]) -> None:
+    def __init__(self, now_ms: int, group: G, steps: Generator[None, None, Any]) -> None:
         """`steps`: yields after each slice."""
         super().__init__(now_ms)
         self.group = group
@@ -26,7 +28,7 @@ class WorkBeside(DelayedOperation):
 
     def is_wanted(self) -> bool:
         """Whether the group is still there, and anybody waits for what comes of it."""
-        return self.group.coordinator.consumer_groups.get(self.group.group_id) is self.group
+        return self.group.is_there
 
     def done(self, result: Any, now_ms: int) -> None:
         """What follows it; `result`: what `steps` has returned."""

@@ -1,0 +1,80 @@
+"""StreamsGroupHeartbeat (key 88), version 0: join a streams group, stay in it, leave it (KIP-1071).
+
+Left out, as in Kafka 4.3: static members, offsets of tasks, warm-up tasks, patterns of source topics.
+"""
+
+from functools import partial
+
+from kohort.broker.apis.streams_gate import serves_streams_groups
+from kohort.broker.cluster.node import Node
+from kohort.broker.scheduling.cooperative import Task
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.streams.streams_heartbeating import Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_replies import refused
+from kohort.coordinator.streams.streams_requests import topology_of
+from kohort.coordinator.streams.streams_values import TopicInfo
+from kohort.coordinator.streams.topology import InvalidTopology, check_topology
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    Topology,
+)
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, READ_GROUP
+from kohort.storage.topic_names import name_refusal
+
+FAILURES_KEPT_FOR = 2
+"""How many heartbeats a failure to make an internal topic is remembered for."""
+
+
+def handle(
+    node: Node, request: StreamsGroupHeartbeatRequest, ticket: Ticket
+) -> StreamsGroupHeartbeatResponse | Task[StreamsGroupHeartbeatResponse | None] | None:
+    """None: answered when what it changes is written. Who joins brings a topology, which may be large."""
+    if not serves_streams_groups(node):
+        return error_response(request, ErrorCode.unsupported_version)
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
+        return error_response(request, ErrorCode.group_authorization_failed)
+    if request.topology is None:
+        return _beat(node, request, ticket)
+    return _with_topology(node, request, request.topology, ticket)
+
+
+def _with_topology(
+    node: Node, request: StreamsGroupHeartbeatRequest, topology: Topology, ticket: Ticket
+) -> Task[StreamsGroupHeartbeatResponse | None]:
+    try:
+        names = yield from check_topology(topology_of(topology), name_refusal)
+    except InvalidTopology as problem:
+        return refused(Refusal(ErrorCode.streams_invalid_topology, str(problem)))
+    if node.cluster.access is not None:
+        for name in names:
+            if not node.cluster.access.allows(ticket, DESCRIBE_TOPIC, name):
+                return error_response(request, ErrorCode.topic_authorization_failed)
+            yield
+    return _beat(node, request, ticket)
+
+
+def _beat(node: Node, request: StreamsGroupHeartbeatRequest, ticket: Ticket) -> StreamsGroupHeartbeatResponse | None:
+    make_topics = partial(_make_topics, node, request.group_id, ticket)
+    sender = Sender(ticket, ticket.client_id, ticket.client_host, make_topics)
+    return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms)
+
+
+def _make_topics(node: Node, group_id: str, ticket: Ticket, missing: tuple[TopicInfo, ...]) -> str:
+    """All of them, or none where the sender may not create one of them. Returns what the member is told of it."""
+    access, names = node.cluster.access, [topic.name for topic in missing]
+    if access is not None and not access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME):
+        refused_names = [name for name in names if not access.allows(ticket, CREATE_TOPIC, name)]
+        if refused_names:
+            return f"; Unauthorized to CREATE on topics {', '.join(refused_names)}."
+    interval_ms = node.coordinator.streams_config(group_id).heartbeat_interval_ms
+    return node.cluster.streams_topics.make(missing, FAILURES_KEPT_FOR * interval_ms, node.cluster.clock.now_ms())
+
+
+def error_response(request: StreamsGroupHeartbeatRequest, error_code: ErrorCode) -> StreamsGroupHeartbeatResponse:
+    """What a request hears that failed here, or that is not served."""
+    return refused(Refusal(error_code))

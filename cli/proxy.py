@@ -1,0 +1,96 @@
+"""`kohort proxy`: what it is asked, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from kohort.broker.address import AddressError, parse_address
+from kohort.broker.control_token import TokenError, checked
+from kohort.broker.lean_imports import without
+from kohort.broker.logs import LEVELS
+from kohort.cli.connecting import addresses_of, config_option, security_of
+from kohort.cli.output import say
+
+STDERR = 2
+
+
+@click.command()
+@click.argument("bootstrap")
+@click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where clients begin; port 0 is any free one. The cluster's nodes get free ports beside it.",
+)
+@click.option(
+    "--control",
+    metavar="[HOST:]PORT",
+    help="Offer faults and gates over HTTP there, as kohort serve does.",
+)
+@click.option(
+    "--control-token",
+    default="",
+    metavar="TOKEN",
+    envvar="KOHORT_CONTROL_TOKEN",
+    show_envvar=True,
+    help="What must be shown there; needed where others than this machine reach it.",
+)
+@config_option
+@click.option(
+    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
+)
+def proxy(
+    bootstrap: str, listen: str, control: str | None, control_token: str, config: Path | None, log_level: str
+) -> None:
+    """Stand between clients and the cluster at BOOTSTRAP, of kohort or any other Kafka.
+
+    BOOTSTRAP is HOST:PORT, several with commas. Every node has a port here, and answers name these instead of
+    the cluster's own addresses: clients stay with the proxy. They speak plainly to it. With --command-config
+    it speaks TLS to the cluster and logs in for them; without, a client's own login is passed on. READY on
+    stdout says where to begin. Ctrl-C ends it.
+    """
+    try:
+        host, port = parse_address(listen)
+        controlled = None if control is None else control_at(control, control_token)
+    except (AddressError, TokenError) as problem:
+        _refuse(str(problem), 2)
+    where, security = addresses_of(bootstrap), security_of(config)
+    with without("hypothesis"):
+        from kohort.broker.line_writer import LineWriter
+        from kohort.broker.logs import log
+        from kohort.broker.runtime.server import ListenError
+        from kohort.client.client_connection import BrokerError
+        from kohort.proxy.proxy_run import ControlAddress, Options, run
+
+    log.configure(level=log_level, writer=LineWriter(STDERR))
+    sentence, code = "", 0
+    try:
+        run(Options(where, host, port, security, controlled and ControlAddress(*controlled)))
+    except ListenError as problem:
+        sentence, code = str(problem), 2
+    except BrokerError as problem:
+        sentence, code = str(problem), 1
+    finally:
+        log.close()
+    if code:
+        _refuse(sentence, code)
+
+
+def control_at(where: str, token: str) -> tuple[str, int, str]:
+    """Host, port and token of a control address. Raises AddressError, TokenError; may end the command."""
+    from importlib.util import find_spec
+
+    host, port = parse_address(f"127.0.0.1:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
+    if find_spec("fastapi") is None:
+        _refuse("--control needs fastapi, which is not installed; pip install 'kohort[control]' brings it", 2)
+    return host, port, checked(token)
+
+
+def _refuse(sentence: str, code: int) -> NoReturn:
+    say(f"kohort: {sentence}", err=True)
+    sys.exit(code)

@@ -1,0 +1,111 @@
+"""How an event of a classic group is made, and what is remembered of the group and its members for the next one."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events.event_emitter import EventEmitter
+from kohort.coordinator.events.event_state import GroupEventState
+from kohort.coordinator.events.member_stats import MemberStats
+from kohort.coordinator.events.owners import Owners, share_in
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
+from kohort.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.classic.classic_member import Member
+
+OF_A_REBALANCE = frozenset({
+    "rebalance_started", "rebalance_superseded", "member_rejoined", "join_progress", "join_completed",
+    "assignment_received", "member_synced", "sync_timeout", "rebalance_completed",
+})  # fmt: skip
+
+
+@dataclass(eq=False)
+class ClassicEventEmitter(EventEmitter):
+    """Makes the events of the classic groups of one coordinator."""
+
+    def of(self, group: "ClassicGroup") -> GroupEventState:
+        """What is remembered of a group."""
+        if group.event_state is None:
+            # Members that are new have not been in a generation; a group found at work is taken as it stands.
+            known = [member for member in group.members.values() if not member.is_new]
+            owners = Owners({member.member_id: share_of(group, member.assignment) or frozenset() for member in known})
+            group.event_state = GroupEventState((member.member_id for member in known), owners, self.now_us())
+        return group.event_state
+
+    def meet_anew(self, group: "ClassicGroup") -> None:
+        """An earlier observer has missed what happened since it ended."""
+        group.event_state = None
+        for member in group.members.values():
+            member.stats = None
+        self._initialize(group)
+
+    def _initialize(self, group: "ClassicGroup") -> None:
+        """A group found at work: what is measured of it begins now."""
+        self.of(group)
+        for member in group.members.values():
+            self.stats_of(member)
+
+    def stats_of(self, member: "Member") -> MemberStats:
+        """What is remembered of a member; one that was loaded from the log is first met here."""
+        if member.stats is None:
+            member.stats = MemberStats(None, self.coordinator_ms())
+        return member.stats
+
+    def _client(self, cause: Cause | None, member: "Member | None") -> Client:
+        if member is not None:
+            software = None if member.stats is None else member.stats.client_software
+            return Client(member.client_id, member.client_host, software)
+        return NOBODY_KNOWN if cause is None else Client(cause.client_id, cause.client_host)
+
+    def _of_member(self, kind: str, group: "ClassicGroup", member: "Member", **values: Any) -> None:
+        self._emit(
+            kind,
+            group,
+            client=self._client(None, member),
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            generation=group.generation_id,
+            members=len(group.members),
+            session_timeout_ms=member.session_timeout_ms,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            **values,
+        )
+
+    def _emit(
+        self,
+        kind: str,
+        group: "ClassicGroup",
+        *,
+        client: Client | None = None,
+        state: bool = False,
+        reason: str = "",
+        **values: Any,
+    ) -> None:
+        now_us, client = self.now_us(), client or NOBODY_KNOWN
+        if state:
+            values["state_from"], values["state_to"] = group.previous_state.value, group.state.value
+        if "group_type" not in values:
+            has_members = bool(group.members or group.pending_joins)
+            values["group_type"] = "simple" if group.protocol_type is None and not has_members else "classic"
+        if "rebalance_id" not in values and kind in OF_A_REBALANCE:
+            values["rebalance_id"] = self.of(group).rebalance_id
+        self.coordinator.effects.append(
+            self.event(
+                kind,
+                group.partition,
+                client,
+                now_us,
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                protocol=group.protocol_name,
+                reason=reason,
+                **values,
+            )
+        )
+
+
+def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:
+    """The partitions of a member's assignment; None where that is not known: only consumers share partitions."""
+    return share_in(assignment) if group.protocol_type == "consumer" else None

@@ -1,0 +1,120 @@
+"""StreamsGroupDescribe (streams-groups §13)."""
+
+from collections.abc import Iterable
+
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.java_order import in_table_order
+from kohort.coordinator.modern.group_refusals import group_missing, not_of_kind
+from kohort.coordinator.share_state.state_outcome import MESSAGES
+from kohort.coordinator.streams.streams_group import STREAMS, StreamsGroup
+from kohort.coordinator.streams.streams_group_values import OwnedTasks
+from kohort.coordinator.streams.streams_member import StreamsMember
+from kohort.coordinator.streams.streams_replies import task_ids
+from kohort.coordinator.streams.streams_values import Subtopology as KnownSubtopology
+from kohort.coordinator.streams.streams_values import TaskSets
+from kohort.coordinator.streams.streams_values import TopicInfo as KnownTopic
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.streams_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    Subtopology,
+    Topology,
+)
+from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TopicInfo
+
+
+def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
+    """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no streams group, or who else to ask."""
+    if not group_id:
+        return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
+    group = coordinator.streams_groups.get(group_id)
+    if group is not None:
+        return _described(group)
+    error = coordinator.availability(group_id)
+    if error is not ErrorCode.none:
+        return DescribedGroup(error_code=error, error_message=MESSAGES.get(error), group_id=group_id)
+    is_another = coordinator.group(group_id) is not None
+    refusal = not_of_kind(STREAMS, group_id) if is_another else group_missing(group_id)
+    return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
+
+
+def _described(group: StreamsGroup) -> DescribedGroup:
+    members = in_table_order(group.members.values(), _hash_of, group.most_members)
+    return DescribedGroup(
+        error_code=ErrorCode.none,
+        group_id=group.group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        topology=_topology(group),
+        members=tuple(_member(group, member) for member in members),
+    )
+
+
+def _hash_of(member: StreamsMember) -> int:
+    return member.java_hash
+
+
+def _topology(group: StreamsGroup) -> Topology | None:
+    """With the numbers of partitions that were decided, if all its topics are there and fit; else as it was brought."""
+    if group.topology is None:
+        return None
+    decided = group.described
+    subtopologies = decided.subtopologies if decided is not None and decided.ready else group.topology.subtopologies
+    ordered = sorted(subtopologies, key=lambda each: each.subtopology_id)
+    return Topology(epoch=group.topology.epoch, subtopologies=tuple(map(_subtopology, ordered)))
+
+
+def _subtopology(subtopology: KnownSubtopology) -> Subtopology:
+    return Subtopology(
+        subtopology_id=subtopology.subtopology_id,
+        source_topics=tuple(sorted(subtopology.source_topics)),
+        repartition_sink_topics=tuple(sorted(subtopology.repartition_sink_topics)),
+        state_changelog_topics=_topics(subtopology.state_changelog_topics),
+        repartition_source_topics=_topics(subtopology.repartition_source_topics),
+    )
+
+
+def _topics(topics: Iterable[KnownTopic]) -> tuple[TopicInfo, ...]:
+    return tuple(map(_topic, sorted(topics, key=lambda each: each.name)))
+
+
+def _topic(topic: KnownTopic) -> TopicInfo:
+    return TopicInfo(
+        name=topic.name,
+        partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        topic_configs=_pairs(topic.topic_configs),
+    )
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> tuple[KeyValue, ...]:
+    return tuple(KeyValue(key=key, value=value) for key, value in pairs)
+
+
+def _member(group: StreamsGroup, member: StreamsMember) -> Member:
+    metadata = member.metadata
+    endpoint = metadata.user_endpoint
+    return Member(
+        member_id=member.member_id,
+        member_epoch=member.current.epoch,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        topology_epoch=metadata.topology_epoch,
+        process_id=metadata.process_id,
+        user_endpoint=None if endpoint is None else Endpoint(host=endpoint.host, port=endpoint.port),
+        client_tags=_pairs(metadata.client_tags),
+        assignment=_assignment(member.current.assigned),
+        target_assignment=_assignment(group.target_of(member.member_id)),
+    )
+
+
+def _assignment(tasks: OwnedTasks | TaskSets) -> Assignment:
+    return Assignment(
+        active_tasks=task_ids(tasks.active),
+        standby_tasks=task_ids(tasks.standby),
+        warmup_tasks=task_ids(tasks.warmup),
+    )

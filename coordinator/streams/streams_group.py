@@ -1,0 +1,284 @@
+"""A streams group: the state that its records make, and what follows from it (streams-groups §4)."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.modern_group import FIRST_EPOCH, ModernGroup, set_value
+from kohort.coordinator.modern.modern_member import ModernMember
+from kohort.coordinator.modern.modern_values import Change, CommittedPartition, Record, TargetEpoch
+from kohort.coordinator.modern.record_parts import key_of
+from kohort.coordinator.offsets import CommittedOffset
+from kohort.coordinator.streams.streams_group_records import value_of
+from kohort.coordinator.streams.streams_group_values import (
+    NOT_VALIDATED,
+    Pairs,
+    StreamsAssignment,
+    StreamsEpoch,
+    StreamsKind,
+    StreamsMetadata,
+)
+from kohort.coordinator.streams.streams_member import FIRST, StreamsMember
+from kohort.coordinator.streams.streams_member_epochs import check_commit, check_fetch
+from kohort.coordinator.streams.streams_owners import TaskOwners
+from kohort.coordinator.streams.streams_states import StreamsGroupState
+from kohort.coordinator.streams.streams_values import NO_TASK_SETS, Subtopology, TaskSets, Topology
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.coordinator.streams.streams_host import StreamsHost
+    from kohort.coordinator.streams.topology import ConfiguredTopology
+
+STREAMS = "streams"
+"""The type of these groups, and of their protocol."""
+
+UNKNOWN = StreamsMetadata()
+"""The metadata of a member that only a record of its assignment names, so far."""
+
+
+class StreamsGroup(ModernGroup):
+    """Members, topology, targets and owners of tasks of one group."""
+
+    __slots__ = (
+        "configs",
+        "configured",
+        "described",
+        "endpoint_epoch",
+        "initial_delay",
+        "owners",
+        "required_topics",
+        "settled",
+        "shutdown_requested_by",
+        "sources",
+        "targets",
+        "topology",
+        "validated_topology_epoch",
+    )
+
+    epoch_kind = StreamsKind.GROUP_EPOCH
+    group_type = STREAMS
+
+    def __init__(self, coordinator: "StreamsHost", group_id: str, partition: int) -> None:
+        super().__init__(coordinator, group_id, partition)
+        self.coordinator: StreamsHost = coordinator
+        self.members: dict[str, StreamsMember] = {}
+        self.targets: dict[str, TaskSets] = {}
+        self.topology: Topology | None = None
+        self.sources: dict[str, Subtopology] = {}
+        """By topic, the subtopology that reads it; of several the last one."""
+        self.required_topics: frozenset[str] = frozenset()
+        """The topics that the topology needs: sources, repartition sources, changelogs."""
+        self.validated_topology_epoch = NOT_VALIDATED
+        self.configs: Pairs = ()
+        """Settings that the last epoch was given for."""
+        self.owners = TaskOwners()
+        self.settled = 0
+        """Members that have reached the target."""
+        # Kafka keeps in memory only, as this does:
+        self.configured: ConfiguredTopology | None = None
+        """The topology with the number of partitions of each topic; None: nobody has looked yet."""
+        self.described: ConfiguredTopology | None = None
+        """What descriptions show of it: they show memory as it was when something was written last."""
+        self.endpoint_epoch = 0
+        """How often a member that can be asked was told its tasks."""
+        self.shutdown_requested_by: str | None = None
+        """The member that wants the whole application to end."""
+        self.initial_delay: DelayedOperation | None = None
+        """While it waits, the group gives nobody any task."""
+
+    @property
+    def siblings(self) -> "dict[str, StreamsGroup]":
+        """The coordinator's streams groups."""
+        return self.coordinator.streams_groups
+
+    @property
+    def state(self) -> StreamsGroupState:
+        """Follows from members, topology and epochs."""
+        if not self.members:
+            return StreamsGroupState.EMPTY
+        if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
+            return StreamsGroupState.NOT_READY
+        if self.epoch > self.target_epoch:
+            return StreamsGroupState.ASSIGNING
+        return StreamsGroupState.STABLE if self.settled == len(self.members) else StreamsGroupState.RECONCILING
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether it waits for more members before anybody gets a task."""
+        return self.initial_delay is not None and not self.initial_delay.completed
+
+    def target_of(self, member_id: str) -> TaskSets:
+        """What a member is to have; nothing for one that the target does not name."""
+        return self.targets.get(member_id, NO_TASK_SETS)
+
+    def subscribed_names(self) -> Iterable[str]:
+        """The topics that its topology needs."""
+        return self.required_topics
+
+    def vanish(self) -> None:
+        """It is not the group of its id any more, and waits for nobody."""
+        super().vanish()
+        if self.initial_delay is not None and not self.initial_delay.completed:
+            self.coordinator.purgatory.cancel(self.initial_delay)
+
+    def forget_memory(self) -> None:
+        """Forgets what the log does not keep."""
+        self.configured = self.described = self.shutdown_requested_by = None
+        self.endpoint_epoch = 0
+
+    # What commits, expiry and deletion ask (streams-groups §12)
+
+    def check_commit(
+        self, member_id: str, epoch: int, partitions: Iterable[CommittedPartition], *, knows_epochs: bool = True
+    ) -> ErrorCode:
+        """Whether a member may commit; see streams_member_epochs.py."""
+        return check_commit(self.members, self.sources, member_id, epoch, partitions, knows_epochs=knows_epochs)
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether a member may ask for offsets; see streams_member_epochs.py."""
+        return check_fetch(self.members, member_id, epoch)
+
+    def refuses_offset_delete(self) -> ErrorCode:
+        """NONE: which topics the group reads is always known."""
+        return ErrorCode.none
+
+    def is_in_use(self, topic: str) -> bool:
+        """Whether the topology reads a topic, and there are members to do so. Changelogs do not count."""
+        return bool(self.members) and topic in self.sources
+
+    def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Since it was committed, unless the topic is in use."""
+        return None if self.is_in_use(topic) else committed.commit_timestamp_ms
+
+    def record_keys(self) -> list[bytes]:
+        """In Kafka's order."""
+        named = (
+            *((StreamsKind.CURRENT, name) for name in self.members),
+            *((StreamsKind.TARGET, name) for name in self.members),
+            (StreamsKind.TARGET_EPOCH, None),
+            *((StreamsKind.MEMBER, name) for name in self.members),
+            (StreamsKind.GROUP_EPOCH, None),
+            (StreamsKind.TOPOLOGY, None),
+        )
+        return [key_of(self.group_id, kind, name) for kind, name in named]
+
+    # What records do
+
+    def apply(self, change: Change) -> object:
+        """Takes over a record. Returns the value that it replaces; None: there was none."""
+        kind, name, value = change
+        if name is None:
+            return self._apply_to_group(kind, value)
+        if kind is StreamsKind.CURRENT:
+            return self._set_current(name, value)  # type: ignore[arg-type]
+        if kind is StreamsKind.TARGET:
+            return set_value(self.targets, name, value)  # type: ignore[arg-type]
+        return self._set_member(name, value)  # type: ignore[arg-type]
+
+    def _apply_to_group(self, kind: object, value: object) -> object:
+        if kind is StreamsKind.GROUP_EPOCH:
+            return self._set_streams_epoch(value)  # type: ignore[arg-type]
+        if kind is StreamsKind.TARGET_EPOCH:
+            return self._set_target_epoch(value)  # type: ignore[arg-type]
+        return self._set_topology(value)  # type: ignore[arg-type]
+
+    def record_of(self, change: Change) -> Record:
+        """The record that says a change."""
+        return key_of(self.group_id, change.kind, change.name), value_of(change)
+
+    def _set_streams_epoch(self, value: StreamsEpoch | None) -> StreamsEpoch:
+        before = StreamsEpoch(self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs)
+        following = value or StreamsEpoch(FIRST_EPOCH)
+        self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs = following
+        return before
+
+    def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
+        before = super()._set_target_epoch(value)
+        self.settled = sum(member.has_reached(self.target_epoch) for member in self.members.values())
+        return before
+
+    def _set_topology(self, value: Topology | None) -> Topology | None:
+        before, self.topology = self.topology, value
+        subtopologies = () if value is None else value.subtopologies
+        self.sources = {topic: each for each in subtopologies for topic in _read_by(each)}
+        changelogs = (topic.name for each in subtopologies for topic in each.state_changelog_topics)
+        self.required_topics = frozenset((*self.sources, *changelogs))
+        return before
+
+    def _set_member(self, member_id: str, value: StreamsMetadata | None) -> StreamsMetadata | None:
+        member = self.members.get(member_id)
+        before = None if member is None else member.metadata
+        if value is None:
+            if member is not None:
+                self.settled -= member.has_reached(self.target_epoch)
+                self._disown(member)
+                del self.members[member_id]
+                self._forget_shutdown_if_empty()
+            return before
+        if member is None:
+            self._add(member_id, value)
+        elif value.process_id == member.metadata.process_id:
+            member.metadata = value
+        else:
+            self._disown(member)
+            member.metadata = value
+            self._own(member)
+        return before
+
+    def _forget_shutdown_if_empty(self) -> None:
+        if not self.members:
+            self.shutdown_requested_by = None
+
+    def _add(self, member_id: str, metadata: StreamsMetadata) -> StreamsMember:
+        member = self.members[member_id] = StreamsMember(member_id, metadata)
+        self.most_members = max(self.most_members, len(self.members))
+        self.settled += member.has_reached(self.target_epoch)
+        return member
+
+    def _set_current(self, member_id: str, value: StreamsAssignment | None) -> StreamsAssignment | None:
+        member = self.members.get(member_id)
+        if member is None:
+            if value is None:
+                return None
+            # In a log that was compacted a member's metadata may come behind its assignment.
+            member = self._add(member_id, UNKNOWN)
+        before = member.current
+        self.settled -= member.has_reached(self.target_epoch)
+        self._disown(member)
+        member.current = FIRST if value is None else value
+        self._own(member)
+        self.settled += member.has_reached(self.target_epoch)
+        return None if before is FIRST else before
+
+    def _own(self, member: StreamsMember) -> None:
+        for tasks in (member.current.assigned, member.current.revoking):
+            self.owners.add(member.metadata.process_id, tasks)
+
+    def _disown(self, member: StreamsMember) -> None:
+        for tasks in (member.current.assigned, member.current.revoking):
+            self.owners.remove(member.metadata.process_id, tasks)
+
+    # What follows a batch of changes
+
+    def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
+        """Descriptions show the topology as it is configured once this is written."""
+
+        def written(error: ErrorCode, now_ms: int) -> None:
+            if error is ErrorCode.none:
+                self.described = self.configured
+
+        return written
+
+    def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
+        """Members that are back have their timers again, and members that are gone have none."""
+        from kohort.coordinator.streams.streams_sessions import resume_timers  # seldom needed
+
+        resume_timers(self, before, now_ms)
+
+
+def _read_by(subtopology: Subtopology) -> Iterable[str]:
+    """The topics that a subtopology reads."""
+    return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))

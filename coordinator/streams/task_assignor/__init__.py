@@ -1,0 +1,29 @@
+"""The assignor of streams groups: which member has which task, and keeps a copy of which (streams-groups §8).
+
+Pure functions of members, tasks and what everybody had.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kohort.coordinator.streams.streams_values import Tasks, TaskSets
+from kohort.coordinator.streams.task_assignor.assignor_member import AssignorMember
+from kohort.coordinator.streams.task_assignor.sticky_task_assignor import Assigning, assigning
+
+__all__ = ["Assigning", "AssignorMember", "Tasks", "assign", "assigning"]
+
+
+def assign(
+    members: Mapping[str, AssignorMember],
+    tasks: Mapping[str, int],
+    stateful: frozenset[str],
+    standby_replicas: int,
+    processes: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, TaskSets]:
+    """What each member is to have, by its id; nobody is served in between. Arguments: see `assigning`."""
+    steps = assigning(members, tasks, stateful, standby_replicas, processes)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            targets: dict[str, TaskSets] = end.value
+            return targets

@@ -1,0 +1,45 @@
+"""R48: for a while a share group accepts hardly anything and gives up whatever it gets: it isn't the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.given_up import outages
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, Finding, listed, moment, seconds, several
+
+ID = "R48"
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    if analysis.share is None or not (found := outages(analysis.share)):
+        return
+    records, longest = sum(each.records for each in found), max(found, key=lambda each: each.records)
+    clients = list(dict.fromkeys(client for each in longest.given_up for client in each.clients))
+    counts = sorted({each.count for outage in found for each in outage.given_up})
+    yield Finding(
+        ID,
+        "Whatever came was given up for a while",
+        CRITICAL,
+        CERTAIN,
+        f"from {moment(longest.start_ms)} UTC on, for {seconds(longest.end_ms - longest.start_ms)}, the group accepted "
+        f"{several(longest.accepted, 'record')} and gave up {longest.records} after {counts[-1]} deliveries each: "
+        f"{several(records, 'record')} in all will not come again"
+        + (f" ({listed(clients)})" if clients else "; which members held them only an event log tells"),
+        "Look for what all handlers need (a database, a service) and could not reach then. While it is away, hold or renew "
+        "what is in hand and fetch no more (share.renew.acknowledge.enable), or wait before releasing: released at once, a "
+        "record uses up share.delivery.count.limit (group.share.delivery.count.limit for all groups) within seconds. Reset "
+        "the group's offsets to before it (kafka-share-groups --reset-offsets) to get the records again: those that were "
+        "accepted come again, too.",
+        found[0].start_ms,
+        found[-1].end_ms,
+        clients,
+        {
+            "records": records,
+            "accepted_meanwhile": sum(each.accepted for each in found),
+            "deliveries": counts,
+            "longest_ms": longest.end_ms - longest.start_ms,
+            "times": len(found),
+        },
+        cause_confidence=LIKELY if len(clients) > 1 else POSSIBLE,
+    )

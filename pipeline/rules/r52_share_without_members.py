@@ -1,0 +1,78 @@
+"""R52: records wait, and the share group has no members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.share_history import ShareHistory
+from kohort.pipeline.history.share_lag import total_lag
+from kohort.pipeline.history.share_members import LEFT, VANISHED, ShareStay
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    listed,
+    moment,
+    seconds,
+    several,
+)
+
+ID = "R52"
+STOPPED_FOR_LONG_MS = 15 * 60_000
+"""A group that is stopped in an orderly way for less is being deployed."""
+SHORTEST_MS = 10_000
+TOGETHER_MS = 60_000
+"""Members that went so shortly before the last one went with it."""
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    if (share := analysis.share) is None or not share.stays or any(stay.end_ms is None for stay in share.stays):
+        return
+    since_ms = max(stay.end_ms or 0 for stay in share.stays)
+    samples = [each for each in total_lag(share.lags) if each[0] >= since_ms]
+    lasted_ms = share.until_ms - since_ms
+    if not samples or not samples[-1][1] or lasted_ms < SHORTEST_MS or _somebody_is_there(analysis, since_ms):
+        return
+    gone = _last(share, since_ms)
+    idle = samples[0][1] == samples[-1][1]
+    severity, confidence, how = _judged(gone, lasted_ms, idle)
+    names = sorted({stay.name for stay in gone})
+    yield Finding(
+        ID,
+        "No members, and records wait for the share group",
+        severity,
+        confidence,
+        f"the share group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and "
+        f"{several(samples[-1][1], 'record')} {'waits' if samples[-1][1] == 1 else 'wait'} for it; {how}",
+        f"Start the application again, or find out why it ended: look at the processes of {listed(names)}. If the group is no "
+        "longer needed, delete it.",
+        since_ms,
+        share.until_ms,
+        names,
+        {"records": samples[-1][1], "lasted_ms": lasted_ms, "open": True},
+    )
+
+
+def _somebody_is_there(analysis: GroupAnalysis, since_ms: int) -> bool:
+    """Whether the coordinator has seen members since, of whom no record or event was read."""
+    return any(sample.members for sample in analysis.group.share_lags if sample.sampled_ms > since_ms)
+
+
+def _last(share: ShareHistory, since_ms: int) -> list[ShareStay]:
+    return [stay for stay in share.stays if (stay.end_ms or 0) >= since_ms - TOGETHER_MS]
+
+
+def _judged(gone: list[ShareStay], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
+    """Severity, confidence, and how the members went. idle: no record came since."""
+    if vanished := [stay for stay in gone if stay.ended == VANISHED]:
+        names = listed(sorted({stay.name for stay in vanished}))
+        return (WARNING if idle else CRITICAL), CERTAIN, f"{names} vanished without leaving"
+    grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
+    if all(stay.ended == LEFT for stay in gone):
+        return grave, LIKELY, "its members left in an orderly way"
+    return grave, POSSIBLE, "whether they left or lost their sessions is not told by the offsets topic"

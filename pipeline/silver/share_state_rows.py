@@ -1,0 +1,85 @@
+"""Records of `__share_group_state` to silver rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from kohort.pipeline.records.record_codec import Decoded, Value, decode, kafka_uuid
+from kohort.pipeline.records.schema import RecordError
+from kohort.pipeline.records.share_state_layouts import KEYS, NO_COUNT, NO_OFFSET, SNAPSHOT, VALUES
+from kohort.pipeline.silver.silver_rows import ShareStateRecord, UndecodedRecord
+from kohort.pipeline.silver.silver_schemas import table_of
+from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
+from kohort.pipeline.sources.chunk import SHARE_STATE_TOPIC, Chunk
+from kohort.pipeline.sources.window import EVERYTHING, Window
+
+
+class ShareStateRows:
+    """Turns chunks of the share coordinators' topic into tables. rank, window: see `SilverRows`."""
+
+    def __init__(self, cluster: str, rank: int, window: Window = EVERYTHING) -> None:
+        self.cluster, self.rank, self.window = cluster, rank, window
+
+    def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
+        """The tables that the chunk fills. What is older than the window says how things stood when it began."""
+        times = known_moments(chunk.timestamp)
+        states: list[ShareStateRecord] = []
+        odd: list[UndecodedRecord] = []
+        for n in (times <= self.window.until_ms).nonzero()[0].tolist():
+            at = int(chunk.partition[n]), int(chunk.offset[n]), int(times[n])
+            key, value = chunk.spans.key(n), chunk.spans.value(n)
+            try:
+                states.append(_state(decode(key, value, KEYS, VALUES), *at))
+            except RecordError as error:
+                odd.append(_undecoded(key, value, str(error), *at))
+        for table, rows in (("share_states", states), ("decode_errors", odd), ("dq_issues", chunk.issues)):
+            if rows:
+                yield table, table_of(table, rows, self.cluster, self.rank)
+
+
+def _state(decoded: Decoded, partition: int, offset: int, ts_ms: int) -> ShareStateRecord:
+    value, key = decoded.value, decoded.key
+    row = ShareStateRecord(
+        partition=partition,
+        offset=offset,
+        ts_ms=ts_ms,
+        group_id=key["groupId"],
+        topic_id=kafka_uuid(key["topicId"]),
+        part=key["partition"],
+        is_snapshot=decoded.type == SNAPSHOT,
+        is_tombstone=value is None,
+    )
+    if value is not None:
+        _fill(row, value)
+    return row
+
+
+def _fill(row: ShareStateRecord, value: Value) -> None:
+    created_ms = value.get("createTimestamp", -1)
+    row.snapshot_epoch, row.leader_epoch = value["snapshotEpoch"], value["leaderEpoch"]
+    row.state_epoch = value.get("stateEpoch")
+    row.created_ms = min(created_ms, LAST_MOMENT_MS) if created_ms >= 0 else None
+    row.start_offset = value["startOffset"] if value["startOffset"] != NO_OFFSET else None
+    row.complete = value["deliveryCompleteCount"] if value["deliveryCompleteCount"] != NO_COUNT else None
+    batches = value["stateBatches"]
+    row.first_offsets = [batch["firstOffset"] for batch in batches]
+    row.last_offsets = [batch["lastOffset"] for batch in batches]
+    row.states = [batch["deliveryState"] for batch in batches]
+    row.delivery_counts = [batch["deliveryCount"] for batch in batches]
+
+
+def _undecoded(
+    key: bytes | None, value: bytes | None, error: str, partition: int, offset: int, ts_ms: int
+) -> UndecodedRecord:
+    return UndecodedRecord(
+        partition=partition,
+        offset=offset,
+        ts_ms=ts_ms,
+        record_type=None,
+        value_version=None,
+        error=f"{SHARE_STATE_TOPIC}: {error}",
+        key=key,
+        value=value,
+    )

@@ -1,0 +1,121 @@
+"""Asks a cluster how far its share groups are: start offset and lag of each partition, and who has it (KIP-932).
+
+Each broker is asked for the groups that it coordinates. Brokers that know no share groups are not asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kohort.client.security import OPEN, Security
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.source_cluster import SourceCluster
+from kohort.pipeline.sources.source_connection import (
+    DESCRIBE_SHARE_GROUP_OFFSETS,
+    LIST_GROUPS,
+    SHARE_GROUP_DESCRIBE,
+    Connection,
+    WireError,
+)
+from kohort.pipeline.sources.source_rows import ShareLagSample
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from kohort.protocol.messages.list_groups import ListGroupsRequest
+from kohort.protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest
+
+_BY_TYPE = 5
+"""The version of ListGroups from which on it takes types."""
+_SHARE = "share"
+_AT_ONCE = 100
+"""Groups that one request asks for."""
+_DENIED = (ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed)
+
+
+def sample_share_groups(address: str, security: Security = OPEN) -> tuple[list[ShareLagSample], list[Issue]]:
+    """How far share groups are now, and what could not be asked."""
+    cluster = SourceCluster(address, security)
+    samples: list[ShareLagSample] = []
+    issues: list[Issue] = []
+    try:
+        for broker in cluster.metadata(()).brokers:
+            connection = cluster.connection(broker.host, broker.port)
+            try:
+                samples += _of_broker(connection, issues)
+            except OSError as error:
+                issues.append(_unasked(address, str(error)))
+    except OSError as error:
+        issues.append(_unasked(address, str(error)))
+    finally:
+        cluster.close()
+    return samples, issues
+
+
+def _unasked(place: str, why: str) -> Issue:
+    return Issue("cluster_gone", place, f"how far share groups are could not be asked for: {why}")
+
+
+def _of_broker(connection: Connection, issues: list[Issue]) -> Iterator[ShareLagSample]:
+    if connection.version(DESCRIBE_SHARE_GROUP_OFFSETS) is None or (connection.version(LIST_GROUPS) or 0) < _BY_TYPE:
+        return
+    answer = connection.ask(LIST_GROUPS, ListGroupsRequest(types_filter=(_SHARE,)))
+    if answer.error_code in _DENIED:
+        issues.append(_unasked(connection.host, "listing groups needs Describe on the groups or the cluster"))
+        return
+    if answer.error_code is not ErrorCode.none:
+        raise WireError(f"{connection.host}:{connection.port} doesn't list its groups: {answer.error_code.name}")
+    names = [group.group_id for group in answer.groups]
+    for start in range(0, len(names), _AT_ONCE):
+        yield from _lags(connection, names[start : start + _AT_ONCE], issues)
+
+
+def _lags(connection: Connection, names: Sequence[str], issues: list[Issue]) -> Iterator[ShareLagSample]:
+    described = _described(connection, names)
+    request = DescribeShareGroupOffsetsRequest(
+        groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in names)
+    )
+    answer, now_ms = connection.ask(DESCRIBE_SHARE_GROUP_OFFSETS, request), round(time.time() * 1000)
+    for group in answer.groups:
+        if group.error_code is not ErrorCode.none:
+            issues.append(_unasked(group.group_id, group.error_code.name))
+        members = described.get(group.group_id)
+        having = Counter() if members is None else _having(members)
+        for topic in group.topics:
+            for part in topic.partitions:
+                if part.error_code is ErrorCode.none:
+                    yield ShareLagSample(
+                        group_id=group.group_id,
+                        topic=topic.topic_name,
+                        part=part.partition_index,
+                        sampled_ms=now_ms,
+                        start_offset=_known(part.start_offset),
+                        lag=_known(part.lag),
+                        members=None if members is None else len(members.members),
+                        assigned=None if members is None else having[topic.topic_name, part.partition_index],
+                    )
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _described(connection: Connection, names: Sequence[str]) -> dict[str, DescribedGroup]:
+    """Groups that the broker describes, by name."""
+    if connection.version(SHARE_GROUP_DESCRIBE) is None:
+        return {}
+    answer = connection.ask(SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest(group_ids=tuple(names)))
+    return {group.group_id: group for group in answer.groups if group.error_code is ErrorCode.none}
+
+
+def _having(group: DescribedGroup) -> Counter[tuple[str, int]]:
+    """How many members have each partition."""
+    return Counter(
+        (topic.topic_name, part)
+        for member in group.members
+        for topic in member.assignment.topic_partitions
+        for part in topic.partitions
+    )

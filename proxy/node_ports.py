@@ -1,0 +1,67 @@
+"""The nodes of the cluster as they are known from its answers, and the port that each has here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from kohort.broker.address import show_address
+
+FORGOTTEN_MS: Final = 600_000
+"""How long a node keeps its port that answers list no more: one that restarts finds its clients again."""
+
+
+NO_NODE: Final = -1
+
+
+class Target:
+    """Whom a port of the proxy stands for: a node, or whoever answers first at the addresses of the bootstrap."""
+
+    def __init__(self, name: str, addresses: Sequence[tuple[str, int]], node_id: int = NO_NODE) -> None:
+        self.name = name
+        self.node_id = node_id
+        self.addresses = list(addresses)
+        self.away = ""
+        """Why nobody could be reached when it was last tried; empty: it could."""
+
+    def answered(self, address: tuple[str, int]) -> None:
+        """One of its addresses works: it is the first to be tried next time."""
+        self.addresses.remove(address)
+        self.addresses.insert(0, address)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({','.join(show_address(*each) for each in self.addresses)})"
+
+
+class Targets:
+    """All nodes that have been seen, by their ids."""
+
+    def __init__(self, opened: Callable[[Target], int], closed: Callable[[Target], None]) -> None:
+        """`opened`: makes a port for a new target, and returns it. `closed`: gives the port back."""
+        self._opened = opened
+        self._closed = closed
+        self._nodes: dict[int, Target] = {}
+        self._ports: dict[int, int] = {}
+        self._missing_since_ms: dict[int, int] = {}
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._nodes)
+
+    def port(self, node_id: int, host: str, port: int) -> int:
+        """The port here of a node that is at an address now. It keeps its port when it moves."""
+        target = self._nodes.get(node_id)
+        if target is None:
+            target = Target(f"node {node_id}", [(host, port)], node_id)
+            self._ports[node_id] = self._opened(target)
+            self._nodes[node_id] = target
+        elif target.addresses != [(host, port)]:
+            target.addresses = [(host, port)]
+        self._missing_since_ms.pop(node_id, None)
+        return self._ports[node_id]
+
+    def listed(self, node_ids: set[int], now_ms: int) -> None:
+        """An answer has listed all nodes that run. One that has been missing for long is forgotten."""
+        for node_id in self._nodes.keys() - node_ids:
+            if now_ms - self._missing_since_ms.setdefault(node_id, now_ms) >= FORGOTTEN_MS:
+                self._closed(self._nodes.pop(node_id))
+                del self._ports[node_id], self._missing_since_ms[node_id]

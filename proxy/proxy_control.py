@@ -1,0 +1,60 @@
+"""The control address of a proxy: the laboratory's routes for faults and gates, and the end of a test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, FastAPI, Request
+from pydantic import BaseModel, Field
+
+from kohort.broker.address import show_address
+from kohort.broker.runtime.server import ListenError
+from kohort.control.admission import is_loopback
+from kohort.control.app import make_app
+from kohort.control.listening import serve
+from kohort.control.routes import faults_routes, gates_routes
+from kohort.proxy.proxy_laboratory import ProxyLaboratory
+
+router = APIRouter(prefix="/reset", tags=["reset"])
+
+
+def _laboratory(request: Request) -> ProxyLaboratory:
+    laboratory: ProxyLaboratory = request.app.state.laboratory
+    return laboratory
+
+
+class GatesLeft(BaseModel):
+    """What a test has left behind."""
+
+    gates: list[str] = Field(description="gates that were still held, and who waited there; they are open now")
+
+
+@router.post("")
+async def reset(laboratory: Annotated[ProxyLaboratory, Depends(_laboratory)]) -> GatesLeft:
+    """End all rules and open all gates. What the cluster holds stays."""
+    return GatesLeft(gates=laboratory.lift())
+
+
+ROUTERS = (faults_routes.router, gates_routes.router, router)
+
+
+def make_proxy_app(laboratory: ProxyLaboratory, token: str = "", host: str = "127.0.0.1") -> FastAPI:
+    """What is served. `token`: what clients must show; empty: nothing. `host`: where it listens."""
+    return make_app(None, token, laboratory, host=host, routers=ROUTERS)
+
+
+@asynccontextmanager
+async def served(laboratory: ProxyLaboratory, host: str, port: int, token: str = "") -> AsyncIterator[str]:
+    """Serves it while it is entered; yields where, as HOST:PORT.
+
+    Raises ListenError, also where others than this machine could reach it without a token.
+    """
+    if not token and not is_loopback(host):
+        raise ListenError(
+            f"whoever reaches {show_address(host, port)} could control this proxy; set a token with "
+            "KOHORT_CONTROL_TOKEN, or listen on this machine alone, as in --control 127.0.0.1:9099"
+        )
+    async with serve(make_proxy_app(laboratory, token, host), host, port) as where:
+        yield where

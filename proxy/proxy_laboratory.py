@@ -1,0 +1,123 @@
+"""What a test may do to what goes through a proxy: rules and gates, the laboratory's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from random import Random, SystemRandom
+from typing import TYPE_CHECKING, Any, Final
+
+from kohort.broker.clock import Clock
+from kohort.broker.runtime.registry import Api, Registry
+from kohort.control.exchange import Exchange
+from kohort.control.faults.matching import ANY
+from kohort.control.gate_points import GATE_POINTS
+from kohort.control.request_facts import kafka_name
+from kohort.control.waiting import Waiters
+from kohort.protocol.api_keys import API_BY_KEY
+from kohort.protocol.headers import RequestHeader
+from kohort.proxy.proxy_faults import ProxyFaults, ProxyGates
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.broker_hooks import Handler
+    from kohort.broker.cluster.node import Node
+    from kohort.control.conditions import Condition, Delayed
+
+UNSPOILED: Final = frozenset({"sasl_handshake", "sasl_authenticate"})
+"""A client's login passes whole: the broker is at it, too."""
+
+
+class ProxyLaboratory:
+    """Its rules and gates, and the way of an exchange through them (`kohort.control.exchange.Way`)."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, nodes: Callable[[], list[int]]) -> None:
+        """`nodes`: the ids of those that have been seen."""
+        self._loop = loop
+        self.clock = clock
+        self.waiters = Waiters()
+        self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters)
+        self.gates = ProxyGates()
+        self.gates.changed = self.waiters.look
+        self._registry = Registry()
+
+    def wants(self, header: RequestHeader) -> bool:
+        """Whether a rule or a gate may take such a request. Those that kohort does not know pass."""
+        if not self.faults and not any(True for _ in self.gates):
+            return False
+        spec = API_BY_KEY.get(header.api_key)
+        if spec is None or spec.name in UNSPOILED:
+            return False
+        if not max(spec.min_version, spec.readable_from) <= header.api_version <= spec.max_version:
+            return False
+        name, client_id = kafka_name(spec.name), header.client_id or ""
+        return any(GATE_POINTS[gate.name].api == name for gate in self.gates) or any(
+            rule.match.api in (ANY, name)
+            and not rule.exhausted
+            and (rule.match.client_id is None or fnmatchcase(client_id, rule.match.client_id))
+            for rule in self.faults
+        )
+
+    def api(self, key: int) -> Api:
+        """How requests and answers of an API are read and written that `wants` knows."""
+        found = self._registry.find(key)
+        assert found is not None, "requests that nobody knows are not looked at"
+        return found
+
+    def lift(self) -> list[str]:
+        """Ends all rules and opens all gates. Returns a line for each gate that was still held."""
+        self.faults.clear()
+        return self.gates.open_all()
+
+    def reset(self) -> tuple[list[str], list[str]]:
+        """As `Laboratory.reset`. A proxy watches for no violations."""
+        return self.lift(), []
+
+    # See `kohort.control.exchange.Way`
+
+    def on_request(self, exchange: Exchange) -> bool:
+        """See `Way`."""
+        self.waiters.look()
+        return self.gates.holds(exchange)
+
+    def on_response(self, exchange: Exchange, node: Node, response: Any) -> bool:
+        """See `Way`."""
+        return self.gates.holds(exchange, response)
+
+    def apply(self, exchange: Exchange, response: Any) -> Any:
+        """See `Way`."""
+        return self.faults.apply(exchange, response)
+
+    def handled(self, exchange: Exchange, node: Node) -> Any:
+        """See `Way`: the cluster handles it, and answers later."""
+        return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
+
+    def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:
+        """See `Way`."""
+        inspection: Any = exchange.connection
+        inspection.run(exchange.ticket, handler)
+
+    def wait(self, exchange: Exchange, length_ms: int, response: object) -> None:
+        """See `Way`: by the machine's clock."""
+        self._loop.call_later(length_ms / 1000, exchange.resume, response)
+
+    def in_turn(self, exchange: Exchange, action: Callable[[int], None], now_ms: int | None) -> None:
+        """See `Way`."""
+        try:
+            action(self.clock.now_ms() if now_ms is None else now_ms)
+        except Exception:
+            exchange.connection.fail()
+
+    def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
+        """See `Way`. No rule asks for it: `proxy_faults.NOT_HERE`."""
+        raise NotImplementedError
+
+    def no_longer(self, delayed: Delayed) -> None:
+        """See `Way`, and above."""
+        raise NotImplementedError
+
+    def stopped(self, exchange: Exchange) -> None:
+        """See `Way`. Nobody asks here who is alive."""
+
+    def on_resume(self, exchange: Exchange) -> None:
+        """See `Way`, and above."""

@@ -1,0 +1,87 @@
+"""A proxy as a process of its own: from its start to Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+import uvloop
+
+from kohort.broker.clock import SystemClock
+from kohort.broker.logs import LibraryLines, log
+from kohort.broker.runtime.run import announce, collect_garbage_seldom, raise_file_limit
+from kohort.client.security import OPEN, Security
+from kohort.proxy.proxy_server import ProxyServer
+
+
+class ControlAddress(NamedTuple):
+    """Where rules and gates are offered over HTTP."""
+
+    host: str
+    port: int
+    token: str = ""
+
+
+class Options(NamedTuple):
+    """What a proxy is told."""
+
+    bootstrap: Sequence[tuple[str, int]]
+    host: str
+    port: int
+    security: Security = OPEN
+    control: ControlAddress | None = None
+
+
+def run(options: Options) -> None:
+    """Serves until SIGINT or SIGTERM. Raises BrokerError where no broker answers, ListenError, SecurityError."""
+    raise_file_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(options))
+
+
+async def _serve(options: Options) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_caught_by_loop)
+    logging.getLogger().addHandler(LibraryLines(logging.WARNING))
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    server = ProxyServer(options.bootstrap, loop, SystemClock(), options.security)
+    try:
+        await _reached(server, stopped)
+        if stopped.is_set():
+            return
+        await server.listen(options.host, options.port)
+        async with AsyncExitStack() as open_:
+            ready = f"READY bootstrap={server.address}"
+            if options.control is not None:
+                from kohort.proxy.proxy_control import served
+
+                ready += f" control={await open_.enter_async_context(served(server.laboratory, *options.control))}"
+            announce(ready, loop)
+            collect_garbage_seldom()
+            await stopped.wait()
+        log.info("stopped")
+    finally:
+        server.stop()
+        log.flush()
+
+
+async def _reached(server: ProxyServer, stopped: asyncio.Event) -> None:
+    """Returns when the cluster has answered, or nobody wants to know any more. Raises BrokerError."""
+    reaching, ended = asyncio.ensure_future(server.reach()), asyncio.ensure_future(stopped.wait())
+    await asyncio.wait({reaching, ended}, return_when=asyncio.FIRST_COMPLETED)
+    ended.cancel()
+    if reaching.done():
+        reaching.result()
+    else:
+        reaching.cancel()
+
+
+def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What slipped through everything else; the connection it came from is gone, the others are not."""
+    log.error(context["message"], context.get("exception"))

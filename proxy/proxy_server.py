@@ -1,0 +1,152 @@
+"""The proxy's ports: one that stands for the whole cluster, and one for each node that an answer has named."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+from kohort.broker.address import reachable, show_address
+from kohort.broker.clock import Clock
+from kohort.broker.logs import log
+from kohort.broker.runtime.server import ListenError, bind
+from kohort.client.client_connection import BrokerError
+from kohort.client.security import OPEN, Security
+from kohort.proxy.client_side import ClientSide
+from kohort.proxy.cluster_side import ClusterSide, connect
+from kohort.proxy.node_ports import Target, Targets
+from kohort.proxy.proxy_laboratory import ProxyLaboratory
+from kohort.proxy.relay_error import RelayError
+
+BACKLOG: Final = 1_024
+
+
+class ProxyServer:
+    """Accepts clients for the nodes of one cluster."""
+
+    def __init__(
+        self,
+        bootstrap: Sequence[tuple[str, int]],
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        security: Security = OPEN,
+    ) -> None:
+        """Raises SecurityError when certificates or the key can't be used."""
+        self.loop = loop
+        self.clients: set[ClientSide] = set()
+        self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes)
+        self._clock = clock
+        self._security = security
+        self._context = security.context() if security.tls else None
+        self._bootstrap = Target("the cluster", bootstrap)
+        self._targets = Targets(self._open, self._close)
+        self._host = ""
+        self._sockets: dict[Target, list[socket.socket]] = {}
+        self._servers: dict[Target, list[asyncio.Server]] = {}
+        self._accepting: set[asyncio.Task[None]] = set()
+
+    @property
+    def address(self) -> str:
+        """Where clients on this machine begin, once it listens."""
+        return show_address(reachable(self._host), self.port)
+
+    @property
+    def port(self) -> int:
+        """The port of the whole cluster."""
+        return int(self._sockets[self._bootstrap][0].getsockname()[1])
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of nodes that have a port, sorted."""
+        return sorted(self._targets)
+
+    async def listen(self, host: str, port: int) -> None:
+        """Accepts clients. Raises ListenError."""
+        self._host = host
+        self._listen(self._bootstrap, port)
+        await asyncio.gather(*self._accepting)
+
+    async def reach(self) -> None:
+        """Looks whether the cluster is there and lets the proxy in. Raises BrokerError, a sentence."""
+        (await self._first_of(self._bootstrap, asks=True)).close()
+
+    def stop(self) -> None:
+        """Accepts nobody any more, and hangs up on everybody."""
+        for target in list(self._sockets):
+            self._close(target)
+        for client in list(self.clients):
+            client.abort()
+
+    # What clients' connections ask
+
+    async def connect(self, target: Target) -> ClusterSide:
+        """A connection to a node, or to any of several. Raises BrokerError; the log says why, once."""
+        try:
+            return await self._first_of(target)
+        except BrokerError as problem:
+            if target.away != str(problem):
+                target.away = str(problem)
+                log.warning(f"{target.name} can't be reached; {problem}", target=target.name)
+            raise
+
+    async def _first_of(self, target: Target, *, asks: bool = False) -> ClusterSide:
+        """A connection to the first that lets us in. Raises BrokerError, which says of each why it does not."""
+        problems: list[str] = []
+        for address in list(target.addresses):
+            try:
+                side = await connect(address, self._security, self._context, asks=asks)
+            except BrokerError as problem:
+                problems.append(f"{show_address(*address)}: {problem}")
+            else:
+                self._reached(target, address)
+                return side
+        raise BrokerError("; ".join(problems))
+
+    def _reached(self, target: Target, address: tuple[str, int]) -> None:
+        if target.away:
+            target.away = ""
+            log.info(f"{target.name} can be reached again", target=target.name)
+        if len(target.addresses) > 1 and address in target.addresses:
+            target.answered(address)
+
+    def port_of(self, node_id: int, host: str, port: int) -> int:
+        """The port here of a node that is at an address now. Raises RelayError."""
+        try:
+            return self._targets.port(node_id, host, port)
+        except ListenError as problem:
+            raise RelayError(f"there is no port for node {node_id}: {problem}") from None
+
+    def listed(self, node_ids: set[int]) -> None:
+        """An answer has listed all nodes that run."""
+        self._targets.listed(node_ids, self._clock.now_ms())
+
+    # Ports
+
+    def _open(self, target: Target) -> int:
+        self._listen(target, 0)
+        port = int(self._sockets[target][0].getsockname()[1])
+        log.info(f"{target} is at port {port}", target=target.name, port=port)
+        return port
+
+    def _listen(self, target: Target, port: int) -> None:
+        """Binds and listens at once: whoever is told the port may dial it before the event loop comes round."""
+        sockets = self._sockets[target] = bind(self._host, port)
+        for each in sockets:
+            each.listen(BACKLOG)
+        task = self.loop.create_task(self._accept(target, sockets))
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+
+    async def _accept(self, target: Target, sockets: list[socket.socket]) -> None:
+        servers = self._servers.setdefault(target, [])
+        for each in sockets:
+            servers.append(await self.loop.create_server(lambda: ClientSide(self, target), sock=each, backlog=BACKLOG))
+        if target not in self._sockets:  # it was closed meanwhile
+            self._close(target)
+
+    def _close(self, target: Target) -> None:
+        for server in self._servers.pop(target, ()):
+            server.close()
+        for each in self._sockets.pop(target, ()):
+            each.close()

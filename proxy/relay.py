@@ -1,0 +1,280 @@
+"""What is said on one connection of a client, and on the one to a node that belongs to it: bytes in, bytes out.
+
+Requests pass as they are. Each is noted, so that its answer is known when it comes: a broker answers in the order in
+which it was asked. Only what says addresses is looked at (`answer_rewriting.py`), and what a client may speak
+(`narrowing.py`). It has no socket and no clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from struct import Struct
+from typing import Final, NamedTuple
+
+from kohort.protocol.errors import DecodeError
+from kohort.protocol.headers import RequestHeader, read_header
+from kohort.protocol.wire import INT, SHORT, read_unsigned_varint
+from kohort.proxy.addressed_apis import passable
+from kohort.proxy.answer_layout import layout_of
+from kohort.proxy.answer_rewriting import (
+    STREAMED_FROM,
+    AddressedAnswer,
+    AnswerInHand,
+    HeldAnswer,
+    Nodes,
+    Pieces,
+    StreamedAnswer,
+    WholeAnswer,
+)
+from kohort.proxy.narrowing import narrowed
+from kohort.proxy.raw_login import RawLogin, mechanism_in
+from kohort.proxy.relay_error import RelayError
+
+PRODUCE: Final = 0
+SASL_HANDSHAKE: Final = 17
+API_VERSIONS: Final = 18
+
+HEAD_BYTES: Final = 72 << 10
+"""More than a header, and what comes before `acks` in a Produce request, can have."""
+
+INSPECTED_BYTES: Final = 1 << 20
+"""A larger request passes, whatever rules there are."""
+
+_ANSWER_HEAD: Final = Struct(">ii")
+_FIRST_FLEXIBLE_PRODUCE: Final = 9
+_PRODUCE_WITH_TRANSACTIONS: Final = 3
+_NOT_KAFKA: Final = {
+    b"\x16\x03\x01": "it speaks TLS; clients of the proxy speak plainly, and the proxy speaks TLS to the cluster",
+    b"\x16\x03\x03": "it speaks TLS; clients of the proxy speak plainly, and the proxy speaks TLS to the cluster",
+    b"GET": "it speaks HTTP; this port is for clients of Kafka",
+}
+
+
+class Asked(NamedTuple):
+    """A request that waits for its answer."""
+
+    key: int
+    version: int
+    correlation_id: int
+    told: Callable[[bytes], None] | None = None
+    """Gets the whole frame of the answer, in the client's place."""
+
+
+class Inspected(NamedTuple):
+    """A request that is not passed on: somebody decides what becomes of it."""
+
+    header: RequestHeader
+    frame: bytes
+    """Its length included."""
+    expects: bool
+    """Whether it is answered at all."""
+
+
+TOKEN: Final = Asked(-1, 0, 0)
+"""Bytes of a login, which have no header."""
+
+
+def _nothing(header: RequestHeader) -> bool:
+    return False
+
+
+class Relay:
+    """One client and one node. It never holds more than the head of a request, and an answer that is looked at."""
+
+    def __init__(self, nodes: Nodes, inspects: Callable[[RequestHeader], bool] = _nothing) -> None:
+        """`inspects`: whether a request like this is not to be passed on without a look at it."""
+        self._nodes = nodes
+        self._inspects = inspects
+        self.inspected: Inspected | None = None
+        """What is behind it is not looked at before `release`."""
+        self._held_up = False
+        self._asked: deque[Asked] = deque()
+        self._login: RawLogin | None = None
+        self._request_head = bytearray()
+        self._request_left = 0
+        """Bytes of the current request that are yet to come."""
+        self._answer_head = bytearray()
+        self._answer_left = 0
+        self._answer: AnswerInHand | None = None
+        """The current answer, if it is looked at."""
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their answers."""
+        return len(self._asked)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether nothing more is taken of what the client sends, until something is answered."""
+        return self.inspected is not None or self._held_up
+
+    # From the client
+
+    def requests(self, data: bytes) -> Pieces:
+        """What the node is to get of what the client has sent. Raises RelayError.
+
+        Once nothing waits any more, or after `release`, it takes up what was left lying: called with nothing.
+        """
+        if self.inspected is not None:
+            self._request_head += data
+            return []
+        self._held_up = False
+        if self._request_head:
+            data = bytes(self._request_head) + data
+            self._request_head.clear()
+        at, end = self._request_left, len(data)
+        while end - at >= INT.size:
+            (size,) = INT.unpack_from(data, at)
+            if not self._note(data, at + INT.size, size):
+                break
+            at += INT.size + size
+        if at >= end:
+            self._request_left = at - end
+            return [data] if data else []
+        self._request_left = 0
+        self._request_head += memoryview(data)[at:]
+        return [memoryview(data)[:at]] if at else []
+
+    def _note(self, data: bytes, start: int, size: int) -> bool:
+        """Notes the request whose header begins at `start`. False: more of it has to come first."""
+        if size < 0 or (size > HEAD_BYTES and bytes(data[start - 4 : start - 1]) in _NOT_KAFKA):
+            raise RelayError(_NOT_KAFKA.get(bytes(data[start - 4 : start - 1]), f"a request of {size} bytes"))
+        head = memoryview(data)[start : min(start + min(size, HEAD_BYTES), len(data))]
+        whole = len(head) == min(size, HEAD_BYTES)
+        if self._login is not None:
+            if len(head) < min(size, INT.size):
+                return False
+            if self._login.takes(head):
+                self._asked.append(TOKEN)
+                return True
+            self._login = None
+        try:
+            header = read_header(data, start)
+            expects = header.api_key != PRODUCE or acks(data, header) != 0
+        except (DecodeError, IndexError) as problem:
+            if whole:
+                raise RelayError(f"unreadable request: {problem}") from None
+            return False
+        if size <= INSPECTED_BYTES and self._inspects(header):
+            return self._inspect(header, data, start, size, expects)
+        self._ask(header, head, start, expects)
+        return True
+
+    def _inspect(self, header: RequestHeader, data: bytes, start: int, size: int, expects: bool) -> bool:
+        """Stops at a request that somebody wants to look at, when it is there and all before it are answered."""
+        if self._asked:
+            self._held_up = True
+        elif len(data) >= start + size:
+            frame = data[start - INT.size : start + size]
+            self.inspected = Inspected(
+                header._replace(body_offset=header.body_offset - start + INT.size), frame, expects
+            )
+        return False
+
+    def pass_on(self, told: Callable[[bytes], None]) -> None:
+        """The request that was inspected goes to the node, in whatever form. `told` gets its answer."""
+        assert self.inspected is not None, "somebody has looked at it"
+        header = self.inspected.header
+        if self.inspected.expects:
+            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told))
+
+    def release(self) -> None:
+        """The request that was inspected is over: what is behind it comes next."""
+        assert self.inspected is not None, "somebody has looked at it"
+        del self._request_head[: len(self.inspected.frame)]
+        self.inspected = None
+
+    def _ask(self, header: RequestHeader, head: memoryview, start: int, expects: bool) -> None:
+        key, version, correlation_id, _, body_offset = header
+        if not passable(key, version):
+            raise RelayError(f"a request of API {key} in version {version}, whose answer could not be rewritten")
+        if key == SASL_HANDSHAKE and version == 0:
+            self._login = RawLogin(mechanism_in(head[body_offset - start :]))
+        if expects:
+            self._asked.append(Asked(key, version, correlation_id))
+
+    # From the node
+
+    def answers(self, data: bytes) -> Pieces:
+        """What the client is to get of what the node has sent. Raises RelayError."""
+        if self._answer_head:
+            data = bytes(self._answer_head) + data
+            self._answer_head.clear()
+        view, at, end = memoryview(data), 0, len(data)
+        pieces: Pieces = []
+        passing_from = 0
+        while at < end:
+            if self._answer_left:
+                taken = min(self._answer_left, end - at)
+                self._answer_left -= taken
+                if self._answer is not None:
+                    pieces += self._answer.feed(view[at : at + taken])
+                    passing_from = at + taken
+                at += taken
+                continue
+            size = self._begin(data, at)
+            if size is None:
+                break
+            self._answer_left = size
+            if self._answer is not None:
+                pieces += [view[passing_from:at]] if at > passing_from else []
+                at += INT.size
+                passing_from = at
+            else:
+                self._answer_left += INT.size
+        if at > passing_from:
+            pieces.append(view[passing_from:at] if passing_from or at < end else data)
+        self._answer_head += view[at:]
+        return pieces
+
+    def _begin(self, data: bytes, at: int) -> int | None:
+        """An answer begins at `at`: chooses what looks at it. Returns its size; None: more of it has to come first."""
+        if len(data) - at < INT.size:
+            return None
+        if not self._asked:
+            raise RelayError("the cluster said something that nobody has asked for")
+        asked = self._asked[0]
+        (size,) = INT.unpack_from(data, at)
+        if asked is not TOKEN:
+            if len(data) - at < _ANSWER_HEAD.size:
+                return None
+            _, correlation_id = _ANSWER_HEAD.unpack_from(data, at)
+            if size < INT.size or correlation_id != asked.correlation_id:
+                raise RelayError("the cluster's answer is none to what was asked")
+        self._asked.popleft()
+        self._answer = self._looking_at(asked, max(size, 0))
+        return max(int(size), 0)
+
+    def _looking_at(self, asked: Asked, size: int) -> AnswerInHand | None:
+        """What is to look at an answer; None: it passes."""
+        if asked.told is not None:
+            return WholeAnswer(size, self._looking_at(asked._replace(told=None), size), asked.told)
+        if asked.key == API_VERSIONS:
+            return HeldAnswer(size, partial(narrowed, version=asked.version))
+        if asked.key == SASL_HANDSHAKE and asked.version == 0:
+            return HeldAnswer(size, self._handshaken)
+        layout = layout_of(asked.key, asked.version)
+        if layout is None:
+            return None
+        if layout.streams and size > STREAMED_FROM:
+            return StreamedAnswer(size, layout, self._nodes)
+        return AddressedAnswer(size, layout, self._nodes)
+
+    def _handshaken(self, answer: bytearray) -> bytearray:
+        """No tokens follow a handshake that was refused."""
+        if len(answer) < 6 or SHORT.unpack_from(answer, 4)[0] != 0:
+            self._login = None
+        return answer
+
+
+def acks(frame: bytes, header: RequestHeader) -> int:
+    """How many replicas a Produce request waits for; with 0 it has no answer. Raises IndexError where it is cut off."""
+    at = header.body_offset
+    if header.api_version >= _FIRST_FLEXIBLE_PRODUCE:
+        size, at = read_unsigned_varint(frame, at)
+        at += max(size - 1, 0)
+    elif header.api_version >= _PRODUCE_WITH_TRANSACTIONS:
+        at += 2 + max(frame[at] << 8 | frame[at + 1], 0) if frame[at] < 0x80 else 2
+    return int.from_bytes((frame[at], frame[at + 1]), "big", signed=True)

@@ -1,0 +1,120 @@
+"""A cluster that is there already, through a proxy, for as long as a `with` block lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from warnings import warn
+
+from kohort.broker.address import AddressError, parse_address
+from kohort.broker.clock import SystemClock
+from kohort.broker.logs import log
+from kohort.client.client_connection import BrokerError
+from kohort.client.security import OPEN, SecurityError, from_file
+from kohort.control.control_errors import ControlError
+from kohort.protocol.visible import visible
+from kohort.proxy.proxy_server import ProxyServer
+
+if TYPE_CHECKING:
+    from kohort.control.faults.table import Faults
+    from kohort.control.gates import Gates
+    from kohort.testing.remote import InThread
+
+
+class Proxy:
+    """Stands before a cluster, of kohort or any other Kafka, with the laboratory's rules and gates.
+
+    Use it with `async with`, in the event loop that the test runs in, or with `with`, which runs it in a thread.
+    """
+
+    def __init__(self, bootstrap: str, *, command_config: str | Path | None = None) -> None:
+        """`bootstrap`: HOST:PORT, several with commas. `command_config`: Kafka's client properties for TLS and a login.
+
+        Raises ControlError for what is no address, or no such file.
+        """
+        try:
+            self._where = [parse_address(each.strip()) for each in bootstrap.split(",")]
+            self._security = OPEN if command_config is None else from_file(Path(command_config))
+        except (AddressError, SecurityError) as problem:
+            raise ControlError(str(problem)) from None
+        self._server: ProxyServer | None = None
+        self._in_thread: InThread | None = None
+
+    async def start(self) -> None:
+        """What `async with` does first. Raises ControlError where no broker lets us in."""
+        log.configure(level="warning")
+        server = ProxyServer(self._where, asyncio.get_running_loop(), SystemClock(), self._security)
+        try:
+            await server.reach()
+        except BrokerError as problem:
+            raise ControlError(str(problem)) from None
+        await server.listen("127.0.0.1", 0)
+        self._server = server
+
+    async def stop(self) -> list[str]:
+        """What `async with` does last. Returns a line for each gate that was still held."""
+        left = self._started.laboratory.lift()
+        self._started.stop()
+        await asyncio.sleep(0)  # lets the loop close what was closed
+        return left
+
+    @property
+    def _started(self) -> ProxyServer:
+        if self._server is None:
+            raise RuntimeError("the proxy has not started; ask it within `async with Proxy(…) as kafka:`")
+        return self._server
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients call `bootstrap.servers`."""
+        return self._started.address
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of the brokers that clients have heard of."""
+        return self._started.nodes
+
+    @property
+    def faults(self) -> Faults:
+        """Rules that spoil requests."""
+        return self._started.laboratory.faults
+
+    @property
+    def gates(self) -> Gates:
+        """Stops at which requests wait for the test."""
+        return self._started.laboratory.gates
+
+    def __repr__(self) -> str:
+        return "<a proxy that has not started>" if self._server is None else f"<proxy {self.bootstrap}>"
+
+    # As a context
+
+    async def __aenter__(self) -> Proxy:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _report(await self.stop())
+
+    def __enter__(self) -> Any:
+        """A proxy with the same methods, without `await`; see `kohort.testing.remote`."""
+        from kohort.testing.remote import InThread
+
+        self._in_thread = InThread(self)
+        return self._in_thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._in_thread is not None, "it was entered"
+        _report(self._in_thread.stop())
+
+
+def _report(left: list[str]) -> None:
+    """What a test has forgotten; pytest shows it among its warnings."""
+    for line in left:
+        warn(visible(line), stacklevel=3)

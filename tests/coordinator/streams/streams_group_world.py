@@ -1,0 +1,174 @@
+"""A world with topics, where members of streams groups behave as Kafka Streams' threads do.
+
+world = StreamsGroupWorld(foo=4)
+ada, bob = world.member("ada"), world.member("bob")
+world.rests(ada, bob)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kohort.coordinator.streams.streams_config import StreamsConfig
+from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.coordinator.streams.streams_heartbeating import Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_values import StatusCode
+from kohort.coordinator.streams.streams_values import TopicInfo as MissingTopic
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.streams_group_heartbeat import (
+    KeyValue,
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TaskIds,
+    TopicInfo,
+    Topology,
+)
+from tests.coordinator.consumer.world import Topics
+from tests.support.coordinator_world import Ticket, World
+
+ROUNDS = 200
+"""More than anybody needs who comes to rest at all."""
+
+Tasks = dict[str, set[int]]
+
+
+def reading(*topics: str, stores: Iterable[str] = (), epoch: int = 0) -> Topology:
+    """A topology of one subtopology, 0, that reads topics and keeps stores."""
+    changelogs = (TopicInfo(name=name, partitions=0, replication_factor=0, topic_configs=()) for name in stores)
+    subtopology = Subtopology(subtopology_id="0", source_topics=topics, state_changelog_topics=tuple(changelogs))
+    return Topology(epoch=epoch, subtopologies=(subtopology,))
+
+
+class StreamsGroupWorld(World):
+    """See above. Targets are computed at once; sessions last ten seconds."""
+
+    def __init__(
+        self, *, interval_ms: int = 0, delay_ms: int = 0, settings: dict[str, Any] | None = None, **partitions: int
+    ) -> None:
+        """`partitions`: of each topic."""
+        super().__init__(**(settings or {}))
+        self.topics = Topics(partitions)
+        self.coordinator.topics = self.topics
+        self.config = StreamsConfig(10_000, 1_000, interval_ms, delay_ms)
+        self.coordinator.streams_config = lambda _: self.config
+        self.makes_topics = True
+
+    def member(self, name: str, **traits: Any) -> Member:
+        """A thread of an application, by default in a process of its own."""
+        traits.setdefault("process_id", f"{name}-process")
+        return Member(self, name, **traits)
+
+    @property
+    def streams_group(self) -> StreamsGroup:
+        return self.coordinator.streams_groups["g"]
+
+    def make_topics(self, missing: tuple[MissingTopic, ...]) -> str:
+        """Internal topics are there at once, unless nobody may make them."""
+        if not self.makes_topics:
+            return "; Creation failed."
+        for topic in missing:
+            self.topics.create(topic.name, topic.partitions)
+        return ""
+
+    def rests(self, *members: Member) -> None:
+        """Everybody beats in turn, until nobody hears anything new."""
+        for _ in range(ROUNDS):
+            before = [str(each) for each in members]
+            for each in members:
+                each.acts()
+            self.after(100)
+            if before == [str(each) for each in members]:
+                return
+        raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(each) for each in members]}")
+
+    def replayed(self, *, compact: bool) -> StreamsGroupWorld:
+        """A world that knows what the log says, and nothing else."""
+        other = StreamsGroupWorld()
+        other.topics = self.topics
+        other.coordinator.topics = self.topics
+        return self.loaded_into(other, compact=compact)
+
+
+@dataclass(eq=False)
+class Member:
+    """A thread of an application."""
+
+    world: StreamsGroupWorld
+    name: str
+    group_id: str = "g"
+    process_id: str = ""
+    topology: Topology = field(default_factory=lambda: reading("foo"))
+    tags: dict[str, str] = field(default_factory=dict)
+    epoch: int = 0
+    active: Tasks = field(default_factory=dict)
+    """What it was last told to work on."""
+    standby: Tasks = field(default_factory=dict)
+    statuses: list[StatusCode] = field(default_factory=list)
+    waiting: Ticket | None = None
+    tickets: list[Ticket] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.epoch} {self.active} {self.standby} {self.statuses}"
+
+    @property
+    def member_id(self) -> str:
+        return f"{self.name}-id"
+
+    def beats(self, **changes: Any) -> Ticket:
+        """One heartbeat, which says what it has."""
+        said: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
+        said |= {"active_tasks": _ids(self.active), "standby_tasks": _ids(self.standby), "warmup_tasks": ()}
+        request = StreamsGroupHeartbeatRequest(**(said | changes))
+        ticket = Ticket(f"{self.world.now_ms} {self.name} beats {request.member_epoch}", self)  # type: ignore[arg-type]
+        self.tickets.append(ticket)
+        self.waiting = ticket
+        sender = Sender(ticket, self.name, "/127.0.0.1", self.world.make_topics)
+        response = streams_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms)
+        if response is not None:
+            ticket.answer(response)
+        self.world.settle()
+        return ticket
+
+    def joins(self, **changes: Any) -> Ticket:
+        """A heartbeat that says everything, with nothing in hand."""
+        self.active, self.standby = {}, {}
+        tags = tuple(KeyValue(key=key, value=value) for key, value in self.tags.items())
+        everything = {"rebalance_timeout_ms": 5_000, "process_id": self.process_id, "topology": self.topology}
+        return self.beats(**{"member_epoch": 0, **everything, "client_tags": tags} | changes)
+
+    def leaves(self, **changes: Any) -> Ticket:
+        return self.beats(**{"member_epoch": -1} | changes)
+
+    def acts(self) -> None:
+        """What a thread does next, while it is not waiting for an answer."""
+        if self.waiting is None:
+            self.beats() if self.epoch else self.joins()
+
+    def forgets(self) -> None:
+        """Crashes; when it acts again it joins anew."""
+        self.epoch, self.active, self.standby, self.waiting = 0, {}, {}, None
+
+    def hear(self, ticket: Ticket) -> None:
+        if ticket is not self.waiting:
+            return
+        self.waiting = None
+        response = ticket.heard
+        if response.error_code in (E.unknown_member_id, E.fenced_member_epoch, E.group_id_not_found):
+            self.forgets()
+        if response.error_code is E.none:
+            self.epoch = max(response.member_epoch, 0)
+            self.statuses = [StatusCode(each.status_code) for each in response.status]
+            if response.active_tasks is not None:
+                self.active, self.standby = _tasks(response.active_tasks), _tasks(response.standby_tasks)
+            if not self.epoch:
+                self.forgets()
+
+
+def _ids(tasks: Tasks) -> tuple[TaskIds, ...]:
+    return tuple(TaskIds(subtopology_id=name, partitions=tuple(sorted(tasks[name]))) for name in tasks)
+
+
+def _tasks(told: Iterable[TaskIds]) -> Tasks:
+    return {each.subtopology_id: set(each.partitions) for each in told}

@@ -1,0 +1,153 @@
+"""Random walks of streams groups: the log says what the coordinator knows, no task has two owners, all come to rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, reading
+from tests.support.effort import EFFORT
+
+
+def picture(group: StreamsGroup) -> Any:
+    """All that the log keeps of a group."""
+    members = {each.member_id: (each.metadata, each.current) for each in group.members.values()}
+    epochs = group.epoch, group.metadata_hash, group.validated_topology_epoch, group.configs
+    return members, epochs, (group.target_epoch, group.target_timestamp_ms), dict(group.targets), group.topology
+
+
+class Walk:
+    """One walk, from a seed."""
+
+    def __init__(self, seed: int, *, failing: bool) -> None:
+        self.chance = chance = Random(seed)
+        self.failing = failing
+        delay_ms = chance.choice([0, 0, 2_000])
+        self.world = StreamsGroupWorld(
+            interval_ms=chance.choice([0, 0, 2_000]), delay_ms=delay_ms, foo=chance.randint(1, 5), bar=2
+        )
+        topology = chance.choice([reading("foo"), reading("foo", "bar", stores=["s"])])
+        self.members = [
+            self.world.member(f"m{number}", topology=topology, process_id=f"p{chance.randint(0, 2)}")
+            for number in range(chance.randint(1, 5))
+        ]
+        self.said: list[str] = []
+
+    def step(self) -> None:
+        """Something happens."""
+        chance, world = self.chance, self.world
+        member = chance.choice(self.members)
+        what = chance.choices(
+            ["act", "time", "leave", "crash", "change", "topic", "standby", "move", "delete", "hold"],
+            [60, 12, 4, 3, 4, 3, 3, 2, 2, 4],
+        )[0]
+        self.said.append(f"{world.now_ms} {member.name} {what}")
+        match what:
+            case "act":
+                member.acts()
+            case "time":
+                world.after(chance.choice([1, 100, 1_000, 4_000, 11_000]))
+            case "leave" if member.waiting is None:
+                member.leaves()
+            case "crash":
+                member.forgets()
+            case "change" if member.waiting is None and member.epoch:
+                member.beats(rack_id=chance.choice(["r1", "r2"]), rebalance_timeout_ms=chance.choice([1_000, 5_000]))
+            case "topic":
+                self._changes_topic(chance.choice(["foo", "bar", "s"]))
+            case "standby":
+                world.config = world.config._replace(num_standby_replicas=chance.randint(0, 2))
+            case "move" if not world.held:
+                world.restart()
+            case "delete":
+                delete_group(world.coordinator, "g", world.now_ms, lambda error, _: None)
+                world.settle()
+            case "hold" if self.failing:
+                world.holding = not world.holding
+                while not world.holding and world.held:
+                    world.write(chance.choice([E.none, E.not_enough_replicas]), count=1)
+
+    def _changes_topic(self, name: str) -> None:
+        topic = self.world.topics.by_name(name)
+        if topic is not None and self.chance.random() < 0.4:
+            self.world.topics.delete(name)
+        elif name != "s":
+            self.world.topics.create(name, self.chance.randint(1, 2) + (0 if topic is None else topic.partitions))
+
+    def check(self) -> None:
+        """When nothing is being written: who loads the log knows what the coordinator knows."""
+        for group in self.world.coordinator.streams_groups.values():
+            self._check_owners(group)
+        if self.world.held or self.world.coordinator.unwritten:
+            return
+        live = {name: picture(group) for name, group in self.world.coordinator.streams_groups.items()}
+        for compact in (False, True):
+            replayed = self.world.replayed(compact=compact).coordinator.streams_groups
+            assert {name: picture(group) for name, group in replayed.items()} == live
+
+    def _check_owners(self, group: StreamsGroup) -> None:
+        """No task is active twice, and no process has one twice."""
+        active: Counter[tuple[str, int]] = Counter()
+        held: Counter[tuple[str, str, int]] = Counter()
+        for member in group.members.values():
+            for tasks in (member.current.assigned, member.current.revoking):
+                active.update((name, each) for name in tasks.active for each in tasks.active[name])
+                held.update(
+                    (member.metadata.process_id, name, each)
+                    for role in tasks.roles
+                    for name, partitions in role.items()
+                    for each in partitions
+                )
+        assert set(active.values()) <= {1}, active
+        assert set(held.values()) <= {1}, held
+
+    def ends(self) -> None:
+        """Nothing fails any more: everybody comes to rest, and every task is somebody's, once."""
+        world = self.world
+        world.failing, world.holding = E.none, False
+        while world.held:
+            world.write(E.none)
+        world.settle()
+        for name, least in (("foo", 1), ("bar", 2)):
+            if world.topics.by_name(name) is None:
+                world.topics.create(name, least)
+        if world.topics.by_name("s") is not None:
+            world.topics.delete("s")  # it need not fit any more; the broker makes another one
+        for _ in range(8):  # who is gone is put out
+            for member in self.members:
+                member.waiting = None
+                member.acts()
+            world.after(6_000)
+        world.rests(*self.members)
+        self.check()
+        self._check_all_given()
+
+    def _check_all_given(self) -> None:
+        topics = [self.world.topics.by_name(name) for name in self.members[0].topology.subtopologies[0].source_topics]
+        tasks = max(topic.partitions for topic in topics if topic is not None)
+        given = Counter(each for member in self.members for each in member.active.get("0", set()))
+        assert given == Counter(range(tasks))
+
+
+def walk(seed: int, *, failing: bool) -> None:
+    this = Walk(seed, failing=failing)
+    try:
+        for _ in range(120):
+            this.step()
+            this.check()
+        this.ends()
+    except Exception as problem:
+        problem.add_note(f"seed {seed}, failing={failing}; " + "; ".join(this.said[-30:]))
+        raise
+
+
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("seed", range(EFFORT.walks))
+def test_whatever_happens_a_streams_group_comes_to_rest(seed: int, failing: bool) -> None:
+    walk(seed, failing=failing)

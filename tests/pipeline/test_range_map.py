@@ -1,0 +1,43 @@
+"""Ranges of offsets with values, against a dictionary of single offsets."""
+
+from __future__ import annotations
+
+import random
+
+from kohort.pipeline.history.range_map import OffsetRange, RangeMap
+
+
+def test_what_is_taken_cuts_what_it_overlaps() -> None:
+    ranges: RangeMap[str] = RangeMap()
+    ranges.put(0, 9, "a")
+    ranges.put(20, 29, "b")
+    assert ranges.take(5, 24) == [OffsetRange(5, 9, "a"), OffsetRange(20, 24, "b")]
+    assert list(ranges) == [OffsetRange(0, 4, "a"), OffsetRange(25, 29, "b")]
+    assert ranges.take(2, 2) == [OffsetRange(2, 2, "a")]
+    assert [(each.first, each.last, each.records) for each in ranges] == [(0, 1, 2), (3, 4, 2), (25, 29, 5)]
+
+
+def test_pieces_tell_what_nobody_has_said_anything_of() -> None:
+    ranges: RangeMap[str] = RangeMap()
+    ranges.put(3, 4, "a")
+    ranges.put(7, 9, "b")
+    assert list(ranges.pieces(0, 8)) == [
+        OffsetRange(0, 2, None), OffsetRange(3, 4, "a"), OffsetRange(5, 6, None), OffsetRange(7, 8, "b")
+    ]  # fmt: skip
+    assert list(ranges.pieces(100, 101)) == [OffsetRange(100, 101, None)]
+
+
+def test_they_are_what_a_dictionary_is() -> None:
+    for seed in range(200):
+        chance, ranges, offsets = random.Random(seed), RangeMap[int](), dict[int, int]()
+        for step in range(60):
+            first = chance.randrange(40)
+            last = first + chance.randrange(12)
+            for piece in ranges.pieces(first, last):
+                for offset in range(piece.first, piece.last + 1):
+                    assert offsets.pop(offset, None) == piece.value, (seed, step)
+            if chance.random() < 0.7:
+                ranges.put(first, last, step)
+                offsets |= dict.fromkeys(range(first, last + 1), step)
+            assert {n: each.value for each in ranges for n in range(each.first, each.last + 1)} == offsets, (seed, step)
+            assert [each.first for each in ranges] == sorted(each.first for each in ranges)

@@ -1,0 +1,146 @@
+"""Share groups of a real Kafka 4.3, told by their share coordinators' log, and of kohort, told by its event log as well.
+
+`incidents/share_stories.py` is what was done, `incidents/record.py` made the recordings.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.gold.group_tables import analyse_group
+from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.history.share_holders import Holder, holders
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.incidents.share_stories import HEALTHY
+from tests.pipeline.incidents.told import OF_SHARES, OF_SHARES_WITH_EVENTS
+
+KAFKA, KOHORT = "share-kafka-4.3", "share-kohort"
+RECORDINGS = pytest.mark.parametrize("recording_name", [KAFKA, KOHORT])
+Told = dict[str, dict[str, tuple[str, list[str]]]]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: unpacked(name, tmp_path_factory.mktemp(name)) for name in (KAFKA, KOHORT)}
+
+
+@pytest.fixture(scope="module")
+def share_groups(folders: dict[str, Path]) -> dict[str, dict[str, GroupInput]]:
+    """By recording and name."""
+    return {name: recorded(folder) for name, folder in folders.items()}
+
+
+def serious(group: GroupInput) -> dict[str, tuple[str, list[str]]]:
+    found = [finding for finding in diagnose(analyse(copy.copy(group))) if finding.severity != "info"]
+    return {finding.rule: (finding.severity, sorted(finding.clients)) for finding in found}
+
+
+def done_to(folder: Path, group: str, event: str) -> list[tuple[int, int, int]]:
+    """What members did with records, as they told it themselves: partition, offset, delivery count."""
+    lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
+    return [
+        tuple(place) for each in lines if (each["group"], each["event"]) == (group, event) for place in each["places"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recording_name", "told"), [(KAFKA, OF_SHARES), (KOHORT, OF_SHARES_WITH_EVENTS)], ids=[KAFKA, KOHORT]
+)
+def test_what_is_said(share_groups: dict[str, dict[str, GroupInput]], recording_name: str, told: Told) -> None:
+    assert {name: serious(group) for name, group in share_groups[recording_name].items()} == told
+
+
+def test_healthy_habits_are_left_alone() -> None:
+    assert all(OF_SHARES[name] == OF_SHARES_WITH_EVENTS[name] == {} for name in HEALTHY)
+
+
+@RECORDINGS
+def test_records_that_were_given_up_are_those_that_members_released_three_times(
+    share_groups: dict[str, dict[str, GroupInput]], folders: dict[str, Path], recording_name: str
+) -> None:
+    for name in ("poisoned", "failing"):
+        share = analyse(share_groups[recording_name][name]).share
+        assert share is not None
+        found = {
+            (*each.topic_partition, offset) for each in share.given_up for offset in range(each.first, each.last + 1)
+        }
+        released = {
+            (part, offset) for part, offset, count in done_to(folders[recording_name], name, "release") if count == 3
+        }
+        assert found == {(name, *place) for place in released}
+        assert len(found) >= 2
+
+
+@RECORDINGS
+def test_records_that_members_rejected_or_tried_again_are_not_among_them(
+    share_groups: dict[str, dict[str, GroupInput]], folders: dict[str, Path], recording_name: str
+) -> None:
+    for name, event in (("rejecting", "reject"), ("retrying", "release")):
+        assert len(done_to(folders[recording_name], name, event)) > 10
+        (row,) = analyse_group(copy.copy(share_groups[recording_name][name]))["share_groups"]
+        assert row["given_up"] == 0
+        if event == "release":
+            assert row["returned"] >= len(done_to(folders[recording_name], name, event))
+
+
+def test_both_logs_of_one_broker_tell_the_same(share_groups: dict[str, dict[str, GroupInput]]) -> None:
+    """Without its events kohort's recording tells of as many records, and no names."""
+    for name, group in share_groups[KOHORT].items():
+        less = copy.copy(group)
+        less.events = []
+        (all_rows, rows) = (analyse_group(copy.copy(each)) for each in (group, less))
+        (whole,), (part,) = all_rows["share_groups"], rows["share_groups"]
+        assert (whole["accepted"], whole["given_up"]) == (part["accepted"], part["given_up"]), name
+        assert whole["returned"] - whole["given_up"] == part["returned"], name
+        assert part["held_max_ms"] is None
+        assert all_rows.keys() == rows.keys()
+
+
+def test_how_long_records_were_held(share_groups: dict[str, dict[str, GroupInput]]) -> None:
+    group = share_groups[KOHORT]["outliving"]
+    found = {each.name: each for each in holders_of(analyse(copy.copy(group)))}
+    assert found["c-2"].lock_ms == pytest.approx(2000, abs=100)
+    assert not found["c-2"].records["accepted"]
+    assert found["c-1"].accepted_after_ms[-1] < 2000
+    (finding,) = (each for each in diagnose(analyse(copy.copy(group))) if each.rule == "R49")
+    assert finding.evidence["works_ms"] == pytest.approx(3000, abs=200), "it sleeps for 3 s"
+    assert_names_settings(finding)
+
+
+def holders_of(analysis: GroupAnalysis) -> list[Holder]:
+    assert analysis.share is not None
+    return holders(analysis.share)
+
+
+@RECORDINGS
+def test_advice_names_settings_of_groups_and_of_the_broker(
+    share_groups: dict[str, dict[str, GroupInput]], recording_name: str
+) -> None:
+    for group in share_groups[recording_name].values():
+        for finding in diagnose(analyse(copy.copy(group))):
+            if finding.rule in ("R47", "R48", "R49", "R51"):
+                assert_names_settings(finding)
+
+
+def assert_names_settings(finding: Finding) -> None:
+    assert " share." in finding.advice
+    assert "group.share." in finding.advice
+
+
+@RECORDINGS
+def test_lag_is_what_was_written_and_not_done_with(
+    share_groups: dict[str, dict[str, GroupInput]], recording_name: str
+) -> None:
+    group = share_groups[recording_name]["behind"]
+    share = analyse(copy.copy(group)).share
+    assert share is not None
+    last = {place: samples.lag[-1] for place, samples in share.lags.items()}
+    ends = {place: int(each.log_end[-1]) for place, each in group.ends.items()}
+    assert sum(last.values()) == sum(ends.values()) - share.accepted_between(0, group.until_ms)

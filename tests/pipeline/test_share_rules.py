@@ -1,0 +1,278 @@
+"""What is said of share groups, and what isn't: stories with record events, with a share coordinator's log, with samples."""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.pipeline.gold.group_tables import analyse_group
+from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
+from kohort.pipeline.gold.share_rows import share_group_rows
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.report.all_clear import SHARE_EVENTS, SHARE_STATE, missing
+from tests.pipeline.share_story import ShareStory
+
+
+def lacking(story: ShareStory) -> list[str | None]:
+    """The sources without which the group can't be called well."""
+    rows: list[ShareGroupRow] = [
+        {**row, "group_id": story.name} for row in share_group_rows(analyse(story.group_input()))
+    ]
+    return [each.source for each in missing([], [], rows)]
+
+
+BOTH = pytest.mark.parametrize("by_states", [False, True], ids=["events", "states"])
+
+
+def poisoned(*, by_states: bool = False) -> ShareStory:
+    """ada and bob release record 100 each time; they accept all others."""
+    story = ShareStory(told_by_states=by_states).joins(0, "ada", "bob")
+    story.works(1, 11, "ada", 0)
+    for n in range(5):
+        name = ("ada", "bob")[n % 2]
+        story.gets(20 + n, name, (100, 100)).releases(20.4 + n, name, (100, 100))
+    story.works(21, 30, "bob", 101)
+    return story
+
+
+def test_a_record_that_nobody_can_process() -> None:
+    found = poisoned().found()
+    assert found.keys() == {"R47"}
+    finding = found["R47"]
+    assert (finding.severity, finding.confidence, finding.cause_confidence) == ("critical", "certain", "likely")
+    assert finding.clients == ["ada", "bob"]
+    assert "orders-0@100" in finding.text
+    assert "released 5 times" in finding.text
+    assert "share.delivery.count.limit" in finding.advice
+    assert finding.evidence["deliveries"] == [5]
+
+
+def test_the_share_coordinators_log_tells_that_records_were_given_up_and_not_by_whom() -> None:
+    found = poisoned(by_states=True).found()
+    assert found.keys() == {"R47"}
+    finding = found["R47"]
+    assert (finding.confidence, finding.cause_confidence, finding.clients) == ("certain", "possible", [])
+    assert "only an event log tells" in finding.text
+    assert finding.evidence["released"] is None
+
+
+def test_what_events_leave_out_the_share_coordinators_log_tells() -> None:
+    """Somebody has filtered a kind of line out of the event log. What both tell of counts once."""
+    events, states = poisoned(), poisoned(by_states=True)
+    events.states = states.states
+    assert events.found()["R47"].evidence["records"] == 1
+    assert events.found()["R47"].clients == ["ada", "bob"]
+    events.events = [event for event in events.events if event.kind != "records_archived"]
+    assert events.found()["R47"].cause_confidence == "possible"
+
+
+def test_who_comes_back_faster_than_any_lock_was_released() -> None:
+    story = ShareStory(told_by_states=True).joins(0, "ada")
+    story.works(1, 11, "ada", 0)
+    for n in range(5):
+        story.gets(20 + n / 100, "ada", (100, 100)).releases(20.004 + n / 100, "ada", (100, 100))
+    finding = story.found()["R47"]
+    assert finding.cause_confidence == "likely"
+    assert "less passed than any lock lasts" in finding.text
+
+
+@BOTH
+def test_records_that_are_put_aside_are_no_poison(by_states: bool) -> None:
+    """A handler that rejects what it can't process, at the first delivery."""
+    story = ShareStory(told_by_states=by_states).joins(0, "ada")
+    for n in range(0, 300, 10):
+        story.gets(n / 10, "ada", (n, n + 9)).accepts(n / 10 + 0.5, "ada", (n, n + 8))
+        story.rejects(n / 10 + 0.5, "ada", (n + 9, n + 9))
+    assert story.found() == {}
+
+
+@BOTH
+def test_a_second_try_that_does_it_is_no_trouble(by_states: bool) -> None:
+    story = ShareStory(told_by_states=by_states).joins(0, "ada")
+    for n in range(0, 300, 10):
+        story.gets(n / 10, "ada", (n, n + 9)).accepts(n / 10 + 0.3, "ada", (n, n + 8))
+        story.releases(n / 10 + 0.3, "ada", (n + 9, n + 9))
+        story.gets(n / 10 + 0.4, "ada", (n + 9, n + 9)).accepts(n / 10 + 0.6, "ada", (n + 9, n + 9))
+    assert story.found() == {}
+
+
+def test_rejected_in_the_end_is_not_given_up_at_the_limit() -> None:
+    """Other records came back after more deliveries: the limit is higher."""
+    story = ShareStory(told_by_states=True).joins(0, "ada")
+    story.works(1, 11, "ada", 0)
+    for n in range(3):
+        story.gets(20 + n, "ada", (100, 100)).releases(20.5 + n, "ada", (100, 100))
+    story.gets(30, "ada", (101, 101)).releases(30.5, "ada", (101, 101))
+    story.gets(31, "ada", (101, 101)).rejects(31.5, "ada", (101, 101))
+    assert story.found() == {}
+
+
+def failing(*, by_states: bool) -> ShareStory:
+    """For ten seconds ada and bob release whatever they get."""
+    story = ShareStory(limit=3, told_by_states=by_states).joins(0, "ada", "bob")
+    story.works(1, 11, "ada", 0)
+    for n in range(30):
+        for again in range(3):
+            at, name = 20 + n / 3 + again / 20, ("ada", "bob")[again % 2]
+            story.gets(at, name, (100 + n, 100 + n)).releases(at + 0.01, name, (100 + n, 100 + n))
+    story.works(40, 50, "bob", 130)
+    return story
+
+
+@BOTH
+def test_whatever_comes_is_given_up(by_states: bool) -> None:
+    found = failing(by_states=by_states).found()
+    assert "R47" not in found
+    finding = found["R48"]
+    assert (finding.severity, finding.confidence) == ("critical", "certain")
+    assert finding.cause_confidence == ("possible" if by_states else "likely")
+    assert finding.evidence["records"] == 30
+    assert finding.evidence["accepted_meanwhile"] == 0
+    assert found["R50"].severity == "info", "it only shows the same"
+
+
+def outliving(*, by_states: bool = False, limit: int = 5) -> ShareStory:
+    """bob works 40 s on what it gets; a lock lasts 30 s, and ada gets the records then."""
+    story = ShareStory(told_by_states=by_states, limit=limit, until=400).joins(0, "ada", "bob")
+    for n in range(6):
+        at, records = 40 * n, (1000 + 10 * n, 1009 + 10 * n)
+        story.gets(at, "bob", records)
+        story.works(at, at + 29, "ada", 300 * n, part=1)
+        story.expires(at + 30, "bob", records)
+        story.gets(at + 31, "ada", records).accepts(at + 32, "ada", records)
+    story.gets(240, "bob", (2000, 2000)).accepts(241, "bob", (2000, 2000))
+    return story
+
+
+def test_a_member_that_works_longer_than_its_locks_last() -> None:
+    found = outliving().found()
+    assert found.keys() == {"R49"}
+    finding = found["R49"]
+    assert (finding.severity, finding.confidence, finding.clients) == ("critical", "certain", ["bob"])
+    assert finding.evidence["locks_expired"] == 6
+    assert finding.evidence["lock_ms"] == 30_000
+    assert finding.evidence["works_ms"] == 40_000
+    assert finding.evidence["in_vain_s"] == 6 * 10 * 30
+    assert "share.record.lock.duration.ms of the group to about 60000" in finding.advice
+
+
+def test_locks_that_only_an_event_log_tells_of_are_missed_by_nobody() -> None:
+    """The share coordinator's log shows that records came back. That is too little for a warning, and no all-clear."""
+    group = outliving(by_states=True)
+    assert group.found() == {}
+    assert lacking(group) == [SHARE_EVENTS]
+
+
+def test_a_member_that_died_with_records_in_hand_is_what_locks_are_for() -> None:
+    story = ShareStory().joins(0, "ada", "bob")
+    story.works(1, 20, "ada", 0)
+    story.gets(20, "bob", (500, 509), (520, 529)).gets(21, "bob", (510, 519))
+    story.expires(50, "bob", (500, 509), (520, 529)).expires(51, "bob", (510, 519))
+    story.gets(52, "ada", (500, 529)).accepts(53, "ada", (500, 529))
+    assert story.found() == {}
+
+
+def test_what_one_member_alone_outlives_is_no_poison() -> None:
+    """ada has another partition; bob gets the same records five times, and holds them for too long each time."""
+    story = ShareStory(until=400).joins(0, "ada", "bob")
+    for n in range(5):
+        story.works(31 * n, 31 * n + 30, "ada", 300 * n, part=1)
+        story.gets(31 * n, "bob", (0, 3)).expires(31 * n + 30, "bob", (0, 3))
+    story.gets(160, "bob", (4, 4)).accepts(161, "bob", (4, 4))
+    found = story.found()
+    assert found.keys() == {"R49"}
+    assert "4 records came to nobody else and reached the delivery limit" in found["R49"].text
+    assert found["R49"].evidence["given_up"] == 4
+
+
+def test_renewed_locks_last_longer_and_nobody_is_blamed() -> None:
+    story = ShareStory(until=400).joins(0, "ada")
+    for n in range(5):
+        records = 10 * n, 10 * n + 9
+        story.gets(70 * n, "ada", records)
+        for renewed in (20, 40):
+            story.renews(70 * n + renewed, "ada", records)
+        story.accepts(70 * n + 60, "ada", records)
+    assert story.found() == {}
+    (row,) = analyse_group(story.group_input())["share_members"]
+    assert (row["held_p50_ms"], row["accepted"], row["in_vain_s"]) == (60_000, 50, 0)
+
+
+@BOTH
+def test_most_of_it_comes_back(by_states: bool) -> None:
+    story = ShareStory(told_by_states=by_states).joins(0, "ada", "bob")
+    for n in range(40):
+        story.gets(n, "ada", (n, n)).releases(n + 0.1, "ada", (n, n))
+        story.gets(n + 0.2, "bob", (n, n)).accepts(n + 0.3, "bob", (n, n))
+    finding = story.found()["R50"]
+    assert (finding.severity, finding.confidence, finding.evidence["records"]) == ("warning", "certain", 40)
+    assert finding.cause_confidence == ("possible" if by_states else "")
+    assert finding.clients == ([] if by_states else ["ada"])
+
+
+def behind(growth: int) -> ShareStory:
+    story = ShareStory().joins(0, "ada")
+    for n in range(60):
+        story.lag(2 * n, 20 + growth * n, start=100)
+    return story
+
+
+def test_a_group_falls_behind() -> None:
+    finding = behind(10).found()["R51"]
+    assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", ["ada"])
+    assert finding.evidence["lag"] == 610
+    assert "whose start offset stayed at 100" in finding.text
+
+
+def test_a_group_that_keeps_up_does_not_fall_behind() -> None:
+    assert behind(0).found() == {}
+
+
+def test_a_backlog_that_is_worked_off_is_none() -> None:
+    story = ShareStory().joins(0, "ada")
+    for n in range(30):
+        story.lag(2 * n, 1000 - 30 * n)
+    assert story.found() == {}
+
+
+def test_lag_from_the_share_coordinators_log_and_samples_of_log_ends() -> None:
+    """Two records behind the start are done with."""
+    story = ShareStory().joins(0, "ada").state(0, snapshot=0, start=0)
+    story.state(10, (0, 9, 2, 1), start=10).state(20, (12, 13, 2, 1), complete=2)
+    story.log_ends((5, 10), (15, 30), (25, 40), (30, 40))
+    rows = analyse_group(story.group_input())["lag_minutes"]
+    assert [(row["part"], row["lag"], row["owner"]) for row in rows] == [(0, 40 - 10 - 2, None)]
+    assert [row["time_lag_ms"] for row in rows] == [25_000], "record 10 was written at 5 s"
+
+
+@pytest.mark.parametrize(
+    ("cause", "severity", "confidence"),
+    [("session_expired", "critical", "certain"), ("left", "info", "likely"), (None, "info", "possible")],
+)
+def test_nobody_is_there(cause: str | None, severity: str, confidence: str) -> None:
+    story = ShareStory().joins(0, "ada").lag(10, 5).goes(30, "ada", cause=cause)
+    finding = story.lag(40, 50).lag(110, 200).found()["R52"]
+    assert (finding.severity, finding.confidence, finding.clients) == (severity, confidence, ["ada"])
+    assert finding.evidence["records"] == 200
+
+
+def test_a_group_without_members_that_is_done_is_done() -> None:
+    assert ShareStory().joins(0, "ada").lag(10, 5).goes(30, "ada").lag(40, 0).lag(110, 0).found() == {}
+
+
+def test_members_that_only_the_coordinator_sees_are_there() -> None:
+    story = ShareStory().joins(0, "ada").lag(10, 5).goes(30, "ada")
+    assert story.lag(40, 50, members=0).lag(110, 200, members=2).found() == {}
+
+
+def test_what_nobody_has_read_is_missing() -> None:
+    """Members alone say nothing of what becomes of records."""
+    story = ShareStory().joins(0, "ada").lag(10, 5).lag(110, 5)
+    assert lacking(story) == [SHARE_STATE]
+    story.state(0, snapshot=0, start=0).state(5, (0, 9, 2, 1), start=10)
+    assert lacking(story) == []
+
+
+def test_a_log_that_begins_late_is_no_all_clear() -> None:
+    """Its first snapshot isn't the partition's first: what was before is deleted."""
+    story = ShareStory().joins(0, "ada").state(80, (0, 3, 2, 1), snapshot=7, start=0).lag(10, 5).lag(110, 5)
+    assert lacking(story) == [SHARE_STATE]

@@ -1,0 +1,30 @@
+"""A proxy in front of something, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from kohort.broker.clock import SystemClock
+from kohort.client.security import OPEN, Security
+from kohort.proxy.proxy_server import ProxyServer
+
+
+@asynccontextmanager
+async def proxied(*ports: int, security: Security = OPEN) -> AsyncIterator[ProxyServer]:
+    """A proxy before whoever listens on ports of this machine."""
+    where = [("127.0.0.1", port) for port in ports]
+    proxy = ProxyServer(where, asyncio.get_running_loop(), SystemClock(), security)
+    await proxy.listen("127.0.0.1", 0)
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
+
+
+async def until(condition: Callable[[], object], timeout_s: float = 30) -> None:
+    """Until something holds that sockets bring about."""
+    async with asyncio.timeout(timeout_s):
+        while not condition():
+            await asyncio.sleep(0.001)

@@ -1,0 +1,153 @@
+"""Answers that say where brokers are name the proxy's ports, in all versions, however they come in pieces."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import kio.schema
+import pytest
+
+from kohort.protocol.api_keys import API_BY_KEY
+from kohort.protocol.wire import INT, SHORT
+from kohort.proxy.addressed_apis import ADDRESSED, LEFT_ALONE, entity, known_versions, passable
+from kohort.proxy.answer_layout import layout_of
+from kohort.proxy.relay import Relay
+from kohort.proxy.relay_error import RelayError
+from tests.proxy import samples
+
+CASES = [
+    (key, version)
+    for key, name in ADDRESSED.items()
+    for version in known_versions(name)
+    if layout_of(key, version) is not None
+]
+
+
+class Here:
+    """Where nodes are for clients of the proxy."""
+
+    def __init__(self, host: str = "10.9.8.7") -> None:
+        self.host = host
+        self.lists: list[set[int]] = []
+
+    def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
+        return self.host, 20_000 + port
+
+    def listed(self, node_ids: set[int]) -> None:
+        self.lists.append(node_ids)
+
+
+def asked(nodes: Here, key: int, version: int, correlation_id: int = 5) -> Relay:
+    """A relay whose client has asked."""
+    relay = Relay(nodes)
+    relay.requests(request(key, version, correlation_id))
+    return relay
+
+
+def request(key: int, version: int, correlation_id: int) -> bytes:
+    """The header of a request, and a body that nobody looks at: as Produce it has acks=-1."""
+    header = SHORT.pack(key) + SHORT.pack(version) + INT.pack(correlation_id) + b"\x00\x03ada"
+    flexible = b"\x00" if version >= API_BY_KEY[key].first_flexible else b""
+    body = (b"\x00" if version >= 9 else b"\xff\xff" if version >= 3 else b"") + b"\xff\xff" + bytes(8)
+    return INT.pack(len(header + flexible + body)) + header + flexible + body
+
+
+def heard(relay: Relay, data: bytes, piece: int) -> bytes:
+    """What the client hears of an answer that comes in pieces of a size."""
+    return b"".join(bytes(each) for at in range(0, len(data), piece) for each in relay.answers(data[at : at + piece]))
+
+
+def kinds(cls: Any) -> Iterator[Any]:
+    """A class and all that its fields hold."""
+    yield cls
+    for each in fields(cls):
+        inner = samples._without_none(each.type)
+        for part in (inner, *getattr(inner, "__args__", ())):
+            if is_dataclass(part):
+                yield from kinds(part)
+
+
+def test_every_answer_with_a_host_or_a_port_is_rewritten_or_left_alone_for_a_reason() -> None:
+    """The next version of Kafka may have more of them: then whoever takes it up decides here."""
+    found: set[str] = set()
+    for folder in Path(kio.schema.__file__).parent.iterdir():
+        for file in folder.glob("v*/response.py"):
+            module = importlib.import_module(f"kio.schema.{folder.name}.{file.parent.name}.response")
+            for cls in [each for each in vars(module).values() if hasattr(each, "__type__") and is_dataclass(each)]:
+                if any({"host", "port"} & {each.name for each in fields(kind)} for kind in kinds(cls)):
+                    found.add(folder.name)
+    assert found == set(ADDRESSED.values()) | LEFT_ALONE.keys()
+
+
+@pytest.mark.parametrize(("key", "version"), CASES)
+@pytest.mark.parametrize("piece", [1, 7, 100_000])
+def test_addresses_are_replaced_and_nothing_else(key: int, version: int, piece: int) -> None:
+    nodes, name = Here(), ADDRESSED[key]
+    answer = samples.sample(entity(name, version))
+    told = heard(asked(nodes, key, version), samples.frame(answer, 5), piece)
+    assert INT.unpack_from(told, 4) == (5,)
+    assert samples.read(told, name, version) == samples.moved(answer, nodes.address)
+    assert nodes.lists == ([{1}] if name in ("metadata", "describe_cluster") else [])
+
+
+@pytest.mark.parametrize(("key", "version"), [each for each in CASES if ADDRESSED[each[0]] in ("fetch", "share_fetch")])
+@pytest.mark.parametrize("host", ["b", "127.0.0.1", "a-name-that-is-longer-than-that-of-the-cluster"])
+@pytest.mark.parametrize("piece", [4_099, 1_000_000])
+def test_large_answers_with_records_keep_their_length(key: int, version: int, host: str, piece: int) -> None:
+    nodes, name = Here(host), ADDRESSED[key]
+    answer = samples.sample(entity(name, version), records=bytes(range(256)) * 200)
+    end = tuple(replace(each, host="kafka-1.example.org") for each in answer.node_endpoints)
+    answer = replace(answer, node_endpoints=end)
+    data = samples.frame(answer, 5)
+    told = heard(asked(nodes, key, version), data, piece)
+    assert len(told) == len(data)
+    expected = samples.moved(answer, nodes.address)
+    if len(host) > len(end[0].host):
+        expected = replace(expected, node_endpoints=())  # there is no room: clients ask where the leader is
+    assert samples.read(told, name, version) == expected
+
+
+def test_a_large_answer_leaves_while_it_comes() -> None:
+    """No more than the last piece is held."""
+    answer = samples.sample(entity("fetch", 18), records=bytes(1_000_000), tagged=False)
+    data = samples.frame(answer, 5)
+    relay = asked(Here(), 1, 18)
+    sent = 0
+    for at in range(0, len(data), 10_000):
+        sent += sum(len(each) for each in relay.answers(data[at : at + 10_000]))
+        assert min(at + 10_000, len(data)) - sent < 100
+    assert sent == len(data)
+
+
+@pytest.mark.parametrize(("key", "version"), CASES)
+def test_an_answer_that_ends_before_its_addresses_ends_the_connection(key: int, version: int) -> None:
+    answer = samples.frame(samples.sample(entity(ADDRESSED[key], version)), 5)
+    cut = INT.pack(12) + answer[4:16]
+    with pytest.raises(RelayError):
+        heard(asked(Here(), key, version), cut, 100)
+
+
+def test_the_address_of_no_node_stays_as_it_is() -> None:
+    answer = replace(samples.sample(entity("find_coordinator", 3)), node_id=-1, host="", port=-1)
+    data = samples.frame(answer, 5)
+    assert heard(asked(Here(), 10, 3), data, 100) == data
+
+
+def test_controllers_are_named_as_they_are() -> None:
+    answer = replace(samples.sample(entity("describe_cluster", 2)), endpoint_type=2)
+    nodes = Here()
+    data = samples.frame(answer, 5)
+    assert heard(asked(nodes, 60, 2), data, 100) == data
+    assert nodes.lists == []
+
+
+def test_versions_whose_answers_nobody_can_read_are_not_passed() -> None:
+    assert passable(3, 13)
+    assert not passable(3, known_versions("metadata")[-1] + 1)
+    assert passable(1, 0), "old ones say no address"
+    assert not passable(78, 0)
+    assert passable(93, 4), "an API that nobody knows"

@@ -1,0 +1,51 @@
+"""Nodes come, move and go: each keeps its port for as long as it may come back."""
+
+from __future__ import annotations
+
+from kohort.proxy.node_ports import FORGOTTEN_MS, Target, Targets
+
+
+class Ports:
+    """Ports as they are made and given back."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Target] = {}
+        self.targets = Targets(self._opened, self._closed)
+
+    def _opened(self, target: Target) -> int:
+        port = 100 + len(self.open)
+        self.open[port] = target
+        return port
+
+    def _closed(self, target: Target) -> None:
+        self.open = {port: each for port, each in self.open.items() if each is not target}
+
+
+def test_a_node_keeps_its_port_when_it_moves() -> None:
+    ports = Ports()
+    assert ports.targets.port(1, "a", 9092) == 100
+    assert ports.targets.port(2, "b", 9092) == 101
+    assert ports.targets.port(1, "elsewhere", 9093) == 100
+    assert ports.open[100].addresses == [("elsewhere", 9093)]
+
+
+def test_a_node_that_is_missing_for_long_is_forgotten() -> None:
+    ports = Ports()
+    ports.targets.port(1, "a", 9092)
+    ports.targets.port(2, "b", 9092)
+    ports.targets.listed({1}, 1_000)
+    ports.targets.listed({1}, 1_000 + FORGOTTEN_MS - 1)
+    assert sorted(ports.targets) == [1, 2]
+    ports.targets.listed({1}, 1_000 + FORGOTTEN_MS)
+    assert (sorted(ports.targets), list(ports.open)) == ([1], [100])
+
+
+def test_one_that_is_back_in_time_is_not() -> None:
+    ports = Ports()
+    ports.targets.port(1, "a", 9092)
+    ports.targets.port(2, "b", 9092)
+    ports.targets.listed({1}, 1_000)
+    ports.targets.port(2, "b", 9092)
+    ports.targets.listed({1}, 2_000)
+    ports.targets.listed({1}, 1_000 + FORGOTTEN_MS)
+    assert sorted(ports.targets) == [1, 2]

@@ -1,0 +1,252 @@
+"""Rules and gates before a cluster that knows nothing of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from kohort.control.control_errors import ControlError, NotFoundError
+from kohort.control.faults.rule_parsing import parse_rule
+from kohort.protocol.wire import INT
+from kohort.proxy.proxy_control import make_proxy_app
+from kohort.proxy.proxy_server import ProxyServer
+from kohort.testing import Cluster, Proxy
+from tests.proxy.proxied import until
+from tests.support.frames import frame, heartbeat
+from tests.support.wires import Waiting
+
+pytestmark = pytest.mark.timeout(120)
+
+BEAT: dict[str, Any] = {"group_id": "billing", "generation_id": 1, "member_id": "bob"}
+
+
+async def through(proxy: Proxy) -> Waiting:
+    """A client at the proxy."""
+    return await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
+
+
+async def beat(wire: Waiting, member: str = "bob", group: str = "billing") -> str:
+    """What a member hears to its Heartbeat: the cluster knows no such member, if it is asked."""
+    answer = await wire.asks("heartbeat", 4, group_id=group, generation_id=1, member_id=member)
+    return str(answer.error_code.name).upper()
+
+
+async def test_an_error_is_answered_as_often_as_a_rule_says() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        seen = kafka.faults.on("Heartbeat").count()
+        rule = proxy.faults.on("Heartbeat", group="billing", member="bob").error("REBALANCE_IN_PROGRESS", times=2)
+        wire = await through(proxy)
+        assert await beat(wire, "ada") == "UNKNOWN_MEMBER_ID"
+        assert await beat(wire) == "REBALANCE_IN_PROGRESS"
+        assert await beat(wire, group="orders") == "UNKNOWN_MEMBER_ID"
+        assert await beat(wire) == "REBALANCE_IN_PROGRESS"
+        assert await beat(wire) == "UNKNOWN_MEMBER_ID"
+        assert (rule.seen, rule.acted, seen.acted) == (2, 2, 3)
+        wire.close()
+
+
+async def test_what_is_sent_behind_a_held_request_waits_and_the_order_stays() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        rule = proxy.faults.on("Heartbeat", member="bob").hold()
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
+        writer.write(frame("heartbeat", 4, 1, **(BEAT | {"member_id": "ada"})))
+        writer.write(frame("heartbeat", 4, 2, **BEAT) + frame("metadata", 12, 3, topics=()) + heartbeat(4))
+        assert await told(reader) == 1
+        await rule.wait()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.05)
+        rule.remove()
+        assert [await told(reader) for _ in range(3)] == [2, 3, 4]
+        writer.close()
+
+
+async def told(reader: asyncio.StreamReader) -> int:
+    """The correlation id of the next answer."""
+    (size,) = INT.unpack(await reader.readexactly(4))
+    return int.from_bytes((await reader.readexactly(size))[:4], "big")
+
+
+async def test_a_delay_a_lost_answer_and_a_close() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        seen = kafka.faults.on("Heartbeat").count()
+        wire = await through(proxy)
+        before = asyncio.get_running_loop().time()
+        proxy.faults.on("Heartbeat").delay(0.05, times=1)
+        assert await beat(wire) == "UNKNOWN_MEMBER_ID"
+        assert asyncio.get_running_loop().time() - before >= 0.05
+        proxy.faults.on("Heartbeat").close(times=1)
+        with pytest.raises(ConnectionResetError):
+            await beat(wire)
+        assert seen.acted == 1
+        wire = await through(proxy)
+        lost = proxy.faults.on("Heartbeat").lose_answer(times=1)
+        asked = asyncio.ensure_future(beat(wire))
+        await lost.wait()
+        assert seen.acted == 2
+        lost.remove()  # which closes what it has silenced
+        with pytest.raises(ConnectionResetError):
+            await asked
+
+
+async def test_an_answer_is_cut() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        proxy.faults.on("Heartbeat").truncate(6)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
+        writer.write(frame("heartbeat", 4, 1, **BEAT))
+        assert len(await reader.read()) == 6
+        writer.close()
+
+
+async def test_a_member_falls_silent_and_others_do_not() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        silent = proxy.faults.freeze(group="billing", member="bob")
+        bob, ada = await through(proxy), await through(proxy)
+        asked = asyncio.ensure_future(beat(bob))
+        await silent.wait()
+        assert await beat(ada, "ada") == "UNKNOWN_MEMBER_ID"
+        assert not asked.done()
+        silent.remove()
+        assert await asked == "UNKNOWN_MEMBER_ID"
+
+
+async def test_requests_and_answers_wait_at_gates() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        seen = kafka.faults.on("Heartbeat").count()
+        wire = await through(proxy)
+        with proxy.gates.hold("heartbeat-received", group="billing") as gate:
+            asked = asyncio.ensure_future(beat(wire))
+            await until(lambda: gate.held)
+            assert seen.acted == 0
+            gate.release("bob")
+            assert await asked == "UNKNOWN_MEMBER_ID"
+        with proxy.gates.hold("join-received") as gate:
+            joins = {"group_id": "billing", "session_timeout_ms": 30_000, "member_id": "", "protocol_type": "consumer"}
+            joining = asyncio.ensure_future(wire.asks("join_group", 2, **joins, protocols=()))
+            await until(lambda: gate.held)
+            gate.release_all()
+            assert (await joining).error_code.name == "inconsistent_group_protocol"
+
+
+async def test_a_joined_generation_is_kept_from_its_member() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        wire = await through(proxy)
+        with proxy.gates.hold("join-complete") as gate:
+            joining = asyncio.ensure_future(
+                wire.asks(
+                    "join_group",
+                    2,
+                    group_id="billing",
+                    session_timeout_ms=30_000,
+                    rebalance_timeout_ms=30_000,
+                    member_id="",
+                    protocol_type="consumer",
+                    protocols=_protocols(),
+                )
+            )
+            await until(lambda: gate.held)
+            assert gate.held[0].member.startswith("ada-")
+            assert kafka.group("billing").generation == 1
+        assert (await joining).generation_id == 1
+
+
+def _protocols() -> tuple[object, ...]:
+    from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+
+    return (JoinGroupRequestProtocol(name="range", metadata=b""),)
+
+
+async def test_a_produce_that_wants_no_answer_is_spoiled_by_hanging_up() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        proxy.faults.on("Produce").error("NOT_LEADER_OR_FOLLOWER", times=1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
+        writer.write(frame("produce", 9, 1, acks=0, timeout_ms=1, topic_data=()))
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_hundreds_of_requests_at_once_are_spoiled_one_by_one() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        proxy.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS")
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
+        writer.write(b"".join(frame("heartbeat", 4, number, **BEAT) for number in range(2_000)))
+        assert [await told(reader) for _ in range(2_000)] == list(range(2_000))
+        writer.close()
+
+
+async def test_what_only_a_broker_could_do_is_refused() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        on = proxy.faults.on
+        refused: list[Callable[[], object]] = [
+            lambda: on("Heartbeat", state="Stable").hold(),
+            lambda: on("Heartbeat", principal="User:ada").hold(),
+            lambda: on("Heartbeat").delay(until="Stable"),
+            lambda: proxy.faults.zombie(group="g"),
+            lambda: proxy.faults.hide_node(1),
+            lambda: proxy.faults.stale_metadata(),
+            lambda: proxy.faults.as_kafka("2.8"),
+            lambda: on("Fetch").deny("Read"),
+        ]
+        for each in refused:
+            with pytest.raises(ControlError, match=r"^a proxy (can't|does not|sees no)"):
+                each()
+        with pytest.raises(ControlError, match="a proxy can't hold at offsets-loaded"):
+            proxy.gates.hold("offsets-loaded")
+        with pytest.raises(NotFoundError, match="there is no node 7"):
+            on("Heartbeat", node=7).hold()
+        assert len(proxy.faults) == 0
+
+
+async def test_a_rule_for_one_node_leaves_the_others() -> None:
+    async with Cluster(nodes=2) as kafka, Proxy(kafka.bootstrap) as proxy:
+        first = await through(proxy)
+        ports = {each.node_id: each.port for each in (await first.asks("metadata", 12, topics=())).brokers}
+        one, two = await Waiting.to(ports[1]), await Waiting.to(ports[2])
+        proxy.faults.on("Heartbeat", node=2).error("REBALANCE_IN_PROGRESS")
+        assert await beat(two) == "REBALANCE_IN_PROGRESS"
+        assert await beat(one) != "REBALANCE_IN_PROGRESS"
+
+
+async def test_the_same_over_http() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        server = proxy._server
+        assert isinstance(server, ProxyServer)
+        transport = httpx.ASGITransport(make_proxy_app(server.laboratory))
+        wire = await through(proxy)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            rule = {"match": {"api": "Heartbeat"}, "do": "error", "with": {"name": "FENCED_INSTANCE_ID"}}
+            made = await client.post("/faults", json=rule)
+            assert made.status_code == 201
+            assert await beat(wire) == "FENCED_INSTANCE_ID"
+            refused = await client.post("/faults", json={"match": {"group": "g"}, "do": "zombie"})
+            assert (refused.status_code, refused.json()["detail"][:20]) == (422, "a proxy can't make a")
+            assert (await client.post("/gates", json={"name": "heartbeat-received"})).status_code == 201
+            left = (await client.post("/reset")).json()
+            assert left == {"gates": ["gate heartbeat-received was still held; there waited nobody"]}
+            assert (await client.get("/faults")).json() == []
+            assert (await client.post("/clock/pause")).status_code == 404
+        assert await beat(wire) == "UNKNOWN_MEMBER_ID"
+
+
+async def test_a_rule_in_words_as_files_have_it() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        parse_rule(
+            proxy.faults, {"match": {"client_id": "a*"}, "do": "error", "with": {"name": "UNKNOWN_SERVER_ERROR"}}
+        )
+        assert await beat(await through(proxy)) == "UNKNOWN_SERVER_ERROR"
+
+
+def test_without_await_too() -> None:
+    with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        with proxy.faults.on("Heartbeat").hold() as rule:
+            assert rule.seen == 0
+        assert proxy.bootstrap != kafka.bootstrap
+
+
+async def test_a_cluster_that_is_away_is_named() -> None:
+    with pytest.raises(ControlError, match="nothing listens there"):
+        async with Proxy("127.0.0.1:1"):
+            pass

@@ -1,0 +1,195 @@
+"""What is said through the proxy, without sockets: frames pass in whatever pieces, answers find their requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from kohort.protocol.wire import INT, SHORT
+from kohort.proxy.addressed_apis import entity
+from kohort.proxy.relay import Relay
+from kohort.proxy.relay_error import RelayError
+from tests.proxy import samples
+from tests.support.frames import frame, heartbeat
+
+
+class Elsewhere:
+    """All nodes are at one host."""
+
+    def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
+        return "proxy", port
+
+    def listed(self, node_ids: set[int]) -> None:
+        """Nobody asks."""
+
+
+@pytest.fixture
+def relay() -> Relay:
+    return Relay(Elsewhere())
+
+
+def asks(relay: Relay, *data: bytes) -> bytes:
+    """What the node is sent of what a client sends in one go."""
+    return b"".join(map(bytes, relay.requests(b"".join(data))))
+
+
+def hears(relay: Relay, *data: bytes) -> bytes:
+    """What the client hears of what the node sends in one go."""
+    return b"".join(map(bytes, relay.answers(b"".join(data))))
+
+
+def answer(correlation_id: int, body: bytes = b"") -> bytes:
+    """A frame of a node."""
+    return INT.pack(4 + len(body)) + INT.pack(correlation_id) + body
+
+
+def token(raw: bytes) -> bytes:
+    """A step of an old login."""
+    return INT.pack(len(raw)) + raw
+
+
+def unknown(key: int, version: int, correlation_id: int, body: bytes = b"\x00?") -> bytes:
+    """A request that nobody here knows."""
+    data = SHORT.pack(key) + SHORT.pack(version) + INT.pack(correlation_id) + b"\xff\xff" + (body or b"\x00")
+    return INT.pack(len(data)) + data
+
+
+def test_requests_pass_as_they_are(relay: Relay) -> None:
+    sent = heartbeat(1) + heartbeat(2)
+    assert asks(relay, sent) == sent
+    assert relay.waiting == 2
+    assert hears(relay, answer(1, b"one"), answer(2, b"two")) == answer(1, b"one") + answer(2, b"two")
+    assert relay.waiting == 0
+
+
+def test_apis_and_versions_that_nobody_knows_pass_too(relay: Relay) -> None:
+    sent = unknown(1_234, 7, 1) + unknown(12, 99, 2)
+    assert asks(relay, sent) == sent
+    assert hears(relay, answer(1, b"\x00what"), answer(2)) == answer(1, b"\x00what") + answer(2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pieces_make_no_difference(relay: Relay, seed: int) -> None:
+    chance = Random(seed)
+    sizes = [chance.choice((0, 3, 100, 5_000)) for _ in range(30)]
+    sent = b"".join(unknown(chance.choice((12, 999)), 0, number, bytes(size)) for number, size in enumerate(sizes))
+    told = b"".join(answer(number, bytes(size)) for number, size in enumerate(sizes))
+    assert through(chance, sent, lambda data: asks(relay, data)) == sent
+    assert relay.waiting == 30
+    assert through(chance, told, lambda data: hears(relay, data)) == told
+
+
+def through(chance: Random, data: bytes, passes: Callable[[bytes], bytes]) -> bytes:
+    """All of what comes out for data in pieces of any size."""
+    out, at = b"", 0
+    while at < len(data):
+        size = chance.choice((1, 2, 5, 50, 3_000))
+        out += passes(data[at : at + size])
+        at += size
+    return out
+
+
+def test_a_produce_that_wants_no_answer_is_not_waited_for(relay: Relay) -> None:
+    for version in (3, 8, 9, 13):
+        asks(relay, frame("produce", version, 1, acks=0, timeout_ms=1, topic_data=()))
+        asks(relay, frame("produce", version, 1, acks=0, timeout_ms=1, topic_data=(), transactional_id="an id"))
+        assert relay.waiting == 0
+    asks(relay, frame("produce", 9, 2, acks=-1, timeout_ms=1, topic_data=(), transactional_id="an id"))
+    asks(relay, frame("produce", 3, 3, acks=1, timeout_ms=1, topic_data=()))
+    assert relay.waiting == 2
+
+
+def test_an_answer_to_nothing_ends_the_connection(relay: Relay) -> None:
+    with pytest.raises(RelayError, match="something that nobody has asked for"):
+        hears(relay, answer(1))
+
+
+def test_an_answer_to_another_question_ends_the_connection(relay: Relay) -> None:
+    asks(relay, heartbeat(1))
+    with pytest.raises(RelayError, match="is none to what was asked"):
+        hears(relay, answer(2))
+
+
+def test_a_client_that_speaks_tls_or_http_is_told_in_the_log(relay: Relay) -> None:
+    with pytest.raises(RelayError, match="clients of the proxy speak plainly"):
+        asks(relay, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    with pytest.raises(RelayError, match="it speaks HTTP"):
+        asks(relay, b"GET / HTTP/1.1\r\n\r\n")
+
+
+def test_a_version_whose_answer_could_not_be_rewritten_is_refused(relay: Relay) -> None:
+    with pytest.raises(RelayError, match="API 3 in version 99"):
+        asks(relay, unknown(3, 99, 1))
+
+
+def offered(*apis: tuple[int, int, int], version: int = 3, error: int = 0) -> bytes:
+    """The body of an answer to ApiVersions."""
+    if version < 3:
+        return SHORT.pack(error) + INT.pack(len(apis)) + b"".join(b"".join(map(SHORT.pack, each)) for each in apis)
+    listed = b"".join(b"".join(map(SHORT.pack, each)) + b"\x00" for each in apis)
+    return SHORT.pack(error) + bytes((len(apis) + 1,)) + listed + INT.pack(0) + b"\x00"
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+def test_versions_that_could_not_be_rewritten_are_not_offered(relay: Relay, version: int) -> None:
+    asks(relay, frame("api_versions", version, 1))
+    of_version = 0 if version == 0 else 3
+    told = answer(1, offered((3, 0, 99), (12, 0, 99), (78, 0, 0), (500, 1, 2), version=of_version))
+    assert hears(relay, told) == answer(1, offered((3, 0, 13), (12, 0, 99), (500, 1, 2), version=of_version))
+
+
+def test_a_cluster_that_does_not_know_the_version_answers_in_the_oldest(relay: Relay) -> None:
+    asks(relay, frame("api_versions", 4, 1))
+    told = answer(1, offered((18, 0, 3), version=0, error=35))
+    assert hears(relay, told) == told
+
+
+def handshake(relay: Relay, mechanism: str, version: int, error: int = 0) -> None:
+    """A client asks to log in, and is answered."""
+    asks(relay, frame("sasl_handshake", version, 1, mechanism=mechanism))
+    told = answer(1, SHORT.pack(error) + INT.pack(0))
+    assert hears(relay, told) == told
+
+
+@pytest.mark.parametrize(("mechanism", "steps"), [("PLAIN", 1), ("SCRAM-SHA-256", 2)])
+def test_tokens_of_old_clients_pass_and_requests_follow(relay: Relay, mechanism: str, steps: int) -> None:
+    handshake(relay, mechanism, 0)
+    for _ in range(steps):
+        said = token(b"\x00\x0calice\x00secret")  # begins like a Heartbeat
+        assert asks(relay, said) == said
+        assert hears(relay, token(b"")) == token(b"")
+    asks(relay, heartbeat(9))
+    assert hears(relay, answer(9)) == answer(9)
+
+
+def test_tokens_of_kerberos_are_told_from_requests(relay: Relay) -> None:
+    handshake(relay, "GSSAPI", 0)
+    for said in (token(b"\x60\x82\x01"), token(b""), token(b"\x05\x04\x04\xff")):
+        assert asks(relay, said) == said
+        assert hears(relay, token(b"\x60")) == token(b"\x60")
+    asks(relay, heartbeat(9))
+    assert hears(relay, answer(9)) == answer(9)
+
+
+def test_no_tokens_follow_a_handshake_that_was_refused(relay: Relay) -> None:
+    handshake(relay, "NONE", 0, error=33)
+    asks(relay, heartbeat(2))
+    assert hears(relay, answer(2)) == answer(2)
+
+
+def test_newer_logins_are_requests_like_others(relay: Relay) -> None:
+    handshake(relay, "PLAIN", 1)
+    said = frame("sasl_authenticate", 2, 2, auth_bytes=b"\x00alice\x00secret")
+    assert asks(relay, said) == said
+    assert hears(relay, answer(2)) == answer(2)
+
+
+def test_a_node_that_answers_in_between_is_renamed(relay: Relay) -> None:
+    asks(relay, heartbeat(1), frame("find_coordinator", 0, 2, coordinator_keys=("g",)), heartbeat(3))
+    told = samples.frame(replace(samples.sample(entity("find_coordinator", 0)), host="kafka-1.example.org"), 2)
+    heard = hears(relay, answer(1), told, answer(3))
+    assert (heard[:8], heard[-8:]) == (answer(1), answer(3))
+    assert samples.read(heard[8:-8], "find_coordinator", 0).host == "proxy"

@@ -1,0 +1,64 @@
+"""A queue's records go to one member at a time, and none is lost, whatever happens to members and brokers.
+
+How to play a seed again, or more of them: tests/support/seeds.py.
+"""
+
+import pytest
+
+from kohort.broker.cluster import replay
+from kohort.coordinator.share_partitions import transitions
+from kohort.coordinator.share_partitions.in_flight import Lock
+from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE
+from kohort.coordinator.share_partitions.share_partition import SharePartition
+from tests.simulation.sharing import Queues
+from tests.simulation.sharing_promises import (
+    PROMISES,
+    nothing_was_lost_or_skipped,
+    records_go_their_way,
+    the_log_tells_the_same_states,
+)
+from tests.support.seeds import SEEDS, STEPS, is_known
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_record_is_one_members_until_it_is_done_with(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "SLICE_BYTES", 2_000)
+    monkeypatch.setattr(replay, "STEP_BYTES", 500)
+    queues = Queues(seed)
+    with queues.told():
+        _plays(queues, STEPS // 2)
+    assert queues.ledger.again or not is_known(seed), "nothing much happened"
+
+
+@pytest.mark.plain  # a compiled method can't be replaced
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("locks end early", "'s, and goes to"),
+        ("what is accepted may be had again", "is done with, and goes to"),
+        ("what may be had is passed", "were never done with"),
+    ],
+)
+def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if broken == "locks end early":
+        monkeypatch.setattr(SharePartition, "lock_for", lambda self, member_id, now_ms: Lock(member_id, now_ms + 300))
+    elif broken == "what is accepted may be had again":
+        monkeypatch.setattr(transitions, "STATE_AFTER", (ARCHIVED, AVAILABLE, AVAILABLE, ARCHIVED))
+    else:
+        released = (ARCHIVED, ACKNOWLEDGED, ACKNOWLEDGED, ARCHIVED)
+        monkeypatch.setattr(transitions, "STATE_AFTER", released)
+    queues = Queues(0)
+    with pytest.raises(AssertionError, match=told):
+        _plays(queues, 1_500)
+
+
+def _plays(queues: Queues, steps: int) -> None:
+    for number in range(steps):
+        queues.step()
+        for promise in PROMISES:
+            promise(queues)
+        if number % 50 == 49:
+            the_log_tells_the_same_states(queues)
+    queues.comes_to_rest(lambda: records_go_their_way(queues))
+    the_log_tells_the_same_states(queues)
+    nothing_was_lost_or_skipped(queues)

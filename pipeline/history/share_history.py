@@ -129,7 +129,8 @@ def _given_up(history: ShareHistory) -> Iterator[GivenUp]:
     """By events where there are some; the log of the share coordinator tells of what they leave out."""
     for archived in history.deliveries.archived:
         yield _by_events(history, archived)
-    fewest = max(FEWEST_DELIVERIES, _most_returned(history) + 1)
+    # What came back nevertheless shows that the limit is higher.
+    fewest = max([FEWEST_DELIVERIES, *(states.most_returned + 1 for states in history.states.values())])
     for place, states in history.states.items():
         told = history.deliveries.done.get(place, RangeMap())
         for end in states.archived:
@@ -138,11 +139,6 @@ def _given_up(history: ShareHistory) -> Iterator[GivenUp]:
                     told.put(piece.first, piece.last, True)
                 else:
                     yield _by_states(replace(end, first=piece.first, last=piece.last))
-
-
-def _most_returned(history: ShareHistory) -> int:
-    """How often records had been delivered that came back nevertheless: the limit is higher."""
-    return max((came.count for of in history.states.values() for came, _ in of.returns), default=0)
 
 
 def _by_events(history: ShareHistory, archived: Archived) -> GivenUp:

@@ -57,7 +57,8 @@ class StatePoint:
 class PartitionStates:
     """One partition of a share group. since_ms: from when on all that was written was read; 0: from the beginning.
 
-    returns: records that came back, each with their number.
+    returns: records that came back, each with their number. most_returned: how often records had been delivered that
+    came back nevertheless, at whatever time.
     """
 
     since_ms: int
@@ -65,6 +66,7 @@ class PartitionStates:
     archived: list[StateEnd] = field(default_factory=list)
     returns: list[tuple[Return, int]] = field(default_factory=list)
     points: list[StatePoint] = field(default_factory=list)
+    most_returned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +79,20 @@ class _Known:
 
 
 def share_states(group: GroupInput) -> dict[TopicPartition, PartitionStates]:
-    """The partitions of which a share coordinator's log tells."""
+    """The partitions of which a share coordinator's log tells. What was over before the window is only known."""
     records: dict[tuple[str, int], list[ShareStateRecord]] = defaultdict(list)
     for record in group.share_states:
         records[record.topic_id, record.part].append(record)
     found = {}
     for (topic_id, part), of_partition in sorted(records.items()):
         place = group.topic_names.get(topic_id, topic_id), part
-        found[place] = _Walk(place, of_partition).result
+        found[place] = _Walk(place, of_partition, group.since_ms).result
     return found
 
 
 class _Walk:
-    def __init__(self, place: TopicPartition, records: list[ShareStateRecord]) -> None:
-        self._place = place
+    def __init__(self, place: TopicPartition, records: list[ShareStateRecord], since_ms: int) -> None:
+        self._place, self._since_ms = place, since_ms
         self._known: RangeMap[_Known] = RangeMap()
         self._whole = records[0].is_snapshot and not records[0].snapshot_epoch  # the log begins with the partition
         self.result = PartitionStates(0 if self._whole else records[0].ts_ms)
@@ -127,8 +129,10 @@ class _Walk:
             if state == AVAILABLE and count and news:
                 came = Return(ms, count)
                 returns = (*returns, came)
-                self.result.returns.append((came, piece.records))
-            elif state in (ACKNOWLEDGED, ARCHIVED) and news:
+                self.result.most_returned = max(self.result.most_returned, count)
+                if ms >= self._since_ms:
+                    self.result.returns.append((came, piece.records))
+            elif state in (ACKNOWLEDGED, ARCHIVED) and news and ms >= self._since_ms:
                 end = StateEnd(self._place, piece.first, piece.last, count, ms, returns)
                 (self.result.accepted if state == ACKNOWLEDGED else self.result.archived).append(end)
             self._known.put(piece.first, piece.last, _Known(state, count, returns))

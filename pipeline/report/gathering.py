@@ -26,6 +26,7 @@ from kohort.pipeline.gold.gold_rows import (
     RecommendationRow,
     ThroughputRow,
 )
+from kohort.pipeline.gold.share_gold_rows import ShareMemberRow
 from kohort.pipeline.remote_path import Place
 
 _COLUMNS: dict[str, tuple[str, ...] | None] = {
@@ -40,6 +41,7 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "throughput": ("start_ms", "step_ms", "offsets"),
     "lag_minutes": ("minute", "lag"),
     "commit_stalls": ("start_ms", "end_ms", "kind"),
+    "share_members": None,
     "recommendations": None,
 }  # fmt: skip
 """Tables of a group's page, with the columns that are looked at; None: all."""
@@ -80,6 +82,7 @@ class PageTables:
     throughput: list[ThroughputRow]
     lag_minutes: list[LagMinuteRow]
     commit_stalls: list[CommitStallRow]
+    share_members: list[ShareMemberRow]
     recommendations: list[RecommendationRow]
 
 

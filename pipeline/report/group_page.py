@@ -12,6 +12,7 @@ from kohort.pipeline.report.drawings.times import axis_of
 from kohort.pipeline.report.gathering import PageTables
 from kohort.pipeline.report.moves import matrices
 from kohort.pipeline.report.results import FindingRow
+from kohort.pipeline.report.share_member_table import share_member_table
 from kohort.pipeline.report.svg import Axis, Colours, legend, name, sentence
 from kohort.pipeline.report.words import headline, worst_severity
 
@@ -38,7 +39,7 @@ def group_page(
     return (
         f'<details class="group"{" open" if opened else ""}><summary>{badge(worst)}<b>{name(group)}</b> '
         f'<span class="soft">{sentence(summary, [group, *clients])}</span></summary><div class="in" id="{page}">{cards}'
-        f"{lists.figures(tables.rebalances, health)}"
+        f"{lists.figures(tables.rebalances, health)}{share_member_table(tables.share_members)}"
         f"{_drawings(page, axis, found, tables, shown, in_full) if axis is not None else ''}"
         f"{matrices(tables.partition_moves, tables.rebalances)}"
         f"{lists.rebalance_table(page, tables.rebalances, shown)}{lists.settings_table(tables.recommendations)}"

@@ -27,7 +27,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if analysis.share is None:
         return
     for holder in holders(analysis.share):
-        lost = [each for each in holder.expired if each.end_ms is not None and each.end_ms < holder.last_sign_ms]
+        last_sign_ms = holder.last_sign_ms
+        lost = [each for each in holder.expired if each.end_ms is not None and each.end_ms < last_sign_ms]
         moments = sorted({each.since_ms for each in lost if each.since_ms is not None})
         if len(moments) >= OFTEN:
             yield _finding(holder, lost, len(moments), _given_up_by(holder, analysis.share.given_up))

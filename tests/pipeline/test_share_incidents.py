@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from kohort.pipeline.analysis.analysis_run import analyse as run
+from kohort.pipeline.analysis.local_engine import LocalEngine
 from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.share_holders import Holder, holders
+from kohort.pipeline.report.all_clear import missing
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.incidents.recorded import recorded, unpacked
 from tests.pipeline.incidents.share_stories import HEALTHY
 from tests.pipeline.incidents.told import OF_SHARES, OF_SHARES_WITH_EVENTS
@@ -144,3 +148,14 @@ def test_lag_is_what_was_written_and_not_done_with(
     last = {place: samples.lag[-1] for place, samples in share.lags.items()}
     ends = {place: int(each.log_end[-1]) for place, each in group.ends.items()}
     assert sum(last.values()) == sum(ends.values()) - share.accepted_between(0, group.until_ms)
+
+
+def test_the_report_shows_who_held_records_in_vain(folders: dict[str, Path], tmp_path: Path) -> None:
+    sources, issues = find_sources([str(folders[KOHORT] / part) for part in ("segments", "events", "log-ends.jsonl")])
+    outcome = run(LocalEngine(), sources, issues, tmp_path, lambda _: None)
+    assert {row["group_id"]: row["has_deliveries"] for row in outcome.shared}.keys() == OF_SHARES.keys()
+    page = (tmp_path / "report.html").read_text()
+    rows = [part for part in page.split("<tr>") if part.startswith("<td><bdi>c-2</bdi></td>")]
+    assert any("<td>70.0 s</td>" in row for row in rows), "35 records, each of them for as long as a lock lasts"
+    lacking = missing(outcome.health, outcome.issues, outcome.shared)
+    assert lacking == [], "whatever would have shown something serious was read"

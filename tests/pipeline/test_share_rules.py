@@ -10,6 +10,7 @@ from kohort.pipeline.gold.share_rows import share_group_rows
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.report.all_clear import SHARE_EVENTS, SHARE_STATE, missing
 from tests.pipeline.share_story import ShareStory
+from tests.pipeline.stories import ms
 
 
 def lacking(story: ShareStory) -> list[str | None]:
@@ -63,6 +64,16 @@ def test_what_events_leave_out_the_share_coordinators_log_tells() -> None:
     assert events.found()["R47"].clients == ["ada", "bob"]
     events.events = [event for event in events.events if event.kind != "records_archived"]
     assert events.found()["R47"].cause_confidence == "possible"
+
+
+def test_what_was_over_before_the_window_is_left_out() -> None:
+    group = poisoned(by_states=True).group_input()
+    group.since_ms = ms(25)
+    share = analyse(group).share
+    assert share is not None
+    assert share.given_up == []
+    assert share.accepted_between(0, ms(100)) == 50, "bob's, from 25.5 s on"
+    assert share.seen_from_ms == 0
 
 
 def test_who_comes_back_faster_than_any_lock_was_released() -> None:

@@ -1,0 +1,46 @@
+"""The table of a share group's page: its members, and what became of the records that each of them got."""
+
+from __future__ import annotations
+
+from kohort.pipeline.gold.share_gold_rows import ShareMemberRow
+from kohort.pipeline.report.svg import esc, left_out, name
+from kohort.pipeline.rules.finding import seconds
+
+MOST_ROWS = 100
+_COUNTS = ("records", "accepted", "released", "rejected", "lock expired")
+_COLUMNS = ("member", "ended", *_COUNTS, "with its session", "held what it accepted for", "held in vain")
+_UNTOLD = '<p class="soft">What became of the records that each of them got, only an event log tells.</p>'
+
+
+def share_member_table(rows: list[ShareMemberRow]) -> str:
+    """Those first that held most in vain; nothing for groups of other kinds."""
+    if not rows:
+        return ""
+    order = sorted(rows, key=lambda row: (-(row["in_vain_s"] or 0), row["client"]))[:MOST_ROWS]
+    head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+    body = "".join(_member(row) for row in order)
+    untold = _UNTOLD if all(row["records"] is None for row in rows) else ""
+    return (
+        '<h3>Members and their records</h3><div class="scroll" tabindex="0">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{left_out(len(order), len(rows), 'members')}{untold}"
+    )
+
+
+def _member(row: ShareMemberRow) -> str:
+    counts = (row["records"], row["accepted"], row["released"], row["rejected"], row["expired"], row["closed"])
+    cells = (
+        name(row["client"]),
+        esc(row["ended"] or ""),
+        *("" if count is None else esc(count) for count in counts),
+        _held(row),
+        "" if row["in_vain_s"] is None else esc(seconds(1000 * row["in_vain_s"])),
+    )
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _held(row: ShareMemberRow) -> str:
+    """Half of its deliveries, and the longest."""
+    if row["held_p50_ms"] is None or row["held_max_ms"] is None:
+        return ""
+    return esc(f"{seconds(row['held_p50_ms'])}, at most {seconds(row['held_max_ms'])}")

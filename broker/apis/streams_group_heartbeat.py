@@ -10,17 +10,19 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.modern.group_refusals import Refusal
-from kohort.coordinator.streams.streams_heartbeating import Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_preparing import large_topology, preparing
 from kohort.coordinator.streams.streams_replies import refused
 from kohort.coordinator.streams.streams_requests import topology_of
-from kohort.coordinator.streams.streams_values import TopicInfo
+from kohort.coordinator.streams.streams_topologies import Prepared
+from kohort.coordinator.streams.streams_values import TopicInfo, Topology
 from kohort.coordinator.streams.topology import InvalidTopology, check_topology
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
-    Topology,
 )
+from kohort.protocol.messages.streams_group_heartbeat import Topology as TopologyMessage
 from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, READ_GROUP
 from kohort.storage.topic_names import name_refusal
@@ -32,22 +34,25 @@ FAILURES_KEPT_FOR = 2
 def handle(
     node: Node, request: StreamsGroupHeartbeatRequest, ticket: Ticket
 ) -> StreamsGroupHeartbeatResponse | Task[StreamsGroupHeartbeatResponse | None] | None:
-    """None: answered when what it changes is written. Who joins brings a topology, which may be large."""
+    """None: answered when what it changes is written. A large topology is looked at in steps."""
     if not serves_streams_groups(node):
         return error_response(request, ErrorCode.unsupported_version)
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return error_response(request, ErrorCode.group_authorization_failed)
-    if request.topology is None:
-        return _beat(node, request, ticket)
-    return _with_topology(node, request, request.topology, ticket)
+    if request.topology is not None:
+        return _with_topology(node, request, request.topology, ticket)
+    if large_topology(node.coordinator, request.group_id, None) is not None:
+        return _prepared(node, request, None, ticket)
+    return _beat(node, request, NOTHING_PREPARED, ticket)
 
 
 def _with_topology(
-    node: Node, request: StreamsGroupHeartbeatRequest, topology: Topology, ticket: Ticket
+    node: Node, request: StreamsGroupHeartbeatRequest, said: TopologyMessage, ticket: Ticket
 ) -> Task[StreamsGroupHeartbeatResponse | None]:
+    topology = topology_of(said)
     try:
-        names = yield from check_topology(topology_of(topology), name_refusal)
+        names = yield from check_topology(topology, name_refusal)
     except InvalidTopology as problem:
         return refused(Refusal(ErrorCode.streams_invalid_topology, str(problem)))
     if node.cluster.access is not None:
@@ -55,13 +60,22 @@ def _with_topology(
             if not node.cluster.access.allows(ticket, DESCRIBE_TOPIC, name):
                 return error_response(request, ErrorCode.topic_authorization_failed)
             yield
-    return _beat(node, request, ticket)
+    return (yield from _prepared(node, request, topology, ticket))
 
 
-def _beat(node: Node, request: StreamsGroupHeartbeatRequest, ticket: Ticket) -> StreamsGroupHeartbeatResponse | None:
+def _prepared(
+    node: Node, request: StreamsGroupHeartbeatRequest, topology: Topology | None, ticket: Ticket
+) -> Task[StreamsGroupHeartbeatResponse | None]:
+    prepared = yield from preparing(node.coordinator, request.group_id, topology)
+    return _beat(node, request, prepared, ticket)
+
+
+def _beat(
+    node: Node, request: StreamsGroupHeartbeatRequest, prepared: Prepared, ticket: Ticket
+) -> StreamsGroupHeartbeatResponse | None:
     make_topics = partial(_make_topics, node, request.group_id, ticket)
     sender = Sender(ticket, ticket.client_id, ticket.client_host, make_topics)
-    return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms)
+    return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms, prepared)
 
 
 def _make_topics(node: Node, group_id: str, ticket: Ticket, missing: tuple[TopicInfo, ...]) -> str:

@@ -32,7 +32,13 @@ from kohort.coordinator.streams.streams_replies import answer, gone, refused, sh
 from kohort.coordinator.streams.streams_requests import endpoint_of, reported_tasks, tags_of, topology_of
 from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, put_out, watch_revocation
 from kohort.coordinator.streams.streams_targets import assignment_configs, delay, update_target
-from kohort.coordinator.streams.streams_topologies import Configured, configured, stale_status, take_topology
+from kohort.coordinator.streams.streams_topologies import (
+    Configured,
+    Prepared,
+    configured,
+    stale_status,
+    take_topology,
+)
 from kohort.coordinator.streams.streams_values import Status, StatusCode, TaskSets, TopicInfo
 from kohort.coordinator.streams.topology import ConfiguredTopology
 from kohort.protocol.errors import ErrorCode
@@ -43,6 +49,9 @@ from kohort.protocol.messages.streams_group_heartbeat import (
 
 MakeTopics = Callable[[tuple[TopicInfo, ...]], str]
 """Has internal topics made, in the name of who sends the heartbeat. Returns what there is to say about it, or ""."""
+
+
+NOTHING_PREPARED = Prepared()
 
 
 class Sender(NamedTuple):
@@ -63,10 +72,15 @@ class _Beat(NamedTuple):
     request: StreamsGroupHeartbeatRequest
     sender: Sender
     now_ms: int
+    prepared: Prepared
 
 
 def streams_group_heartbeat(
-    coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, sender: Sender, now_ms: int
+    coordinator: GroupCoordinator,
+    request: StreamsGroupHeartbeatRequest,
+    sender: Sender,
+    now_ms: int,
+    prepared: Prepared = NOTHING_PREPARED,
 ) -> StreamsGroupHeartbeatResponse | None:
     """Keeps a member alive and takes it one step further. None: answered when what it changed is written.
 
@@ -83,7 +97,7 @@ def streams_group_heartbeat(
     if isinstance(found, Refusal):
         return refused(found)
     group, changes = found
-    refusal = _join_or_go_on(_Beat(group, changes, request, sender, now_ms))
+    refusal = _join_or_go_on(_Beat(group, changes, request, sender, now_ms, prepared))
     if refusal is not None:
         changes.abandon(now_ms)
         return refused(refusal)
@@ -102,14 +116,14 @@ def _found(
 
 def _join_or_go_on(beat: _Beat) -> Refusal | None:
     """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
-    group, changes, request, sender, now_ms = beat
+    group, changes, request, sender, now_ms, _ = beat
     known, was_empty = group.members.get(request.member_id), not group.members
     refusal = _check_member(group, known, request)
     if refusal is not None:
         return refusal
     had = NO_OWNED_TASKS if known is None else known.current.assigned
     is_new_epoch = _note_metadata(changes, request, _merged(known, request, sender))
-    topology = _look_at_topology(group, changes, request)
+    topology = _look_at_topology(beat)
     if isinstance(topology, Refusal):
         return topology
     _bump_if_due(group, changes, topology, is_due=is_new_epoch)
@@ -125,7 +139,7 @@ def _join_or_go_on(beat: _Beat) -> Refusal | None:
 
 def _take_further(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ...] | Refusal:
     """Brings the target and the member up to date. Returns what there is to say about the group."""
-    group, changes, request, _, now_ms = beat
+    group, changes, request, _, now_ms, _ = beat
     member = group.members[request.member_id]
     statuses = stale_status(group, member.metadata.topology_epoch) + update_target(group, changes, topology, now_ms)
     if not _advance(group, member, changes, request, now_ms):
@@ -140,7 +154,7 @@ def _answer(
     beat: _Beat, topology: ConfiguredTopology, statuses: tuple[Status, ...], cause: str, *, tells_tasks: bool
 ) -> Refusal | None:
     """Writes what the heartbeat has changed; then the member is answered."""
-    group, changes, request, sender, now_ms = beat
+    group, changes, request, sender, now_ms, _ = beat
     member, seen = group.members[request.member_id], request.endpoint_information_epoch
     try:
         response = answer(group, member, topology, statuses, tells_tasks=tells_tasks, seen_endpoints=seen)
@@ -195,14 +209,16 @@ def _note_metadata(changes: GroupChanges, request: StreamsGroupHeartbeatRequest,
     return True
 
 
-def _look_at_topology(
-    group: StreamsGroup, changes: GroupChanges, request: StreamsGroupHeartbeatRequest
-) -> Configured | Refusal:
+def _look_at_topology(beat: _Beat) -> Configured | Refusal:
     """The topology as its topics are now, once the member's own has been compared with it, and the tasks it names."""
-    refusal = take_topology(group, changes, None if request.topology is None else topology_of(request.topology))
+    group, changes, request, *_, prepared = beat
+    brought = prepared.brought
+    if brought is None and request.topology is not None:
+        brought = topology_of(request.topology)
+    refusal = take_topology(group, changes, brought)
     if refusal is not None:
         return refusal
-    found = configured(group, changes)
+    found = configured(group, changes, prepared)
     if isinstance(found, Refusal):
         return found
     refusal = check_tasks(request, found.topology.tasks) if found.topology.ready else None

@@ -1,5 +1,7 @@
 """The topology of a group: who brings it, and which topics it needs (streams-groups §5, §6)."""
 
+from collections.abc import Generator
+from functools import partial
 from typing import NamedTuple
 
 from kohort.coordinator.modern.group_changes import GroupChanges
@@ -9,8 +11,25 @@ from kohort.coordinator.streams.streams_checks import UNFORESEEN, UPDATED_TOPOLO
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import NOT_VALIDATED, StreamsKind
 from kohort.coordinator.streams.streams_values import Status, StatusCode, Topology
-from kohort.coordinator.streams.topology import BrokenTopology, ConfiguredTopology, InvalidTopology, configure
+from kohort.coordinator.streams.topology import BrokenTopology, ConfiguredTopology, InvalidTopology, configuring
+from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.errors import ErrorCode
+
+WorkingOut = Generator[None, None, ConfiguredTopology | Refusal]
+"""A topology that is being worked out. It yields where others may come."""
+
+
+class Prepared(NamedTuple):
+    """What is known ahead of a heartbeat: a large topology takes its time (`streams_preparing.py`)."""
+
+    brought: Topology | None = None
+    """The topology that the heartbeat brings."""
+    topology: Topology | None = None
+    """A topology that was worked out: this one, or the group's."""
+    version: int = 0
+    """What `TopicView.version` was then."""
+    outcome: ConfiguredTopology | Refusal | None = None
+    """What came of it; None if nothing was worked out."""
 
 
 class Configured(NamedTuple):
@@ -53,10 +72,10 @@ def stale_status(group: StreamsGroup, topology_epoch: int) -> tuple[Status, ...]
     return (Status(StatusCode.STALE_TOPOLOGY, detail),)
 
 
-def configured(group: StreamsGroup, changes: GroupChanges) -> Configured | Refusal:
+def configured(group: StreamsGroup, changes: GroupChanges, prepared: Prepared) -> Configured | Refusal:
     """The topology with the number of partitions of each topic, worked out anew if any of them has changed.
 
-    STREAMS_INVALID_TOPOLOGY: it cannot be worked out; UNKNOWN_SERVER_ERROR: Kafka does not foresee what it says.
+    Refusals: see `working_out`.
     """
     assert group.topology is not None, "who joins brings one"
     version = group.coordinator.topics.version
@@ -65,12 +84,12 @@ def configured(group: StreamsGroup, changes: GroupChanges) -> Configured | Refus
         group.checked_version = version
         metadata_hash = current_hash(group)
     if before is None or metadata_hash != group.metadata_hash:
-        try:
-            group.configured = configure(group.topology, lambda name: _partitions_of(group, name))
-        except InvalidTopology as problem:
-            return Refusal(ErrorCode.streams_invalid_topology, str(problem))
-        except BrokenTopology:
-            return UNFORESEEN
+        outcome = prepared.outcome
+        if outcome is None or prepared.topology is not group.topology or prepared.version != version:
+            outcome = _at_once(working_out(group.coordinator.topics, group.topology))
+        if isinstance(outcome, Refusal):
+            return outcome
+        group.configured = outcome
         changes.on_undo(lambda now_ms: _configure_again(group))
     found = group.configured
     assert found is not None, "it was just made, or known before"
@@ -81,6 +100,34 @@ def _configure_again(group: StreamsGroup) -> None:
     group.configured = None
 
 
-def _partitions_of(group: StreamsGroup, name: str) -> int | None:
-    topic = group.coordinator.topics.by_name(name)
+def working_out(topics: TopicView, topology: Topology) -> WorkingOut:
+    """What a group can do with a topology.
+
+    STREAMS_INVALID_TOPOLOGY: it cannot be worked out; UNKNOWN_SERVER_ERROR: Kafka does not foresee what it says.
+    """
+    steps = configuring(topology, partial(_partitions_of, topics))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: ConfiguredTopology = end.value
+            return found
+        except InvalidTopology as problem:
+            return Refusal(ErrorCode.streams_invalid_topology, str(problem))
+        except BrokenTopology:
+            return UNFORESEEN
+        yield
+
+
+def _at_once(steps: WorkingOut) -> ConfiguredTopology | Refusal:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            outcome: ConfiguredTopology | Refusal = end.value
+            return outcome
+
+
+def _partitions_of(topics: TopicView, name: str) -> int | None:
+    topic = topics.by_name(name)
     return None if topic is None else topic.partitions

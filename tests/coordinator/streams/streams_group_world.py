@@ -13,7 +13,8 @@ from typing import Any
 
 from kohort.coordinator.streams.streams_config import StreamsConfig
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_heartbeating import Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_topologies import Prepared
 from kohort.coordinator.streams.streams_values import StatusCode
 from kohort.coordinator.streams.streams_values import TopicInfo as MissingTopic
 from kohort.protocol.errors import ErrorCode as E
@@ -116,7 +117,7 @@ class Member:
     def member_id(self) -> str:
         return f"{self.name}-id"
 
-    def beats(self, **changes: Any) -> Ticket:
+    def beats(self, prepared: Prepared = NOTHING_PREPARED, **changes: Any) -> Ticket:
         """One heartbeat, which says what it has."""
         said: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
         said |= {"active_tasks": _ids(self.active), "standby_tasks": _ids(self.standby), "warmup_tasks": ()}
@@ -125,7 +126,7 @@ class Member:
         self.tickets.append(ticket)
         self.waiting = ticket
         sender = Sender(ticket, self.name, "/127.0.0.1", self.world.make_topics)
-        response = streams_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms)
+        response = streams_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms, prepared)
         if response is not None:
             ticket.answer(response)
         self.world.settle()
@@ -135,8 +136,12 @@ class Member:
         """A heartbeat that says everything, with nothing in hand."""
         self.active, self.standby = {}, {}
         tags = tuple(KeyValue(key=key, value=value) for key, value in self.tags.items())
-        everything = {"rebalance_timeout_ms": 5_000, "process_id": self.process_id, "topology": self.topology}
-        return self.beats(**{"member_epoch": 0, **everything, "client_tags": tags} | changes)
+        everything: dict[str, Any] = {
+            "rebalance_timeout_ms": 5_000,
+            "process_id": self.process_id,
+            "topology": self.topology,
+        }
+        return self.beats(**everything | {"member_epoch": 0, "client_tags": tags} | changes)
 
     def leaves(self, **changes: Any) -> Ticket:
         return self.beats(**{"member_epoch": -1} | changes)

@@ -26,7 +26,7 @@ class ClientSide(asyncio.Protocol):
         self._server = server
         self._target = target
         self._relay = Relay(self, server.laboratory.wants)
-        self._inspection = Inspection(self, self._relay, server.laboratory, target.node_id)
+        self._inspection = Inspection(self, self._relay, server.laboratory)
         self._passes_on = False
         """Whether what the client has sent is just being passed on."""
         self._transport: asyncio.Transport | None = None
@@ -43,6 +43,11 @@ class ClientSide(asyncio.Protocol):
         self._early = b""
         """What has come before the node was reached."""
         self.closed = False
+
+    @property
+    def node_id(self) -> int:
+        """The node that it has come to, as far as that is known."""
+        return self._target.node_id
 
     # See `answer_rewriting.Nodes`
 

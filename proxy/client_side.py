@@ -26,7 +26,7 @@ class ClientSide(asyncio.Protocol):
         self._server = server
         self._target = target
         self._relay = Relay(self, server.laboratory.wants)
-        self._inspection = Inspection(self, self._relay, server.laboratory, target.node_id)
+        self._inspection = Inspection(self, self._relay, server.laboratory)
         self._passes_on = False
         """Whether what the client has sent is just being passed on."""
         self._transport: asyncio.Transport | None = None
@@ -41,8 +41,15 @@ class ClientSide(asyncio.Protocol):
         """The client's address."""
         self._dialled = ""
         self._early = b""
-        """What has come before the node was reached."""
+        """What has come before the node was reached, or during a login."""
+        self._unsent: Pieces = []
+        """What a rule or a gate has let go during a login."""
         self.closed = False
+
+    @property
+    def node_id(self) -> int:
+        """The node that it has come to, as far as that is known."""
+        return self._target.node_id
 
     # See `answer_rewriting.Nodes`
 
@@ -72,7 +79,7 @@ class ClientSide(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """The client has sent something."""
         cluster = self._cluster
-        if cluster is None:
+        if cluster is None or self._renews:
             self._early += data  # uvloop reads once, whatever was paused before it began
             self._read_on()
             return
@@ -97,7 +104,9 @@ class ClientSide(asyncio.Protocol):
 
     def go_on(self) -> None:
         """A request that was stopped is over, or all are answered: takes up what was left lying."""
-        if self._cluster is not None and not self._passes_on and not self._cluster.lost and not self.closed:
+        if self._cluster is None or self._cluster.lost or self.closed:
+            return
+        if not self._passes_on and not self._renews:
             self._pass_on(b"")
             self._read_on()
 
@@ -153,7 +162,10 @@ class ClientSide(asyncio.Protocol):
     def send(self, pieces: Pieces) -> None:
         """Writes to the node."""
         if self._cluster is not None and not self._cluster.lost:
-            self._cluster.send(pieces)
+            if self._renews:
+                self._unsent += pieces
+            else:
+                self._cluster.send(pieces)
 
     def cluster_gone(self) -> None:
         """The node has hung up: so does the proxy, after what has come, be it in the middle of an answer."""
@@ -236,4 +248,8 @@ class ClientSide(asyncio.Protocol):
             return
         self._renews = False
         self._expect_renewal()
+        unsent, self._unsent = self._unsent, []
+        self.send(unsent)
+        early, self._early = self._early, b""
+        self.data_received(early)
         self._read_on()

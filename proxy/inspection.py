@@ -80,11 +80,10 @@ class InspectedApi:
 class Inspection:
     """One client's requests, one at a time. Stands for the connection (`kohort.broker.ticket.Requester`)."""
 
-    def __init__(self, client: ClientSide, relay: Relay, laboratory: ProxyLaboratory, node_id: int) -> None:
+    def __init__(self, client: ClientSide, relay: Relay, laboratory: ProxyLaboratory) -> None:
         self._client = client
         self._relay = relay
         self._laboratory = laboratory
-        self._node = cast("Node", NodeBehind(node_id))  # all that an exchange without conditions on states asks for
         self._decides = False
         self.client_software: str | None = None
         self.listener = ("", 0)
@@ -101,6 +100,11 @@ class Inspection:
     def client_host(self) -> str:
         """See `Requester`."""
         return java_address(self._client.host)
+
+    @property
+    def _node(self) -> Node:
+        """All that an exchange asks for that has no conditions on states."""
+        return cast("Node", NodeBehind(self._client.node_id))
 
     def decide(self, inspected: Inspected) -> bool:
         """Sends a request on its way through the laboratory. Whether it is over, so that the next may come."""

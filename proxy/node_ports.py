@@ -36,8 +36,13 @@ class Target:
 class Targets:
     """All nodes that have been seen, by their ids."""
 
-    def __init__(self, opened: Callable[[Target], int], closed: Callable[[Target], None]) -> None:
-        """`opened`: makes a port for a new target, and returns it. `closed`: gives the port back."""
+    def __init__(self, bootstrap: Target, opened: Callable[[Target], int], closed: Callable[[Target], None]) -> None:
+        """`bootstrap`: stands for the node that has its address, if it has one address.
+
+        `opened`: makes a port for a new target, and returns it; of the bootstrap that which it has. `closed`: gives the
+        port back.
+        """
+        self._bootstrap = bootstrap
         self._opened = opened
         self._closed = closed
         self._nodes: dict[int, Target] = {}
@@ -51,7 +56,7 @@ class Targets:
         """The port here of a node that is at an address now. It keeps its port when it moves."""
         target = self._nodes.get(node_id)
         if target is None:
-            target = Target(f"node {node_id}", [(host, port)], node_id)
+            target = self._new(node_id, (host, port))
             self._ports[node_id] = self._opened(target)
             self._nodes[node_id] = target
         elif target.addresses != [(host, port)]:
@@ -59,9 +64,17 @@ class Targets:
         self._missing_since_ms.pop(node_id, None)
         return self._ports[node_id]
 
+    def _new(self, node_id: int, address: tuple[str, int]) -> Target:
+        if self._bootstrap.addresses == [address] and self._bootstrap not in self._nodes.values():
+            self._bootstrap.node_id = node_id
+            return self._bootstrap
+        return Target(f"node {node_id}", [address], node_id)
+
     def listed(self, node_ids: set[int], now_ms: int) -> None:
         """An answer has listed all nodes that run. One that has been missing for long is forgotten."""
         for node_id in self._nodes.keys() - node_ids:
             if now_ms - self._missing_since_ms.setdefault(node_id, now_ms) >= FORGOTTEN_MS:
-                self._closed(self._nodes.pop(node_id))
+                target = self._nodes.pop(node_id)
+                if target is not self._bootstrap:
+                    self._closed(target)
                 del self._ports[node_id], self._missing_since_ms[node_id]

@@ -40,7 +40,7 @@ class ProxyServer:
         self._security = security
         self._context = security.context() if security.tls else None
         self._bootstrap = Target("the cluster", bootstrap)
-        self._targets = Targets(self._open, self._close)
+        self._targets = Targets(self._bootstrap, self._open, self._close)
         self._host = ""
         self._sockets: dict[Target, list[socket.socket]] = {}
         self._servers: dict[Target, list[asyncio.Server]] = {}
@@ -124,7 +124,8 @@ class ProxyServer:
     # Ports
 
     def _open(self, target: Target) -> int:
-        self._listen(target, 0)
+        if target is not self._bootstrap:
+            self._listen(target, 0)
         port = int(self._sockets[target][0].getsockname()[1])
         log.info(f"{target} is at port {port}", target=target.name, port=port)
         return port

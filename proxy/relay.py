@@ -93,6 +93,8 @@ class Relay:
         self._asked: deque[Asked] = deque()
         self._login: RawLogin | None = None
         self._request_head = bytearray()
+        self._early = 0
+        """Bytes of `_request_head` that the node has already."""
         self._request_left = 0
         """Bytes of the current request that are yet to come."""
         self._answer_head = bytearray()
@@ -124,6 +126,7 @@ class Relay:
         if self._request_head:
             data = bytes(self._request_head) + data
             self._request_head.clear()
+        early, self._early = self._early, 0
         at, end = self._request_left, len(data)
         while end - at >= INT.size:
             (size,) = INT.unpack_from(data, at)
@@ -132,10 +135,13 @@ class Relay:
             at += INT.size + size
         if at >= end:
             self._request_left = at - end
-            return [data] if data else []
+            return [memoryview(data)[early:] if early else data] if end > early else []
         self._request_left = 0
         self._request_head += memoryview(data)[at:]
-        return [memoryview(data)[:at]] if at else []
+        passed = at
+        if not self.blocked and end - at >= INT.size and INT.unpack_from(data, at)[0] > INSPECTED_BYTES:
+            passed, self._early = end, end - at  # it passes in any case, and the broker may find it too large
+        return [memoryview(data)[early:passed]] if passed > early else []
 
     def _note(self, data: bytes, start: int, size: int) -> bool:
         """Notes the request whose header begins at `start`. False: more of it has to come first."""

@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"without {' and '.join(SLOWEST_FIRST)}")
     parser.add_argument("--kohort", type=Path, default=KOHORT, help="the program, if another than beside this Python")
     parser.add_argument("--data-dir", action="store_true", help="brokers keep their logs on disk")
+    parser.add_argument("--proxy", action="store_true", help="through `kohort proxy`, where clients may speak plainly")
     options = parser.parse_args()
     conformance: Path = options.shared / "conformance"
     if not (conformance / "converse").exists():
@@ -74,6 +75,10 @@ def main() -> None:
         for profile in set(SLOWEST_FIRST).intersection(chosen):
             print(f"left out: profile {profile} with {len(files[profile])} conversations, which wait", flush=True)
         chosen = [profile for profile in chosen if profile not in SLOWEST_FIRST]
+    if options.proxy:
+        for profile in [each for each in chosen if "listeners" in profiles[each]]:
+            print(f"left out: profile {profile}, whose clients speak TLS themselves", flush=True)
+            chosen.remove(profile)
     passed = failed = 0
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         plays = {
@@ -81,7 +86,12 @@ def main() -> None:
                 play,
                 conformance,
                 profile,
-                {**profiles[profile], "on_disk": options.data_dir, "kohort": str(options.kohort)},
+                {
+                    **profiles[profile],
+                    "on_disk": options.data_dir,
+                    "kohort": str(options.kohort),
+                    "proxied": options.proxy,
+                },
                 files[profile],
             ): profile
             for profile in chosen
@@ -140,6 +150,8 @@ def play_once(conformance: Path, profile: str, about: dict[str, Any], files: lis
             about["config"] = Path(folder) / "server.properties"
             about["config"].write_text(settings_of(conformance, profile))
         bootstrap = open_.enter_context((restartable if on_disk else broker)(about, Path(folder)))
+        if about["proxied"]:
+            bootstrap = open_.enter_context(proxy(about, bootstrap))
         told = subprocess.run(
             [sys.executable, str(conformance / "converse"), "--bootstrap", bootstrap, "--profile", profile, "--quiet"]
             + [f"--listener={name}={address}" for name, address in about.get("open", {}).items()]
@@ -209,6 +221,21 @@ def broker(about: dict[str, Any], folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@contextmanager
+def proxy(about: dict[str, Any], bootstrap: str) -> Iterator[str]:
+    """A proxy before a broker; yields its address."""
+    command = [about["kohort"], "proxy", bootstrap, "--log-level", "error"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        ready = READY.match(process.stdout.readline())
+        if not ready:
+            sys.exit(f"the proxy did not start: {' '.join(command)}")
+        try:
+            yield ready[1]
+        finally:
+            process.terminate()
 
 
 @contextmanager

@@ -10,7 +10,8 @@ class Ports:
 
     def __init__(self) -> None:
         self.open: dict[int, Target] = {}
-        self.targets = Targets(self._opened, self._closed)
+        self.bootstrap = Target("the cluster", [("begin", 9092)])
+        self.targets = Targets(self.bootstrap, self._opened, self._closed)
 
     def _opened(self, target: Target) -> int:
         port = 100 + len(self.open)
@@ -49,3 +50,13 @@ def test_one_that_is_back_in_time_is_not() -> None:
     ports.targets.listed({1}, 2_000)
     ports.targets.listed({1}, 1_000 + FORGOTTEN_MS)
     assert sorted(ports.targets) == [1, 2]
+
+
+def test_the_port_where_clients_begin_is_that_of_the_node_which_is_there() -> None:
+    ports = Ports()
+    ports.targets.port(4, "begin", 9092)
+    assert (ports.bootstrap.node_id, ports.open[100]) == (4, ports.bootstrap)
+    ports.targets.port(5, "b", 9092)
+    ports.targets.listed({5}, 1_000)
+    ports.targets.listed({5}, 1_000 + FORGOTTEN_MS)
+    assert list(ports.open) == [100, 101], "clients still begin there"

@@ -38,7 +38,8 @@ async def test_every_node_has_a_port_and_answers_there() -> None:
         told = await brokers(proxy.port)
         assert sorted(told) == proxy.nodes == [1, 2, 3]
         assert {host for host, _ in told.values()} == {"127.0.0.1"}
-        assert not {port for _, port in told.values()} & {*ports_of(kafka), proxy.port}
+        assert not {port for _, port in told.values()} & {*ports_of(kafka)}
+        assert told[1] == ("127.0.0.1", proxy.port), "clients begin at the node that was named"
         for _, port in told.values():
             assert await brokers(port) == told
 
@@ -243,4 +244,24 @@ async def test_a_session_is_made_anew_between_two_requests() -> None:
             await wire.asks("metadata", 12, topics=())
             await counted.wait(3, timeout=30)  # two sessions have ended meanwhile
             await wire.asks("metadata", 12, topics=())
+            wire.close()
+
+
+@pytest.mark.long
+async def test_a_request_that_is_held_while_the_session_is_made_anew_is_answered() -> None:
+    settings = {"connections.max.reauth.ms": 1_300}
+    async with Cluster(security="SASL_PLAINTEXT", settings=settings) as kafka:
+        counted = kafka.faults.on("SaslAuthenticate").count()
+        config = kafka.client_config("alice", library="java", mechanism="PLAIN")
+        port = int(config.pop("bootstrap.servers").rpartition(":")[2])
+        async with proxied(port, security=from_settings(config)) as proxy:
+            wire = await Waiting.to(proxy.port)
+            rule = proxy.laboratory.faults.on("Metadata").hold()
+            slow = kafka.faults.on("SaslAuthenticate", client_id="kohort-proxy").delay(0.2)
+            asked = asyncio.ensure_future(wire.asks("metadata", 12, topics=()))
+            await rule.wait()
+            await counted.wait(2, timeout=30)
+            rule.remove()  # in the middle of the login
+            assert (await asked).brokers[0].node_id == 1
+            slow.remove()
             wire.close()

@@ -193,3 +193,12 @@ def test_a_node_that_answers_in_between_is_renamed(relay: Relay) -> None:
     heard = hears(relay, answer(1), told, answer(3))
     assert (heard[:8], heard[-8:]) == (answer(1), answer(3))
     assert samples.read(heard[8:-8], "find_coordinator", 0).host == "proxy"
+
+
+def test_a_request_that_is_too_large_reaches_who_refuses_it_at_once(relay: Relay) -> None:
+    whole = unknown(12, 4, 1, bytes(2_000_000))
+    said = INT.pack(200 << 20)
+    assert asks(relay, said) == said
+    assert asks(relay, whole[4:9]) == whole[4:9]
+    assert asks(relay, whole[9:1_000]) == whole[9:1_000]
+    assert relay.waiting == 1

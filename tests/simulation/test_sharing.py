@@ -6,7 +6,7 @@ How to play a seed again, or more of them: tests/support/seeds.py.
 import pytest
 
 from kohort.broker.cluster import replay
-from kohort.coordinator.share_partitions import acknowledging
+from kohort.coordinator.share_partitions import transitions
 from kohort.coordinator.share_partitions.in_flight import Lock
 from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import SharePartition
@@ -43,10 +43,10 @@ def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest
     if broken == "locks end early":
         monkeypatch.setattr(SharePartition, "lock_for", lambda self, member_id, now_ms: Lock(member_id, now_ms + 300))
     elif broken == "what is accepted may be had again":
-        monkeypatch.setattr(acknowledging, "STATE_AFTER", (ARCHIVED, AVAILABLE, AVAILABLE, ARCHIVED))
+        monkeypatch.setattr(transitions, "STATE_AFTER", (ARCHIVED, AVAILABLE, AVAILABLE, ARCHIVED))
     else:
         released = (ARCHIVED, ACKNOWLEDGED, ACKNOWLEDGED, ARCHIVED)
-        monkeypatch.setattr(acknowledging, "STATE_AFTER", released)
+        monkeypatch.setattr(transitions, "STATE_AFTER", released)
     queues = Queues(0)
     with pytest.raises(AssertionError, match=told):
         _plays(queues, 1_500)

@@ -32,6 +32,8 @@ NEVER_MS = 1 << 50
 """A deadline that no clock reaches: what waits for it is ended otherwise."""
 
 OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
+SHARE_OFFSETS_APIS = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
+"""After these a share group begins elsewhere."""
 TXN_OFFSET_COMMIT, END_TXN = "TxnOffsetCommit", "EndTxn"
 
 
@@ -82,6 +84,8 @@ class LabHooks(BrokerHooks):
                 self.oracle.ended(exchange, response)
             elif exchange.facts.api == OFFSET_DELETE:
                 self.oracle.forgotten(exchange, response)
+            elif exchange.facts.api in SHARE_OFFSETS_APIS:
+                self.oracle.began_anew(exchange, response)
         if self._zombies:
             self._zombies.rewrite_coordinator(node, exchange.facts, response)
         self._liveness.told(exchange.facts, response, exchange.connection)

@@ -6,7 +6,7 @@ Made before the first connection; `attach(server)` when there is a server.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task, at_once
@@ -19,7 +19,7 @@ from kohort.control.lab_acls import Acls
 from kohort.control.lab_clock import LabClock
 from kohort.control.lab_hooks import LabHooks
 from kohort.control.lab_topics import Topics
-from kohort.control.liveness import Liveness
+from kohort.control.liveness import Liveness, groups_of
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, SafetyMonitor
 from kohort.control.zombies import Zombies
@@ -33,6 +33,7 @@ from kohort.coordinator.consumer.progress import keep_alive
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
+    from kohort.control.liveness import AnyGroup, AnyMember
 
 HOUSEKEEPING_MS = 60_000
 """The end of a jump, in which logs are looked after: long enough for a compaction, which takes many steps."""
@@ -204,28 +205,36 @@ class Laboratory:
             if group.members.get(member.member_id) is member:
                 self._extend(group, member, moment_ms)
 
-    def _extend(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, moment_ms: int) -> None:
+    def _extend(self, group: AnyGroup, member: AnyMember, moment_ms: int) -> None:
         if not self.is_alive(group, member):
             return
         if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
         elif isinstance(group, ClassicGroup) and isinstance(member, Member):
             sessions.extend(group, member, moment_ms)
+        else:
+            _extend_share(group, member, moment_ms)
 
-    def _with_session(self) -> list[tuple[ClassicGroup | ConsumerGroup, Member | ConsumerMember]]:
+    def _with_session(self) -> list[tuple[AnyGroup, AnyMember]]:
         return [
             (group, member)
             for coordinator in self.cluster.coordinators
-            for group in coordinator.all_groups()
-            if isinstance(group, ClassicGroup | ConsumerGroup)
+            for group in groups_of(coordinator)
             for member in group.members.values()
             if member.session is not None
         ]
 
-    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         return self._liveness.is_alive(group, member)
 
-    def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
         return self._liveness.can_act(group, member)
+
+
+def _extend_share(group: Any, member: Any, moment_ms: int) -> None:
+    """A member of a share group keeps its session; what it holds is its own for as long as the locks last."""
+    from kohort.coordinator.share.share_sessions import keep_alive as keep_share_member  # not before there is one
+
+    keep_share_member(group, member, moment_ms)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kohort.control.request_facts import NO_GENERATION, RequestFacts
+from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.protocol.errors import ErrorCode
 
@@ -13,9 +16,16 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.connection import Connection
     from kohort.control.brokers import Brokers
     from kohort.control.zombies import Zombies
-    from kohort.coordinator.classic.classic_group import ClassicGroup
-    from kohort.coordinator.classic.classic_member import Member
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.share.share_member import ShareMember
+
+    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup
+    AnyMember = Member | ConsumerMember | ShareMember
+
+AT_LEADERS = frozenset({"ShareFetch", "ShareAcknowledge"})
+"""What members of share groups ask leaders: that keeps no session alive."""
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""
@@ -28,6 +38,11 @@ _UUID_LENGTH = 37
 def client_id_in(member_id: str) -> str:
     """The client id that a broker has made a member id of."""
     return member_id[:-_UUID_LENGTH]
+
+
+def groups_of(coordinator: GroupCoordinator) -> Iterator[AnyGroup]:
+    """All groups that a coordinator looks after and that have members with sessions."""
+    return chain(coordinator.groups.values(), coordinator.consumer_groups.values(), coordinator.share_groups.values())
 
 
 class Liveness:
@@ -48,6 +63,8 @@ class Liveness:
 
     def heard(self, facts: RequestFacts, connection: Connection) -> None:
         """A request has come; it may speak for several members."""
+        if facts.api in AT_LEADERS:
+            return
         for member_id in facts.members:
             if member_id:
                 self._heard[facts.group, member_id] = connection
@@ -60,13 +77,13 @@ class Liveness:
         if member_id:
             self._heard[facts.group, member_id] = connection
 
-    def _connection(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> Connection | None:
+    def _connection(self, group: AnyGroup, member: AnyMember) -> Connection | None:
         """Where a member was last heard; one that has no id yet, where it waits for it."""
         heard = self._heard.get((group.group_id, member.member_id))
         ticket: Any = getattr(member, "join_ticket", None)
         return heard if heard is not None or ticket is None else getattr(ticket.requester, "connection", None)
 
-    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         connection = self._connection(group, member)
         if connection is None or not self._is_open(connection):
@@ -75,7 +92,7 @@ class Liveness:
             return False  # it beats at another one, who thinks that the group is its own
         return not self._silences(_beat(group, member, connection.node.id))
 
-    def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+    def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is alive, and no gate and no rule has a request of its connection, or the answer."""
         return self._connection(group, member) not in self._stopped and self.is_alive(group, member)
 
@@ -116,8 +133,8 @@ class Liveness:
             group = coordinator.groups.get(group_id)
             if group is not None and (member_id in group.members or group.is_pending(member_id)):
                 return True
-            consumer_group = coordinator.consumer_groups.get(group_id)
-            if consumer_group is not None and member_id in consumer_group.members:
+            modern = coordinator.consumer_groups.get(group_id) or coordinator.share_groups.get(group_id)
+            if modern is not None and member_id in modern.members:
                 return True
         return False
 
@@ -127,7 +144,7 @@ class _Possible(RequestFacts):
 
     __slots__ = ("_api", "_group")
 
-    def __init__(self, group: ClassicGroup | ConsumerGroup, node: int, api: str, version: int, client_id: str) -> None:
+    def __init__(self, group: AnyGroup, node: int, api: str, version: int, client_id: str) -> None:
         self._group = group
         self._api = api, version
         self.node = node
@@ -146,16 +163,23 @@ class _Possible(RequestFacts):
     def state(self) -> str:
         return str(self._group.state.value)
 
+    @property
+    def records(self) -> Iterator[Records]:
+        return iter(())
 
-def _beat(group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, node: int) -> RequestFacts:
+
+def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
     """The heartbeat of a member."""
     if isinstance(member, ConsumerMember):
         metadata, api = member.metadata, ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
         beat = _Possible(group, node, *api, metadata.client_id)
         beat.instances, beat.generation = (metadata.instance_id or "",), member.current.epoch
-    else:
+    elif isinstance(member, Member):
         beat = _Possible(group, node, "Heartbeat", 4, member.client_id)
         beat.instances, beat.generation = (member.group_instance_id or "",), group.version
+    else:
+        beat = _Possible(group, node, "ShareGroupHeartbeat", 1, member.metadata.client_id)
+        beat.instances, beat.generation = (), member.current.epoch
     beat.members = (member.member_id,)
     return beat
 

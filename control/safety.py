@@ -90,11 +90,7 @@ class SafetyMonitor:
         self._consumers = ConsumerSafety(
             self.brokers, self.find_consumer_group, lambda text: self.violations.append(text)
         )
-        self._shares = ShareSafety(self._topic_id, lambda text: self.violations.append(text))
-
-    def _topic_id(self, name: str) -> UUID | None:
-        topic = self.brokers.cluster.topics.by_name(name)
-        return None if topic is None else topic.topic_id
+        self._shares = ShareSafety(self.brokers.cluster.topics.by_name, lambda text: self.violations.append(text))
 
     def start(self, recorder: Recorder) -> None:
         """Watches from now on."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
+    from kohort.storage.topic import Topic
 
 AVAILABLE, DONE = "", " "
 """In the place of a holder's member id, which is never blank."""
@@ -41,6 +42,8 @@ class Stretches:
 
     def __init__(self) -> None:
         self.start = 0
+        self.log_start = 0
+        """What lies below was deleted, or is too old: nobody is owed it."""
         self._known: list[Stretch] = []
         """In the order of their offsets; neighbours that are alike are one."""
 
@@ -48,7 +51,7 @@ class Stretches:
         """What is known of these offsets; of others nothing is."""
         for index in range(bisect_left(self._known, first, key=_last), len(self._known)):
             found = self._known[index]
-            if found.first > last:
+            if max(found.first, first) > last:
                 return
             yield Stretch(max(found.first, first), min(found.last, last), found.owner)
 
@@ -74,8 +77,8 @@ class Stretches:
 class ShareSafety:
     """The records of share groups. `violation` is called with sentences."""
 
-    topic_id: Callable[[str], object]
-    """The id of a topic: one that was deleted and made anew has other records."""
+    find_topic: Callable[[str], Topic | None]
+    """A topic by its name. One that was deleted and made anew has other records."""
     violation: Callable[[str], None]
     _partitions: dict[tuple[str, str, str, object], Stretches] = field(default_factory=dict)
     """By group, topic, partition and the topic's id."""
@@ -86,8 +89,10 @@ class ShareSafety:
             self.forget(event.group_id or "")
         elif event.detail is not None and event.group_id is not None and "partition" in event.detail:
             detail = event.detail
-            key = event.group_id, detail["topic"], detail["partition"], self.topic_id(detail["topic"])
+            topic = self.find_topic(detail["topic"])
+            key = event.group_id, detail["topic"], detail["partition"], None if topic is None else topic.topic_id
             known = self._partitions.setdefault(key, Stretches())
+            known.log_start = _log_start(topic, int(detail["partition"]))
             name = f"group {event.group_id}: {detail['topic']}-{detail['partition']}"
             if event.kind == "share_start_moved":
                 self._start_moved(known, name, int(detail["to"]))
@@ -105,7 +110,7 @@ class ShareSafety:
         first, last, member = records
         first = max(first, known.start)
         if first > last:
-            if kind == "records_acquired":
+            if kind == "records_acquired" and last >= known.log_start:
                 self.violation(f"{name} {_told(records)} was given to {member}, and lies before the start")
         elif kind == "records_acquired":
             self._acquired(known, name, records._replace(first=first))
@@ -127,10 +132,15 @@ class ShareSafety:
 
     def _start_moved(self, known: Stretches, name: str, start: int) -> None:
         """What nobody was given may be passed: offsets without a record are."""
-        for each in known.between(known.start, start - 1):
+        for each in known.between(max(known.start, known.log_start), start - 1):
             if each.owner != DONE:
                 self.violation(f"{name} {_told(each)} was skipped: the start moved to {start}, and {_owner(each)}")
         known.begin_at(start)
+
+
+def _log_start(topic: Topic | None, index: int) -> int:
+    partition = None if topic is None else topic.partition(index)
+    return 0 if partition is None else partition.log.log_start_offset
 
 
 def _last(stretch: Stretch) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from uuid import uuid4
 
 import pytest
 
@@ -17,9 +18,19 @@ from kohort.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
 )
+from kohort.storage.topic import Topic
 from tests.broker.share_member import ACCEPT, GROUP, REJECT, RELEASE, Member, produce, ready
+from tests.support.batches import batch
 from tests.support.broker import Broker
 from tests.support.manual_clock import ManualClock
+
+
+def _topic() -> Topic:
+    """A topic of one partition."""
+    topic = Broker().cluster.topics.create("t", 1, 1)
+    assert isinstance(topic, Topic)
+    topic.topic_id = uuid4()
+    return topic
 
 
 class Told:
@@ -27,8 +38,8 @@ class Told:
 
     def __init__(self) -> None:
         self.violations: list[str] = []
-        self.topic_id = 1
-        self.safety = ShareSafety(lambda name: self.topic_id, self.violations.append)
+        self.topic = _topic()
+        self.safety = ShareSafety(lambda name: self.topic, self.violations.append)
 
     def hear(self, kind: str, offsets: str = "", member: str | None = None, **detail: str) -> None:
         first, _, last = offsets.partition("-")
@@ -107,6 +118,19 @@ def test_a_batch_in_which_the_log_begins_is_given_as_a_whole() -> None:
     assert told.violations == []
 
 
+def test_what_was_deleted_may_be_skipped() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    log = told.topic.partitions[0].log
+    log.append(batch(*[b"x"] * 20), wall_ms=0)
+    log.delete_before(8)
+    told.hear("share_start_moved", **{"from": "0", "to": "8"})
+    told.hear("records_acquired", "5-7", "bob")
+    assert told.violations == []
+    told.hear("share_start_moved", **{"from": "8", "to": "9"})
+    assert told.violations == ["group g: t-0 8 was skipped: the start moved to 9, and ada holds it"]
+
+
 def test_who_begins_anew_is_given_everything_again() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
@@ -115,7 +139,7 @@ def test_who_begins_anew_is_given_everything_again() -> None:
     told.safety.forget("g", "other")
     told.safety.forget("g", "t")
     told.hear("records_acquired", "0-9", "bob")
-    told.topic_id = 2
+    told.topic = _topic()
     told.hear("records_acquired", "0-9", "cyd")
     told.hear("group_deleted")
     told.hear("records_acquired", "0-9", "dan")

@@ -161,7 +161,7 @@ class Exchange:
         if self.stage == ANSWER:  # it was stopped here before
             self.connection.answer(ticket, response)
             return
-        self.stage = ANSWER
+        self.stage, self.facts.response = ANSWER, response
         if self._way.on_response(self, self._node, response):
             self._way.stopped(self)
             self.connection.park()

@@ -42,6 +42,20 @@ GATE_POINTS = {
     "consumer-heartbeat-answer": GatePoint(
         "ConsumerGroupHeartbeat", ANSWER, "it has; it does not know its epoch and what it is to have", True
     ),
+    "share-heartbeat-received": GatePoint(
+        "ShareGroupHeartbeat", REQUEST, "a member of a share group joins, beats or leaves; nobody has noticed"
+    ),
+    "share-heartbeat-answer": GatePoint(
+        "ShareGroupHeartbeat", ANSWER, "it has; it does not know its epoch and what it is to fetch from", True
+    ),
+    "share-fetch-received": GatePoint("ShareFetch", REQUEST, "a member asks for records; the leader has not seen it"),
+    "share-fetch-answer": GatePoint("ShareFetch", ANSWER, "records are the member's; it does not have them yet", True),
+    "share-acknowledge-received": GatePoint(
+        "ShareAcknowledge", REQUEST, "a member says what has become of records; the leader has not seen it"
+    ),
+    "share-acknowledge-answer": GatePoint(
+        "ShareAcknowledge", ANSWER, "what has become of records is written; the member does not know", True
+    ),
     "leave-received": GatePoint("LeaveGroup", REQUEST, "a member leaves; the coordinator has not seen it"),
     "commit-received": GatePoint("OffsetCommit", REQUEST, "offsets are committed; the coordinator has not seen them"),
     "commit-answer": GatePoint("OffsetCommit", ANSWER, "offsets are written; the member does not know"),

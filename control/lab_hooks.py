@@ -34,6 +34,8 @@ NEVER_MS = 1 << 50
 """A deadline that no clock reaches: what waits for it is ended otherwise."""
 
 OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
+SHARE_OFFSETS_APIS = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
+"""After these a share group begins elsewhere."""
 TXN_OFFSET_COMMIT, END_TXN = "TxnOffsetCommit", "EndTxn"
 
 
@@ -84,6 +86,8 @@ class LabHooks(BrokerHooks):
                 self.oracle.ended(exchange, response)
             elif exchange.facts.api == OFFSET_DELETE:
                 self.oracle.forgotten(exchange, response)
+            elif exchange.facts.api in SHARE_OFFSETS_APIS:
+                self.oracle.began_anew(exchange, response)
         if self._zombies:
             self._zombies.rewrite_coordinator(node, exchange.facts, response)
         self._liveness.answered(exchange.facts, response, exchange.connection)

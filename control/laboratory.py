@@ -6,7 +6,7 @@ Made before the first connection; `attach(server)` when there is a server.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task, at_once
@@ -19,7 +19,7 @@ from kohort.control.lab_acls import Acls
 from kohort.control.lab_clock import LabClock
 from kohort.control.lab_hooks import LabHooks
 from kohort.control.lab_topics import Topics
-from kohort.control.liveness import Liveness
+from kohort.control.liveness import Liveness, groups_of
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, SafetyMonitor
 from kohort.control.zombies import Zombies
@@ -214,20 +214,21 @@ class Laboratory:
             if group.members.get(member.member_id) is member:
                 self._extend(group, member, moment_ms)
 
-    def _extend(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, moment_ms: int) -> None:
+    def _extend(self, group: AnyGroup, member: AnyMember, moment_ms: int) -> None:
         if not self.is_alive(group, member):
             return
         if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
         elif isinstance(group, ClassicGroup) and isinstance(member, Member):
             sessions.extend(group, member, moment_ms)
+        else:
+            _extend_later_kind(group, member, moment_ms)
 
-    def _with_session(self) -> list[tuple[ClassicGroup | ConsumerGroup, Member | ConsumerMember]]:
+    def _with_session(self) -> list[tuple[AnyGroup, AnyMember]]:
         return [
             (group, member)
             for coordinator in self.cluster.coordinators
-            for group in coordinator.all_groups()
-            if isinstance(group, ClassicGroup | ConsumerGroup)
+            for group in groups_of(coordinator)
             for member in group.members.values()
             if member.session is not None
         ]
@@ -239,3 +240,15 @@ class Laboratory:
     def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
         return self._liveness.can_act(group, member)
+
+
+def _extend_later_kind(group: Any, member: Any, moment_ms: int) -> None:
+    """A member of a share group or of a streams group keeps its session. Locks and time to give up tasks go on."""
+    if group.group_type == "share":  # neither is loaded before there is such a group
+        from kohort.coordinator.share.share_sessions import keep_alive as keep_share_member
+
+        keep_share_member(group, member, moment_ms)
+    else:
+        from kohort.coordinator.streams.streams_sessions import keep_alive as keep_streams_member
+
+        keep_streams_member(group, member, moment_ms)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
-from kohort.control.request_facts import NO_GENERATION, RequestFacts
+from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.protocol.errors import ErrorCode
@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from kohort.control.zombies import Zombies
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share.share_member import ShareMember
+    from kohort.coordinator.streams.streams_group import StreamsGroup
+    from kohort.coordinator.streams.streams_member import StreamsMember
 
-    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup
-    AnyMember = Member | ConsumerMember | ShareMember
+    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
+    AnyMember = Member | ConsumerMember | ShareMember | StreamsMember
+
+AT_LEADERS = frozenset({"ShareFetch", "ShareAcknowledge"})
+"""What members of share groups ask leaders: that keeps no session alive."""
+
+BEATS = {"share": ("ShareGroupHeartbeat", 1), "streams": ("StreamsGroupHeartbeat", 0)}
+"""What members of these groups send, and its version."""
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""
@@ -33,6 +42,14 @@ _UUID_LENGTH = 37
 def client_id_in(member_id: str) -> str:
     """The client id that a broker has made a member id of."""
     return member_id[:-_UUID_LENGTH]
+
+
+def groups_of(coordinator: GroupCoordinator) -> Iterator[AnyGroup]:
+    """All groups that a coordinator looks after and that have members with sessions."""
+    yield from coordinator.groups.values()
+    yield from coordinator.consumer_groups.values()
+    yield from coordinator.share_groups.values()
+    yield from coordinator.streams_groups.values()
 
 
 class Liveness:
@@ -53,6 +70,8 @@ class Liveness:
 
     def heard(self, facts: RequestFacts, connection: Connection) -> None:
         """A request has come; it may speak for several members."""
+        if facts.api in AT_LEADERS:
+            return
         for member_id in facts.members:
             if member_id:
                 self._heard[facts.group, member_id] = connection
@@ -121,11 +140,8 @@ class Liveness:
             group = coordinator.groups.get(group_id)
             if group is not None and (member_id in group.members or group.is_pending(member_id)):
                 return True
-            consumer_group = coordinator.consumer_groups.get(group_id)
-            if consumer_group is not None and member_id in consumer_group.members:
-                return True
-            share_group = coordinator.share_groups.get(group_id)
-            if share_group is not None and member_id in share_group.members:
+            modern = coordinator.modern_group(group_id)
+            if modern is not None and member_id in modern.members:
                 return True
         return False
 
@@ -154,6 +170,10 @@ class _Possible(RequestFacts):
     def state(self) -> str:
         return str(self._group.state.value)
 
+    @property
+    def records(self) -> Iterator[Records]:
+        return iter(())
+
 
 def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
     """The heartbeat of a member."""
@@ -165,8 +185,9 @@ def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
         beat = _Possible(group, node, "Heartbeat", 4, member.client_id)
         beat.instances, beat.generation = (member.group_instance_id or "",), group.version
     else:
-        beat = _Possible(group, node, "ShareGroupHeartbeat", 1, member.metadata.client_id)
-        beat.instances, beat.generation = ("",), member.current.epoch
+        later = cast("ShareGroup | StreamsGroup", group)
+        beat = _Possible(group, node, *BEATS[later.group_type], member.metadata.client_id)
+        beat.instances, beat.generation = (), member.current.epoch
     beat.members = (member.member_id,)
     return beat
 

@@ -12,6 +12,8 @@ has written to has no end to be beyond.
 In groups of the consumer protocol, and mixed ones, a partition is given to a member before another one has given it up;
 a member owns something without an epoch, or is beyond its group's; a commit is accepted from who is no member, owns
 nothing, or names an epoch of the future or one before it had the partition (`consumer_safety.py`).
+
+In share groups a record is held by two, is delivered again after it was accepted, or is skipped (`share_safety.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.control.consumer_safety import ConsumerSafety
+from kohort.control.share_safety import ShareSafety
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.protocol.consumer_protocol import assigned_partitions
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
     from kohort.control.recorder import Recorder
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+
+
+SHARE = "share"
+"""The type of share groups, in events."""
 
 
 @dataclass
@@ -83,6 +90,7 @@ class SafetyMonitor:
         self._consumers = ConsumerSafety(
             self.brokers, self.find_consumer_group, lambda text: self.violations.append(text)
         )
+        self._shares = ShareSafety(self.brokers.cluster.topics.by_name, lambda text: self.violations.append(text))
 
     def start(self, recorder: Recorder) -> None:
         """Watches from now on."""
@@ -112,6 +120,11 @@ class SafetyMonitor:
             transaction = self._in_transactions.pop(exchange.request.producer_id, None)
             if transaction is not None and exchange.request.committed:
                 self._committed.update(transaction.offsets)
+
+    def began_anew(self, exchange: Exchange, response: Any) -> None:
+        """An AlterShareGroupOffsets or DeleteShareGroupOffsets is about to be answered: records are delivered anew."""
+        for topic in exchange.request.topics:
+            self._shares.forget(exchange.facts.group, topic.topic_name)
 
     def forgotten(self, exchange: Exchange, response: Any) -> None:
         """An OffsetDelete is about to be answered: what follows need not be more than what was deleted."""
@@ -206,6 +219,9 @@ class SafetyMonitor:
 
     def _hear(self, recorded: Recorded) -> None:
         event = recorded.event
+        if event.group_type == SHARE:
+            self._shares.hear(event)
+            return
         if event.kind == "assignment_stored" and event.group_id is not None:
             group = self.find_group(event.group_id)
             if group is not None and group.protocol_type == CONSUMER:

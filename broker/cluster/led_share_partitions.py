@@ -53,8 +53,8 @@ class LedSharePartitions:
         self.purgatory = node.cluster.purgatory
         self.sessions = ShareSessions(node.cluster.settings.group_share_max_share_sessions)
         self._known: dict[SharePartitionKey, SharePartition] = {}
-        self._of_groups: dict[str, set[SharePartitionKey]] = {}
-        self._of_partitions: dict[TopicIdPartition, set[SharePartitionKey]] = {}
+        self._of_groups: dict[str, dict[SharePartitionKey, None]] = {}
+        self._of_partitions: dict[TopicIdPartition, dict[SharePartitionKey, None]] = {}
 
     def __len__(self) -> int:
         """How many there are."""
@@ -85,8 +85,8 @@ class LedSharePartitions:
             found = None
         if found is None:
             found = self._known[key] = SharePartition(key, partition.leader_epoch, self)
-            self._of_groups.setdefault(group_id, set()).add(key)
-            self._of_partitions.setdefault((key.topic_id, key.partition), set()).add(key)
+            self._of_groups.setdefault(group_id, {})[key] = None
+            self._of_partitions.setdefault((key.topic_id, key.partition), {})[key] = None
             _Beginning(self, found, topic, partition).read(now_ms)
         return found
 
@@ -139,9 +139,9 @@ class LedSharePartitions:
 
     def client_gone(self, connection: object, now_ms: int) -> None:
         """A connection has ended, and with it the sessions that were opened on it."""
-        groups = set()
+        groups: dict[str, None] = {}
         for session in self.sessions.of_connection(connection):
-            groups.add(session.group_id)
+            groups[session.group_id] = None
             self.end_session(session, now_ms, CONNECTION_CLOSED)
         for group_id in groups:
             if not self.sessions.has_group(group_id):
@@ -163,9 +163,9 @@ class LedSharePartitions:
         self.forget_all([self._known[key] for key in self._of_partitions.get((topic_id, index), ())])
 
 
-def _discard(sets: dict[KeyT, set[SharePartitionKey]], where: KeyT, key: SharePartitionKey) -> None:
+def _discard(sets: dict[KeyT, dict[SharePartitionKey, None]], where: KeyT, key: SharePartitionKey) -> None:
     keys = sets[where]
-    keys.discard(key)
+    del keys[key]
     if not keys:
         del sets[where]
 

@@ -84,7 +84,8 @@ class ShareSessions:
         self._sessions: dict[tuple[str, str], ShareSession] = {}
         self._of_groups: dict[str, int] = {}
         """How many sessions each group has."""
-        self._of_connections: dict[object, set[ShareSession]] = {}
+        self._of_connections: dict[object, dict[ShareSession, None]] = {}
+        """In the order in which they were opened."""
         self._left_on: dict[object, ShareSession] = {}
         """By connection, who closed a session on it last, as a session without partitions."""
         self._remembered = 0
@@ -116,7 +117,7 @@ class ShareSessions:
         session = ShareSession(group_id, member_id, connection)
         self._sessions[group_id, member_id] = session
         self._of_groups[group_id] = self._of_groups.get(group_id, 0) + 1
-        self._of_connections.setdefault(connection, set()).add(session)
+        self._of_connections.setdefault(connection, {})[session] = None
         return session
 
     def find(self, group_id: str, member_id: str, epoch: int) -> ShareSession | ErrorCode:
@@ -152,7 +153,7 @@ class ShareSessions:
         if left:
             self._of_groups[session.group_id] = left
         others = self._of_connections[session.connection]
-        others.discard(session)
+        del others[session]
         if not others:
             del self._of_connections[session.connection]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
@@ -9,7 +10,7 @@ from functools import cache
 from typing import Any, TypedDict
 
 from kohort.control.control_errors import ControlError, unknown
-from kohort.control.request_facts import RequestFacts, kafka_name
+from kohort.control.request_facts import Records, RequestFacts, kafka_name
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.protocol.api_keys import API_BY_NAME
@@ -30,6 +31,7 @@ FIELDS_THAT_HOLD = {
     "member": frozenset({"member_id", "members"}),
     "instance": frozenset({"group_instance_id", "instance_id", "members"}),
     "generation": frozenset({"generation_id", "generation_id_or_member_epoch", "member_epoch"}),
+    "records": frozenset({"share_session_epoch"}),
 }
 """What not every API can be matched by, and the fields of requests that hold it; see `kohort.control.request_facts`."""
 
@@ -53,6 +55,7 @@ class MatchOptions(TypedDict, total=False):
     instance: str
     generation: int
     state: str
+    records: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,9 @@ class Match:
     generation: int | None = None
     state: str | None = None
     """The group's state when the request comes, as on the wire: `CompletingRebalance`."""
+    records: str | None = None
+    """Records of a share group, as a partition and offsets: `orders-0`, `orders-0@5`, `orders-0@5-9`. A request
+    that says something of one of them; where the answer is spoiled, or an answer that gives one."""
 
     def __post_init__(self) -> None:
         """Raises ControlError for what can never match."""
@@ -82,6 +88,8 @@ class Match:
             raise unknown("API", self.api, API_NAMES)
         if self.state is not None and self.state not in STATE_NAMES:
             raise unknown("group state", self.state, STATE_NAMES)
+        if self.records is not None:
+            _records(self.records)
         if self.version is not None:
             self._check_version(_range(self.version))
         if self.api != ANY:
@@ -129,6 +137,7 @@ class Match:
             and (self.generation is None or self.generation == facts.generation)
             and (self.version is None or facts.version in _range(self.version))
             and (self.state is None or self.state == facts.state)
+            and (self.records is None or _are_about(facts, _records(self.records)))
         )
 
     def __str__(self) -> str:
@@ -143,6 +152,35 @@ class Match:
 
 def _like(value: str, pattern: str) -> bool:
     return value == pattern or fnmatchcase(value, pattern)
+
+
+_RECORDS = re.compile(r"([^@]+)-(\d+)(?:@(\d+)(?:-(\d+))?)?")
+_LAST_OFFSET = 2**63 - 1
+
+
+@cache
+def _records(text: str) -> Records:
+    """What `orders-0@5-9` means; without offsets all of the partition. Raises ControlError."""
+    found = _RECORDS.fullmatch(text)
+    if found is None:
+        raise ControlError(f"{text!r} names no records; write a partition, and offsets if not all: orders-0@5-9")
+    topic, partition, first, last = found.groups()
+    begin = int(first or 0)
+    end = int(last) if last else begin if first else _LAST_OFFSET
+    if end < begin:
+        raise ControlError(f"{text!r} ends before it begins")
+    return Records(topic, int(partition), begin, end)
+
+
+def _are_about(facts: RequestFacts, wanted: Records) -> bool:
+    """Whether a request, or its answer, is about one of these records."""
+    return any(
+        each.partition == wanted.partition
+        and each.first_offset <= wanted.last_offset
+        and each.last_offset >= wanted.first_offset
+        and _like(each.topic, wanted.topic)
+        for each in facts.records
+    )
 
 
 def _range(text: str) -> range:

@@ -34,6 +34,8 @@ ABOUT = {
     "generation": "that the request names",
     "member": "a member id, an instance id or a client id",
     "instance": "a group.instance.id",
+    "records": "a partition, and offsets if not all, of which a member of a share group says something: orders-0@5-9; "
+    "where the answer is spoiled, or which that gives",
     "state": "the group's when the request comes, as on the wire: CompletingRebalance",
 }
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}

@@ -140,6 +140,27 @@ def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:
         """)
 
 
+def test_a_jump_spares_members_of_streams_groups_that_live() -> None:
+    lab = Lab("streams")
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a streams group {topology: {0: {reads: [$topic]}}}
+        ada streams-beats
+          <- eventually NONE {member_epoch: 2}
+        bob streams-beats
+          <- NONE {member_epoch: 3}
+        bob disconnects
+        """)
+    lab.laboratory.advance(45_001)  # streams.session.timeout.ms
+    lab.talk("""
+        zoe StreamsGroupDescribe v0
+          <- {groups: [{members: [{member_id: $ada}]}]}
+        ada streams-beats
+          <- NONE
+        """)
+    lab.stage.close()
+
+
 @pytest.mark.long
 def test_a_jump_of_days_passes_over_the_housekeeping_it_misses(lab: Lab) -> None:
     """Retention and compaction come thousands of times a day; in a jump they come in its last minute."""

@@ -86,13 +86,16 @@ class Ledger:
             for offset in [each for each, hold in held.items() if (hold.member, hold.node) == (member, node)]:
                 del held[offset]
 
-    def holds_on(self, key: Key, offsets: Iterable[int], member: str, until_ms: int) -> None:
-        """A member was told that it holds records for longer."""
+    def holds_on(self, key: Key, offsets: Iterable[int], member: str, until_ms: int, *, is_sure: bool) -> None:
+        """A member renews its locks: they end at `until_ms`, or later. With other settings that may be sooner.
+
+        is_sure: it has heard that this counts; before that it may or may not.
+        """
         held = self.held.get(key, {})
         for offset in offsets:
             hold = held.get(offset)
             if hold is not None and hold.member == member:
-                held[offset] = hold._replace(until_ms=max(hold.until_ms, until_ms))
+                held[offset] = hold._replace(until_ms=until_ms if is_sure else min(hold.until_ms, until_ms))
 
     def wants_done(self, key: Key, offsets: Iterable[int]) -> set[int]:
         """Somebody is about to say that records need not be delivered again. Returns those of which nobody did yet."""

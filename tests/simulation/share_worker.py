@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.coordinator.share_partitions.record_states import ACCEPT, GAP, REJECT, RELEASE, RENEW
 from kohort.protocol.errors import ErrorCode as E
-from tests.simulation.share_ledger import Asked
+from tests.simulation.share_ledger import Asked, Key
 from tests.support.broker import Client
 from tests.support.frames import frame, message
 from tests.support.group_member import ELSEWHERE, Said
@@ -80,6 +80,7 @@ class Worker(ShareConsumer):
         new = {}
         for at, types in words.items():
             key = self.group_id, at
+            self._renews(key, types, self.world.now_ms(), is_sure=False)
             self.world.ledger.gives_up(key, [each for each in types if types[each] != RENEW], self.member_id)
             finals = [each for each in types if types[each] in (GAP, ACCEPT, REJECT)]
             new[at] = self.world.ledger.wants_done(key, finals)
@@ -153,12 +154,17 @@ class Worker(ShareConsumer):
         self.world.happened[f"said {error.name}"] += 1
         if error is E.none:
             ledger.is_done(key, [each for each in types if types[each] in (GAP, ACCEPT, REJECT)])
-            renewed = [each for each in types if types[each] == RENEW]
-            until_ms = sent.asked.at_ms + self.world.shortest_lock_ms(self.group_id, sent.asked.at_ms)
-            ledger.holds_on(key, renewed, self.member_id, until_ms)
+            renewed = self._renews(key, types, sent.asked.at_ms, is_sure=True)
             self.in_hand.setdefault(node, {}).setdefault(at, set()).update(renewed)
         elif error in NOT_WRITTEN:
             ledger.is_not_done(key, sent.new[at])
+
+    def _renews(self, key: Key, types: Mapping[int, int], since_ms: int, *, is_sure: bool) -> list[int]:
+        """What it holds anew, from some time since then on."""
+        renewed = [each for each in types if types[each] == RENEW]
+        until_ms = since_ms + self.world.shortest_lock_ms(self.group_id, since_ms)
+        self.world.ledger.holds_on(key, renewed, self.member_id, until_ms, is_sure=is_sure)
+        return renewed
 
     def _takes(self, node: int, asked: Asked, response: Any) -> None:
         until_ms = asked.at_ms + self.world.shortest_lock_ms(self.group_id, asked.at_ms)

@@ -179,9 +179,10 @@ class Queues(Bank):
         return min([*before[-1:], *(lock_ms for at_ms, lock_ms in known if at_ms >= since_ms)])
 
     def was_delivered(self, worker: Worker, what: Delivered, asked: Asked, until_ms: int) -> None:
-        """A member hears that it holds records."""
+        """A member hears that it holds records. Those that were deleted come with the others of their batch (heard)."""
         key, index = (worker.group_id, what.at), what.at[1]
-        offsets = range(what.first_offset, what.last_offset + 1)
+        start = self.topic.partitions[index].log.log_start_offset
+        offsets = range(max(what.first_offset, start), what.last_offset + 1)
         assert 1 <= what.deliveries <= self.highest_limit[worker.group_id], f"{worker} is given {what}"
         self.ledger.was_delivered(
             key, offsets, what.deliveries, asked, until_ms, self._era(worker.group_id, index), self.now_ms()

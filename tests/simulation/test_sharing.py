@@ -6,6 +6,8 @@ How to play a seed again, or more of them: tests/support/seeds.py.
 import pytest
 
 from kohort.broker.cluster import replay
+from kohort.broker.cluster.group_events import Recorded
+from kohort.control.share_safety import ShareSafety
 from kohort.coordinator.share_partitions import transitions
 from kohort.coordinator.share_partitions.in_flight import Lock
 from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE
@@ -53,6 +55,8 @@ def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest
 
 
 def _plays(queues: Queues, steps: int) -> None:
+    """Under the eyes of the laboratory's oracle, who has nothing to say as long as promises are kept."""
+    violations = _watches(queues)
     for number in range(steps):
         queues.step()
         for promise in PROMISES:
@@ -62,3 +66,16 @@ def _plays(queues: Queues, steps: int) -> None:
     queues.comes_to_rest(lambda: records_go_their_way(queues))
     the_log_tells_the_same_states(queues)
     nothing_was_lost_or_skipped(queues)
+    assert violations == []
+
+
+def _watches(queues: Queues) -> list[str]:
+    violations: list[str] = []
+    safety = ShareSafety(queues.cluster.topics.by_name, violations.append)
+
+    def hear(recorded: Recorded) -> None:
+        if recorded.event.group_type == "share":
+            safety.hear(recorded.event)
+
+    queues.cluster.group_events.listen(hear)
+    return violations

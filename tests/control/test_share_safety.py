@@ -1,0 +1,219 @@
+"""The safety oracle for share groups: each violation is noticed, and what may be is none."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import uuid4
+
+import pytest
+
+from kohort.broker.cluster.moving import move_leader
+from kohort.control.lab_clock import LabClock
+from kohort.control.laboratory import Laboratory
+from kohort.control.safety import Budget
+from kohort.control.share_safety import ShareSafety
+from kohort.coordinator.events.group_event import GroupEvent
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from kohort.storage.topic import Topic
+from tests.broker.share_member import ACCEPT, GROUP, REJECT, RELEASE, Member, produce, ready
+from tests.support.batches import batch
+from tests.support.broker import Broker
+from tests.support.manual_clock import ManualClock
+
+
+def _topic() -> Topic:
+    """A topic of one partition."""
+    topic = Broker().cluster.topics.create("t", 1, 1)
+    assert isinstance(topic, Topic)
+    topic.topic_id = uuid4()
+    return topic
+
+
+class Told:
+    """An oracle that is told events, and what it says."""
+
+    def __init__(self) -> None:
+        self.violations: list[str] = []
+        self.topic = _topic()
+        self.safety = ShareSafety(lambda name: self.topic, self.violations.append)
+
+    def hear(self, kind: str, offsets: str = "", member: str | None = None, **detail: str) -> None:
+        first, _, last = offsets.partition("-")
+        about = {"topic": "t", "partition": "0", **detail}
+        if offsets:
+            about |= {"first_offset": first, "last_offset": last or first, "delivery_count": "1"}
+        self.safety.hear(
+            GroupEvent(
+                ts=0, mono_us=0, co_partition=-1, co_epoch=-1, group_id="g", group_type="share", kind=kind,
+                member_id=member, detail=about,
+            )
+        )  # fmt: skip
+
+
+STORIES: dict[str, tuple[list[tuple[str, str, str | None]], list[str]]] = {
+    "two hold a record": (
+        [("records_acquired", "0-9", "ada"), ("records_acquired", "7-12", "bob")],
+        ["group g: t-0 7-9 was given to bob, and ada holds it"],
+    ),
+    "one is given what it holds": (
+        [("records_acquired", "3", "ada"), ("records_acquired", "3", "ada")],
+        ["group g: t-0 3 was given to ada, and ada holds it"],
+    ),
+    "accepted, and delivered again": (
+        [("records_acquired", "0-9", "ada"), ("records_accepted", "2-4", "ada"), ("records_released", "0-1", "ada"),
+         ("records_acquired", "1-3", "bob")],
+        ["group g: t-0 2-3 was given to bob, and it was done with"],
+    ),
+    "archived, and delivered again": (
+        [("records_acquired", "0", "ada"), ("lock_expired", "0", "ada"), ("records_archived", "0", None),
+         ("records_acquired", "0", "bob")],
+        ["group g: t-0 0 was given to bob, and it was done with"],
+    ),
+    "accepted by one who does not hold it": (
+        [("records_acquired", "0-3", "ada"), ("records_accepted", "2-3", "bob")],
+        ["group g: t-0 2-3: records accepted of bob, and ada holds it"],
+    ),
+    "renewed when the lock has expired": (
+        [("records_acquired", "0", "ada"), ("lock_expired", "0", "ada"), ("records_renewed", "0", "ada")],
+        ["group g: t-0 0: records renewed of ada, and nobody holds it"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_violation_is_noticed(story: str) -> None:
+    told = Told()
+    events, sentences = STORIES[story]
+    for kind, offsets, member in events:
+        told.hear(kind, offsets, member)
+    assert told.violations == sentences
+
+
+def test_what_is_skipped_or_given_from_below_the_start_is_noticed() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    told.hear("records_accepted", "0-3", "ada")
+    told.hear("records_released", "5-9", "ada")
+    told.hear("share_start_moved", **{"from": "0", "to": "6"})
+    assert told.violations == [
+        "group g: t-0 4 was skipped: the start moved to 6, and ada holds it",
+        "group g: t-0 5 was skipped: the start moved to 6, and nobody holds it",
+    ]
+    told.violations.clear()
+    told.hear("records_acquired", "3-5", "bob")
+    assert told.violations == ["group g: t-0 3-5 was given to bob, and lies before the start"]
+
+
+def test_a_batch_in_which_the_log_begins_is_given_as_a_whole() -> None:
+    told = Told()
+    told.hear("share_start_moved", **{"from": "0", "to": "6"})
+    for member in ("ada", "bob"):
+        told.hear("records_acquired", "3-7", member)
+        told.hear("records_accepted", "3-5", member)
+        told.hear("records_released", "6-7", member)
+    assert told.violations == []
+
+
+def test_what_was_deleted_may_be_skipped() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    log = told.topic.partitions[0].log
+    log.append(batch(*[b"x"] * 20), wall_ms=0)
+    log.delete_before(8)
+    told.hear("share_start_moved", **{"from": "0", "to": "8"})
+    told.hear("records_acquired", "5-7", "bob")
+    assert told.violations == []
+    told.hear("share_start_moved", **{"from": "8", "to": "9"})
+    assert told.violations == ["group g: t-0 8 was skipped: the start moved to 9, and ada holds it"]
+
+
+def test_who_begins_anew_is_given_everything_again() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    told.hear("records_accepted", "0-9", "ada")
+    told.hear("share_start_moved", **{"from": "0", "to": "10"})
+    told.safety.forget("g", "other")
+    told.safety.forget("g", "t")
+    told.hear("records_acquired", "0-9", "bob")
+    told.topic = _topic()
+    told.hear("records_acquired", "0-9", "cyd")
+    told.hear("group_deleted")
+    told.hear("records_acquired", "0-9", "dan")
+    assert told.violations == []
+
+
+class Watched:
+    """A broker whose laboratory watches."""
+
+    def __init__(self, nodes: int = 1) -> None:
+        clock = LabClock(ManualClock())
+        self.broker = Broker(nodes=nodes, clock=clock, group_share_delivery_count_limit=2)  # type: ignore[arg-type]
+        self.laboratory = Laboratory(self.broker.cluster, clock)
+        self.laboratory.attach(self.broker.server)
+        self.laboratory.watch_safety(Budget())
+
+    @property
+    def violations(self) -> list[str]:
+        assert self.laboratory.safety is not None
+        return self.laboratory.safety.violations
+
+
+def test_what_members_do_is_no_violation() -> None:
+    watched = Watched(nodes=2)
+    broker, laboratory = watched.broker, watched.laboratory
+    topic = ready(broker, replicas=2)
+    for _ in range(3):
+        produce(broker, *[b"x"] * 5)
+    where = topic.partitions[0]
+    first, second = where.leader, 3 - where.leader
+    ada, bob = Member(broker, node=first - 1), Member(broker, "bob", node=first - 1)
+    ada.fetches(0, most=5)
+    bob.fetches(0)
+    assert ada.acknowledges((0, 0, [ACCEPT]), (1, 2, [RELEASE]), (3, 3, [REJECT])) is E.none
+    assert bob.acquires() == [(1, 2, 2)]
+    laboratory.advance(31_000)
+    ada.fetches()
+    broker.server.act(partial(move_leader, broker.cluster, topic, where, second))
+    cyd = Member(broker, "cyd", node=second - 1)
+    assert cyd.acquires(0) == [], "the leader has begun to read what is known"
+    assert cyd.acquires(), "what was held is free"
+    cyd.disconnects()
+    dan = Member(broker, "dan", node=second - 1)
+    dan.fetches(0)
+    laboratory.advance(31_000)
+    assert watched.violations == []
+    assert len(laboratory.recorder.events("g")) > 10
+
+
+def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None:
+    watched = Watched()
+    ready(watched.broker)
+    produce(watched.broker, b"a", b"b")
+    ada, bob = Member(watched.broker), Member(watched.broker, "bob")
+    assert ada.acquires(0) == [(0, 1, 1)]
+    watched.broker.cluster.nodes[0].led_share_partitions._known.clear()
+    assert bob.acquires(0) == [(0, 1, 1)]
+    assert watched.violations == ["group g: t-0 0-1 was given to bob, and ada holds it"]
+
+
+def test_a_group_that_was_set_back_may_be_given_everything_again() -> None:
+    watched = Watched()
+    topic = ready(watched.broker)
+    watched.broker.cluster.offsets_topic.create(0)
+    produce(watched.broker, b"a", b"b")
+    ada = Member(watched.broker)
+    ada.fetches(0)
+    assert ada.acknowledges((0, 1, [ACCEPT])) is E.none
+    ada.disconnects()
+    admin = watched.broker.client()
+    for name in (GROUP, "other"):
+        part = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+        topics = (AlterShareGroupOffsetsRequestTopic(topic_name=topic.name, partitions=(part,)),)
+        assert admin.asks("alter_share_group_offsets", 0, group_id=name, topics=topics).error_code is E.none
+    bob = Member(watched.broker, "bob")
+    assert bob.acquires(0) == [(0, 1, 1)]
+    assert watched.violations == []

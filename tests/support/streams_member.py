@@ -1,0 +1,164 @@
+"""A member of a streams group as its client knows it, without a connection: a thread of Kafka Streams (KIP-1071).
+
+What it commits are offsets of the topics that its active tasks read; see `group_member.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, Subtopology, TaskIds, Topology
+from tests.support.group_member import GroupMember, Said
+
+STREAMS_HEARTBEAT_VERSION = 0
+LOST = (E.fenced_member_epoch, E.unknown_member_id, E.group_id_not_found, E.invalid_request)
+"""It has lost everything, and joins again. INVALID_REQUEST ends a thread: it names a task that is there no more."""
+
+TaskIdSet = set[tuple[str, int]]
+"""Subtopologies and partitions."""
+
+
+@dataclass(eq=False)
+class StreamsMember(GroupMember):
+    """See above."""
+
+    topology: Topology = field(default_factory=lambda: Topology(epoch=0, subtopologies=()))
+    process_id: str = ""
+    rack: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    endpoint: Endpoint | None = None
+    member_epoch: int = 0
+    active: TaskIdSet = field(default_factory=set)
+    """Tasks in hand: what it was given, until it lets go."""
+    standby: TaskIdSet = field(default_factory=set)
+    told_active: TaskIdSet = field(default_factory=set)
+    """What it was last told to have."""
+    told_standby: TaskIdSet = field(default_factory=set)
+    seen_endpoints: int = 0
+    is_full: bool = True
+    """Whether its next heartbeat tells everything: the first one, and after an error."""
+    holds_on: bool = False
+    """It does not give anything up."""
+    statuses: tuple[int, ...] = ()
+    """Codes it has heard last."""
+
+    @property
+    def epoch(self) -> int:
+        return self.member_epoch
+
+    @property
+    def is_to_let_go(self) -> bool:
+        """Whether it has tasks in hand that it is not to have any more."""
+        return not (self.active <= self.told_active and self.standby <= self.told_standby)
+
+    def next(self) -> Said:
+        """It lets go of what it is not to have, and says so."""
+        lets_go = self.is_to_let_go and not self.holds_on
+        if lets_go:
+            self.active, self.standby = self.active & self.told_active, self.standby & self.told_standby
+        self.follows_topics()
+        if self.epoch <= 0:
+            return self.join()
+        return self.tell() if self.is_full or lets_go else self.beat()
+
+    def follows_topics(self) -> None:
+        """It reads what its active tasks read, of the topics that there are."""
+        now = set(self._read())
+        self.gives_up(self.owned - now)
+        self.owned = now
+
+    def _read(self) -> Iterable[tuple[Any, int]]:
+        ids = self.topics.topic_ids()
+        by_id = {each.subtopology_id: each for each in self.topology.subtopologies}
+        for subtopology_id, partition in self.active:
+            for name in read_by(by_id[subtopology_id]):
+                if name in ids and partition < self.topics.partitions_of(name):
+                    yield ids[name], partition
+
+    def forget(self) -> None:
+        self._loses_everything()
+
+    def is_cut_off(self) -> None:
+        """It does not know what has become of its last request: the next one tells everything."""
+        self.is_full = True
+
+    # What it says
+
+    def beat(self, **changes: Any) -> Said:
+        """A heartbeat that does not say what it has."""
+        fields: dict[str, Any] = {
+            "group_id": self.group_id,
+            "member_id": self.member_id,
+            "member_epoch": self.epoch,
+            "endpoint_information_epoch": self.seen_endpoints,
+        }
+        return Said("streams_group_heartbeat", fields | changes, self._heard)
+
+    def tell(self, **changes: Any) -> Said:
+        """A heartbeat that says everything but the topology."""
+        fields: dict[str, Any] = {
+            "rebalance_timeout_ms": self.rebalance_ms,
+            "process_id": self.process_id,
+            "rack_id": self.rack,
+            "user_endpoint": self.endpoint,
+            "client_tags": tuple(KeyValue(key=key, value=value) for key, value in self.tags.items()),
+            "active_tasks": task_ids(self.active),
+            "standby_tasks": task_ids(self.standby),
+            "warmup_tasks": (),
+        }
+        return self.beat(**fields | changes)
+
+    def join(self, **changes: Any) -> Said:
+        """Joins anew, with nothing."""
+        self._loses_everything()
+        return self.tell(topology=self.topology, **changes)
+
+    def leave(self, **changes: Any) -> Said:
+        return self.beat(member_epoch=-1, **changes)
+
+    # What it hears
+
+    def _heard(self, response: Any) -> E:
+        error: E = response.error_code
+        self.is_full = error is not E.none
+        if error in LOST or (error is E.none and response.member_epoch < 0):
+            self._loses_everything()
+        elif error is E.none:
+            self.member_epoch = response.member_epoch
+            self.seen_endpoints = response.endpoint_information_epoch
+            self.statuses = tuple(each.status_code for each in response.status)
+            if response.active_tasks is not None:
+                self.told_active, self.told_standby = _tasks(response.active_tasks), _tasks(response.standby_tasks)
+                self.active, self.standby = self.active | self.told_active, self.standby | self.told_standby
+                self.follows_topics()
+        return error
+
+    def is_refused(self, error: E) -> None:
+        """With a stale epoch it waits for the next heartbeat."""
+        if error in (E.unknown_member_id, E.group_id_not_found):
+            self._loses_everything()
+
+    def _loses_everything(self) -> None:
+        self.member_epoch, self.is_full, self.statuses = 0, True, ()
+        self.active, self.standby, self.told_active, self.told_standby = set(), set(), set(), set()
+        self.gives_up(self.owned)
+
+
+def read_by(subtopology: Subtopology) -> tuple[str, ...]:
+    """The topics that a subtopology reads."""
+    return (*subtopology.source_topics, *(each.name for each in subtopology.repartition_source_topics))
+
+
+def task_ids(tasks: TaskIdSet) -> tuple[TaskIds, ...]:
+    """As a request names them."""
+    by_id: dict[str, list[int]] = {}
+    for subtopology_id, partition in sorted(tasks):
+        by_id.setdefault(subtopology_id, []).append(partition)
+    return tuple(TaskIds(subtopology_id=each, partitions=tuple(by_id[each])) for each in by_id)
+
+
+def _tasks(told: Iterable[TaskIds]) -> TaskIdSet:
+    return {(each.subtopology_id, partition) for each in told for partition in each.partitions}

@@ -45,7 +45,7 @@ class Consumers(Grouped):
         self.was_consumer: dict[str, bool] = {}
         """The groups of the last moment, by id: whether they spoke the consumer protocol."""
         self.started = 0
-        self.members = [self._new_member(number) for number in range(10)]
+        self.members: list[Member] = [self._new_member(number) for number in range(10)]
 
     def _new_member(self, number: int, *, classic: bool | None = None, instance: str | None = None) -> Member:
         random = self.random

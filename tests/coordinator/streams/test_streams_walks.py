@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import Any
 
 import pytest
 
 from kohort.coordinator.deleting import delete_group
-from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, reading
 from tests.support.effort import EFFORT
-
-
-def picture(group: StreamsGroup) -> Any:
-    """All that the log keeps of a group."""
-    members = {each.member_id: (each.metadata, each.current) for each in group.members.values()}
-    epochs = group.epoch, group.metadata_hash, group.validated_topology_epoch, group.configs
-    return members, epochs, (group.target_epoch, group.target_timestamp_ms), dict(group.targets), group.topology
+from tests.support.streams_groups import one_active_owner_each, picture_of
 
 
 class Walk:
@@ -82,30 +74,13 @@ class Walk:
 
     def check(self) -> None:
         """When nothing is being written: who loads the log knows what the coordinator knows."""
-        for group in self.world.coordinator.streams_groups.values():
-            self._check_owners(group)
+        one_active_owner_each(self.world.coordinator)
         if self.world.held or self.world.coordinator.unwritten:
             return
-        live = {name: picture(group) for name, group in self.world.coordinator.streams_groups.items()}
+        live = {name: picture_of(group) for name, group in self.world.coordinator.streams_groups.items()}
         for compact in (False, True):
             replayed = self.world.replayed(compact=compact).coordinator.streams_groups
-            assert {name: picture(group) for name, group in replayed.items()} == live
-
-    def _check_owners(self, group: StreamsGroup) -> None:
-        """No task is active twice, and no process has one twice."""
-        active: Counter[tuple[str, int]] = Counter()
-        held: Counter[tuple[str, str, int]] = Counter()
-        for member in group.members.values():
-            for tasks in (member.current.assigned, member.current.revoking):
-                active.update((name, each) for name in tasks.active for each in tasks.active[name])
-                held.update(
-                    (member.metadata.process_id, name, each)
-                    for role in tasks.roles
-                    for name, partitions in role.items()
-                    for each in partitions
-                )
-        assert set(active.values()) <= {1}, active
-        assert set(held.values()) <= {1}, held
+            assert {name: picture_of(group) for name, group in replayed.items()} == live
 
     def ends(self) -> None:
         """Nothing fails any more: everybody comes to rest, and every task is somebody's, once."""

@@ -1,0 +1,46 @@
+"""What coordinators know of streams groups, for comparison; and what always holds for it."""
+
+from collections import Counter
+from typing import Any
+
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.coordinator.streams.streams_owners import Role
+
+
+def picture_of(group: StreamsGroup) -> Any:
+    """All that the log keeps of a group, and what follows from that."""
+    return {
+        "epoch": (group.epoch, group.metadata_hash, group.validated_topology_epoch, group.configs),
+        "target epoch": (group.target_epoch, group.target_timestamp_ms),
+        "members": {each.member_id: (each.metadata, each.current) for each in group.members.values()},
+        "targets": dict(group.targets),
+        "topology": group.topology,
+        "state": (group.state, group.settled),
+    }
+
+
+def one_active_owner_each(coordinator: GroupCoordinator) -> None:
+    """At every moment: no task is active twice, no process has one twice, and epochs are in order."""
+    for group in coordinator.streams_groups.values():
+        _check_owners(group)
+        assert group.target_epoch <= group.epoch
+        assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
+        assert group.targets.keys() <= group.members.keys(), "a target of nobody"
+
+
+def _check_owners(group: StreamsGroup) -> None:
+    active: Counter[tuple[str, int]] = Counter()
+    held: Counter[tuple[str, str, int]] = Counter()
+    for member in group.members.values():
+        process_id = member.metadata.process_id
+        for tasks in (member.current.assigned, member.current.revoking):
+            active.update((name, each) for name in tasks.active for each in tasks.active[name])
+            for by_subtopology in tasks.roles:
+                held.update((process_id, name, each) for name in by_subtopology for each in by_subtopology[name])
+    assert set(active.values()) <= {1}, f"active twice: {active.most_common(1)}"
+    assert set(held.values()) <= {1}, f"twice in one process: {held.most_common(1)}"
+    assert all(group.owners.is_active(*task) for task in active), "an owner is not known"
+    assert all(group.owners.holds(process_id, name, each, *Role) for process_id, name, each in held), (
+        "a process is not known"
+    )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.control.conditions import Condition, Delayed
     from kohort.coordinator.consumer.values import CurrentAssignment
+    from kohort.coordinator.streams.streams_group_values import StreamsAssignment
 
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
@@ -87,12 +88,14 @@ class Exchange:
         "facts",
         "generation_then",
         "in_consumer_group",
+        "in_streams_group",
         "listener",
         "listener_name",
         "login",
         "principal",
         "request",
         "stage",
+        "tasks_then",
         "ticket",
     )
 
@@ -113,6 +116,10 @@ class Exchange:
         """Whether the group spoke the consumer protocol then."""
         self.current_then: CurrentAssignment | None = None
         """What the member had then in its consumer group; None: it was no member."""
+        self.in_streams_group = False
+        """Whether it was a streams group then."""
+        self.tasks_then: StreamsAssignment | None = None
+        """What the member had then in its streams group; None: it was no member."""
         self.stage = REQUEST
 
     @property

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.cluster.broker_hooks import BrokerHooks, Handler, Report
 from kohort.broker.cluster.effect_execution import perform
 from kohort.control.conditions import Condition, Conditions, Delayed
-from kohort.control.consumer_safety import OWNERSHIP_APIS
 from kohort.control.exchange import Exchange
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
+from kohort.control.safety import OWNERSHIP_APIS
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
@@ -103,6 +103,10 @@ class LabHooks(BrokerHooks):
         if consumer_group is not None:
             member = next((each for name in exchange.facts.members if (each := consumer_group.members.get(name))), None)
             exchange.in_consumer_group, exchange.current_then = True, None if member is None else member.current
+        streams_group = coordinator.streams_groups.get(group_id)
+        if streams_group is not None:
+            thread = next((one for name in exchange.facts.members if (one := streams_group.members.get(name))), None)
+            exchange.in_streams_group, exchange.tasks_then = True, None if thread is None else thread.current
         return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
 
     def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:

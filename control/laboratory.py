@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kohort.control.liveness import AnyGroup, AnyMember
     from kohort.coordinator.group import Group
     from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 GroupT = TypeVar("GroupT", bound="Group")
 
@@ -102,7 +103,7 @@ class Laboratory:
     def watch_safety(self, budget: Budget) -> None:
         """Watches from now on for what must never be."""
         self.record()
-        self._hooks.oracle = SafetyMonitor(self.brokers, self.group, self.consumer_group, budget)
+        self._hooks.oracle = SafetyMonitor(self.brokers, self.group, self.consumer_group, self.streams_group, budget)
         self._hooks.oracle.start(self.recorder)
 
     def lift(self) -> list[str]:
@@ -143,6 +144,10 @@ class Laboratory:
     def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """A group with generations or reconciliation, wherever it is looked after, but for zombies."""
         return self.consumer_group(group_id) or self.group(group_id)
+
+    def streams_group(self, group_id: str) -> StreamsGroup | None:
+        """A streams group (KIP-1071), wherever it is looked after, but for zombies."""
+        return self._looked_after(each.streams_groups.get(group_id) for each in self.cluster.coordinators)
 
     def _looked_after(self, groups: Iterable[GroupT | None]) -> GroupT | None:
         """The first that its coordinator leads. `groups`: what each coordinator has of that id."""

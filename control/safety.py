@@ -11,7 +11,8 @@ has written to has no end to be beyond.
 
 In groups of the consumer protocol, and mixed ones, a partition is given to a member before another one has given it up;
 a member owns something without an epoch, or is beyond its group's; a commit is accepted from who is no member, owns
-nothing, or names an epoch of the future or one before it had the partition (`consumer_safety.py`).
+nothing, or names an epoch of the future or one before it had the partition (`consumer_safety.py`). Streams groups are
+looked at in the same way, by their active tasks (`streams_safety.py`).
 
 In share groups a record is held by two, is delivered again after it was accepted, or is skipped (`share_safety.py`).
 """
@@ -23,8 +24,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kohort.control.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
 from kohort.control.consumer_safety import ConsumerSafety
 from kohort.control.share_safety import ShareSafety
+from kohort.control.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.protocol.consumer_protocol import assigned_partitions
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
     from kohort.control.recorder import Recorder
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
+
+OWNERSHIP_APIS = CONSUMERS_APIS | {STREAMS_HEARTBEAT}
+"""APIs whose answers and requests say who owns what."""
 
 
 SHARE = "share"
@@ -76,6 +83,8 @@ class SafetyMonitor:
     """A classic group by its id, wherever it is coordinated."""
     find_consumer_group: Callable[[str], ConsumerGroup | None]
     """A group of the consumer protocol by its id, wherever it is coordinated."""
+    find_streams_group: Callable[[str], StreamsGroup | None]
+    """A streams group by its id, wherever it is coordinated."""
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
     _committed: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
@@ -91,6 +100,7 @@ class SafetyMonitor:
             self.brokers, self.find_consumer_group, lambda text: self.violations.append(text)
         )
         self._shares = ShareSafety(self.brokers.cluster.topics.by_name, lambda text: self.violations.append(text))
+        self._streams = StreamsSafety(self.find_streams_group, lambda text: self.violations.append(text))
 
     def start(self, recorder: Recorder) -> None:
         """Watches from now on."""
@@ -111,8 +121,9 @@ class SafetyMonitor:
                     self._accepted(exchange, topic_partition, part.committed_offset)
 
     def given(self, exchange: Exchange, response: Any) -> None:
-        """One of `consumer_safety.OWNERSHIP_APIS` is about to be answered."""
-        self._consumers.answered(exchange, response, two_owners=self.budget.two_owners)
+        """One of `OWNERSHIP_APIS` is about to be answered."""
+        groups = self._streams if exchange.facts.api == STREAMS_HEARTBEAT else self._consumers
+        groups.answered(exchange, response, two_owners=self.budget.two_owners)
 
     def ended(self, exchange: Exchange, response: Any) -> None:
         """An EndTxn is about to be answered: what was committed in the transaction counts now, or never does."""
@@ -155,7 +166,9 @@ class SafetyMonitor:
     def _accepted(self, exchange: Exchange, topic_partition: TopicPartition, offset: int) -> None:
         facts = exchange.facts
         if exchange.in_consumer_group:
-            self._look_at_epoch(exchange, topic_partition)
+            self._look_at_epoch(self._consumers, exchange, topic_partition)
+        elif exchange.in_streams_group:
+            self._look_at_epoch(self._streams, exchange, topic_partition)
         else:
             self._look_at_generation(exchange, topic_partition)
         topic = self.brokers.cluster.topics.by_name(topic_partition[0])
@@ -176,10 +189,12 @@ class SafetyMonitor:
             self.violations.append(f"{facts} set {name_of(topic_partition)} back from {before} to {offset}")
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
-    def _look_at_epoch(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
-        wrong = self._consumers.check_commit(exchange, *topic_partition)
+    def _look_at_epoch(
+        self, groups: ConsumerSafety | StreamsSafety, exchange: Exchange, topic_partition: TopicPartition
+    ) -> None:
+        wrong = groups.check_commit(exchange, *topic_partition)
         if wrong is None and not self.budget.others_partitions:
-            wrong = self._consumers.foreign(exchange, *topic_partition)
+            wrong = groups.foreign(exchange, *topic_partition)
         if wrong is not None:
             self.violations.append(f"{exchange.facts} committed {name_of(topic_partition)} {wrong}")
 

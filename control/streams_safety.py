@@ -1,0 +1,136 @@
+"""The safety oracle's part for streams groups (KIP-1071).
+
+There an active task is a member's from the answer that gives it until the member says that it has it no more, joins
+anew, leaves, or is taken out of the group. So this looks at answers and at what members say, not at what the
+coordinator believes. Standby tasks may have several owners: nobody commits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.control.exchange import Exchange
+    from kohort.coordinator.streams.streams_group import StreamsGroup
+    from kohort.coordinator.streams.streams_group_values import StreamsAssignment
+
+STREAMS_HEARTBEAT = "StreamsGroupHeartbeat"
+
+_Task = tuple[str, int]
+"""A subtopology and a partition."""
+_LOST = (ErrorCode.fenced_member_epoch, ErrorCode.unknown_member_id, ErrorCode.group_id_not_found)
+"""After these a member has given everything up."""
+
+
+@dataclass
+class StreamsSafety:
+    """Who has which active tasks in streams groups. `violation` is called with sentences."""
+
+    find_group: Callable[[str], StreamsGroup | None]
+    """A streams group by its id, wherever it is coordinated."""
+    violation: Callable[[str], None]
+    _owned: dict[str, dict[str, set[_Task]]] = field(default_factory=dict)
+    """By group and member id."""
+
+    def answered(self, exchange: Exchange, response: Any, *, two_owners: bool) -> None:
+        """A heartbeat is about to be answered. `two_owners`: whether that is all right."""
+        group = self.find_group(exchange.facts.group)
+        if group is None:
+            self._owned.pop(exchange.facts.group, None)
+            return
+        owned = self._owned.setdefault(group.group_id, {})
+        for member_id in [each for each in owned if each not in group.members]:
+            del owned[member_id]
+        given = self._heartbeat(group, exchange.request, response)
+        if given and not two_owners:
+            self._look_for_others(group, exchange.request.member_id, given)
+
+    def check_commit(self, exchange: Exchange, name: str, partition: int) -> str | None:
+        """What is wrong with a commit that was accepted: the end of a sentence; None: nothing, or it was nobody's."""
+        epoch, tasks = exchange.facts.generation, exchange.tasks_then
+        if epoch < 0:
+            return None
+        if tasks is None:
+            return "and is no member"
+        if epoch > tasks.epoch:
+            return f"at epoch {epoch}, when it was at {tasks.epoch}"
+        task = self._reader(exchange, name, partition)
+        since = None if task is None else _since(tasks, task)
+        if since is not None:
+            return None if epoch >= since else f"at epoch {epoch}, given to it at {since}"
+        if epoch < tasks.epoch:
+            return f"at epoch {epoch}, when it was at {tasks.epoch} and had it no more"
+        return None
+
+    def foreign(self, exchange: Exchange, name: str, partition: int) -> str | None:
+        """Whose a partition is that a member committed without its task: the end of a sentence; None: all right.
+
+        What no subtopology reads everybody may commit, and what a member has given up as long as it is nobody's.
+        """
+        tasks, task = exchange.tasks_then, self._reader(exchange, name, partition)
+        if exchange.facts.generation < 0 or tasks is None or task is None or _since(tasks, task) is not None:
+            return None
+        owned, mine = self._owned.get(exchange.facts.group, {}), set(exchange.facts.members)
+        others = [each for each, has in owned.items() if task in has]
+        if others and mine.isdisjoint(others):
+            return f"whose task belongs to {' and '.join(others)}"
+        has_any = tasks.assigned.active or tasks.revoking.active or not mine.isdisjoint(others)
+        return None if has_any else "and has no active task"
+
+    # Within
+
+    def _heartbeat(self, group: StreamsGroup, request: Any, response: Any) -> set[_Task]:
+        """Notes what the member says and hears. Returns what it has been given with this."""
+        owned, member_id = self._owned[group.group_id], request.member_id
+        if response.error_code is not ErrorCode.none:
+            if response.error_code in _LOST:
+                owned.pop(member_id, None)
+            return set()
+        if request.member_epoch < 0:
+            owned.pop(member_id, None)
+            return set()
+        has = owned.setdefault(member_id, set())
+        if request.active_tasks is not None:  # none at all in a join
+            has &= _tasks(request.active_tasks)
+        given = set() if response.active_tasks is None else _tasks(response.active_tasks) - has
+        has |= given
+        self._look_at_epoch(group, member_id, response.member_epoch, has)
+        return given
+
+    def _look_at_epoch(self, group: StreamsGroup, member_id: str, epoch: int, has: set[_Task]) -> None:
+        if epoch > group.epoch:
+            self.violation(f"group {group.group_id}: {member_id} is at epoch {epoch}, the group only at {group.epoch}")
+        if has and epoch <= 0:
+            self.violation(f"group {group.group_id}: {member_id} has tasks without an epoch ({epoch})")
+
+    def _look_for_others(self, group: StreamsGroup, member_id: str, given: set[_Task]) -> None:
+        for other, has in self._owned[group.group_id].items():
+            if other != member_id:
+                for subtopology_id, partition in sorted(given & has):
+                    self.violation(
+                        f"group {group.group_id}: active task {subtopology_id}_{partition} was given to {member_id}, "
+                        f"and {other} has not given it up"
+                    )
+
+    def _reader(self, exchange: Exchange, name: str, partition: int) -> _Task | None:
+        """The task that reads a partition; None: no subtopology does."""
+        group = self.find_group(exchange.facts.group)
+        subtopology = None if group is None else group.sources.get(name)
+        return None if subtopology is None else (subtopology.subtopology_id, partition)
+
+
+def _tasks(said: Iterable[Any]) -> set[_Task]:
+    return {(each.subtopology_id, partition) for each in said for partition in each.partitions}
+
+
+def _since(tasks: StreamsAssignment, task: _Task) -> int | None:
+    """The epoch of the assignment that gave an active task to its member; None: it does not have it."""
+    for owned in (tasks.assigned, tasks.revoking):
+        epoch = owned.active.get(task[0], {}).get(task[1])
+        if epoch is not None:
+            return epoch
+    return None

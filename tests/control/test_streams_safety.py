@@ -1,0 +1,174 @@
+"""What must never be in streams groups is noticed, and what Kafka allows is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kohort.control.safety import Budget
+from kohort.coordinator.streams import streams_heartbeating
+from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.coordinator.streams.streams_owners import TaskOwners
+from kohort.protocol.errors import ErrorCode
+from tests.control.talking import Lab, LabStage
+from tests.talk.conversations import FILES
+from tests.talk.play import Player
+from tests.talk.profiles import PROFILES
+
+PLAYABLE = [
+    name
+    for name, each in FILES.items()
+    if "streams" in each.profile and not any(step.kind == "restarts" for step in each.steps)
+]
+SHARED = """
+    given topic $topic with 4 partitions
+    given ada, bob share a streams group {topology: {0: {reads: [$topic]}}}
+    """
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """A broker whose groups compute targets at once, and somebody who watches."""
+    made = Lab("streams")
+    made.laboratory.watch_safety(Budget())
+    yield made
+    made.stage.close()
+
+
+def violations(lab: Lab) -> list[str]:
+    assert lab.laboratory.safety is not None
+    return lab.laboratory.safety.finish()
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_what_a_real_kafka_does_violates_nothing(name: str) -> None:
+    conversation = FILES[name]
+    stage = LabStage(PROFILES[conversation.profile], conversation.warm)
+    stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
+    player = Player(stage)
+    try:
+        for step in conversation.steps:
+            player.take(step)
+    finally:
+        stage.close()
+    assert stage.laboratory.safety is not None
+    assert stage.laboratory.safety.finish() == []
+
+
+def test_a_task_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> None:
+    lab.talk(f"""
+        {SHARED}
+        ada OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        bob streams-beats {{epoch: -1}}
+          <- NONE {{member_epoch: -1}}
+        """)
+    assert violations(lab) == []
+
+
+def test_a_commit_at_the_epoch_before_for_a_task_that_stayed_violates_nothing(lab: Lab) -> None:
+    lab.talk(f"""
+        {SHARED}
+        ada OffsetCommit v9 {{epoch: 2, offsets: {{$topic: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        """)
+    assert violations(lab) == []
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
+    lab.laboratory.watch_safety(Budget(two_owners=allowed))
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a streams group {topology: {0: {reads: [$topic]}}}
+        """)
+    monkeypatch.setattr(TaskOwners, "is_active", lambda self, subtopology_id, partition: False)
+    lab.talk("""
+        bob streams-beats
+          <- NONE
+        """)
+    found = violations(lab)
+    assert len(found) == (0 if allowed else 1)
+    assert all("active task 0_1 was given to" in each and "has not given it up" in each for each in found)
+
+
+@pytest.mark.parametrize(("epoch", "told"), [(0, "has tasks without an epoch"), (99, "at epoch 99, the group only at")])
+def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
+    answer = streams_heartbeating.__dict__["answer"]
+
+    def wrong(*each: Any, **more: Any) -> Any:
+        response = answer(*each, **more)
+        response.member_epoch = epoch
+        return response
+
+    monkeypatch.setattr(streams_heartbeating, "answer", wrong)
+    lab.talk("""
+        given topic $topic with 2 partitions
+        ada streams-beats {topology: {0: {reads: [$topic]}}}
+          <- NONE
+        """)
+    (found,) = violations(lab)
+    assert told in found
+
+
+@pytest.mark.parametrize(
+    ("who", "epoch", "told"),
+    [
+        ("ada", 4, "at epoch 4, when it was at 3"),
+        ("bob", 2, "at epoch 2, given to it at 3"),
+        ("ada", 2, "at epoch 2, when it was at 3 and had it no more"),
+        ("zoe", 3, "and is no member"),
+    ],
+)
+def test_a_commit_that_must_be_refused(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
+) -> None:
+    monkeypatch.setattr(StreamsGroup, "check_commit", lambda *_, **__: ErrorCode.none)
+    lab.talk(f"""
+        {SHARED}
+        {who} OffsetCommit v9 {{epoch: {epoch}, offsets: {{$topic: {{3: 5}}}}}}
+          <- {{topics: [...]}}
+        """)
+    (found,) = violations(lab)
+    assert told in found
+
+
+def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
+    """Kafka accepts it: it looks at epochs only."""
+    lab.talk(f"""
+        {SHARED}
+        bob OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        """)
+    (found,) = violations(lab)
+    assert "whose task belongs to" in found
+
+
+def test_a_commit_of_who_has_no_task(lab: Lab) -> None:
+    """Bob is a member, and all tasks are still ada's; she has given up one that nobody has been given yet."""
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a streams group {topology: {0: {reads: [$topic]}}}
+        bob streams-beats
+          <- NONE
+        ada streams-beats
+          <- NONE
+        ada streams-beats {owns: $ada_share}
+          <- NONE
+        bob OffsetCommit v9 {epoch: 3, offsets: {$topic: {1: 5}}}
+          <- {topics: [...]}
+        """)
+    (found,) = violations(lab)
+    assert "and has no active task" in found
+
+
+def test_what_no_subtopology_reads_everybody_may_commit(lab: Lab) -> None:
+    lab.laboratory.cluster.topics.create("t", 1)
+    lab.talk(f"""
+        {SHARED}
+        bob OffsetCommit v9 {{epoch: 3, offsets: {{t: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        """)
+    assert violations(lab) == []

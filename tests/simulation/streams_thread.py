@@ -12,6 +12,8 @@ from tests.support.group_member import VERSIONS
 from tests.support.streams_member import STREAMS_HEARTBEAT_VERSION, StreamsMember, task_ids
 
 PROCESSES = "abc"
+BEATS_AFTER_MS = 3_000
+"""Then a heartbeat comes before commits."""
 HEARTBEAT = "streams_group_heartbeat"
 HAVE_ENDPOINTS = ("counts",)
 """Groups with threads that can be asked. While topics do not fit, they may hear UNKNOWN_SERVER_ERROR, in Kafka, too.
@@ -33,6 +35,7 @@ class Thread(Member, StreamsMember):
     world: StreamsWorld
     foreseen: ClassVar[tuple[E, ...]] = (*FORESEEN, E.invalid_request)
     holds_on_until_ms: int = 0
+    beat_at_ms: int = 0
     missed: bool = False
     """Whether an answer did not come since it joined: what that gave or took nobody tells it again, in Kafka, too."""
     last_epoch: int = 0
@@ -77,12 +80,14 @@ class Thread(Member, StreamsMember):
     def act(self) -> None:
         random, gone = self.world.random, self.is_to_let_go
         self.holds_on = gone and self.world.now_ms() < self.holds_on_until_ms
-        is_to_tell = self.epoch <= 0 or self.is_full or (gone and not self.holds_on)
+        is_due = self.world.now_ms() - self.beat_at_ms >= BEATS_AFTER_MS
+        is_to_tell = is_due or self.epoch <= 0 or self.is_full or (gone and not self.holds_on)
         if gone and self.positions and random.random() < 0.5:
             self.commits(random.choice(sorted(self.positions)))
             if self.asked is not None:
                 return
         if is_to_tell or random.random() < 0.5 or not self.fetches_or_commits():
+            self.beat_at_ms = self.world.now_ms()
             self.asks(self.next(), self._has_beaten)
 
     def _has_beaten(self, error: E) -> None:

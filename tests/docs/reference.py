@@ -15,7 +15,14 @@ from kohort.control.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
 from kohort.control.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, RECORD_KINDS, SHARE_KINDS
+from kohort.coordinator.events.group_event import (
+    CLIENT_KINDS,
+    CONSUMER_KINDS,
+    KINDS,
+    RECORD_KINDS,
+    SHARE_KINDS,
+    STREAMS_KINDS,
+)
 from kohort.protocol.errors import ErrorCode
 from kohort.testing import plugin
 from tests.control.talking import Lab
@@ -131,11 +138,17 @@ def _kinds() -> Iterator[tuple[str, ...]]:
 def _groups_with(kind: str) -> str:
     if kind in RECORD_KINDS:
         return "share groups"
-    if kind in CONSUMER_KINDS:
-        return "consumer and share groups" if kind in SHARE_KINDS else "consumer groups"
     if kind in CLIENT_KINDS:
         return "none"
-    return "all" if kind in SHARE_KINDS | OF_ANY_GROUP else "classic and consumer groups"
+    has = {
+        "classic": kind not in CONSUMER_KINDS,
+        "consumer": True,
+        "share": kind in SHARE_KINDS | OF_ANY_GROUP,
+        "streams": kind in STREAMS_KINDS | OF_ANY_GROUP,
+    }
+    found = [name for name, is_so in has.items() if is_so]
+    names = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
+    return "all" if all(has.values()) else f"{names} groups"
 
 
 def _endpoints() -> Iterator[tuple[str, ...]]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kohort.control.liveness import AnyGroup, AnyMember
     from kohort.coordinator.group import Group
     from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 GroupT = TypeVar("GroupT", bound="Group")
 
@@ -140,6 +141,10 @@ class Laboratory:
         """A share group (KIP-932), wherever it is looked after, but for zombies."""
         return self._looked_after(each.share_groups.get(group_id) for each in self.cluster.coordinators)
 
+    def streams_group(self, group_id: str) -> StreamsGroup | None:
+        """A streams group (KIP-1071), wherever it is looked after, but for zombies."""
+        return self._looked_after(each.streams_groups.get(group_id) for each in self.cluster.coordinators)
+
     def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """A group with generations or reconciliation, wherever it is looked after, but for zombies."""
         return self.consumer_group(group_id) or self.group(group_id)
@@ -207,16 +212,18 @@ class Laboratory:
             if group.members.get(member.member_id) is member:
                 self._extend(group, member, moment_ms)
 
-    def _extend(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, moment_ms: int) -> None:
+    def _extend(self, group: AnyGroup, member: AnyMember, moment_ms: int) -> None:
         if not self.is_alive(group, member):
             return
         if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
         elif isinstance(group, ClassicGroup) and isinstance(member, Member):
             sessions.extend(group, member, moment_ms)
+        else:
+            _extend_in_streams_group(group, member, moment_ms)
 
-    def _with_session(self) -> list[tuple[ClassicGroup | ConsumerGroup, Member | ConsumerMember]]:
-        return [
+    def _with_session(self) -> list[tuple[AnyGroup, AnyMember]]:
+        found: list[tuple[AnyGroup, AnyMember]] = [
             (group, member)
             for coordinator in self.cluster.coordinators
             for group in coordinator.all_groups()
@@ -224,6 +231,10 @@ class Laboratory:
             for member in group.members.values()
             if member.session is not None
         ]
+        for coordinator in self.cluster.coordinators:
+            for streams_group in coordinator.streams_groups.values():
+                found += [(streams_group, each) for each in streams_group.members.values() if each.session is not None]
+        return found
 
     def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
@@ -232,3 +243,12 @@ class Laboratory:
     def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
         return self._liveness.can_act(group, member)
+
+
+def _extend_in_streams_group(group: AnyGroup, member: AnyMember, moment_ms: int) -> None:
+    from kohort.coordinator.streams.streams_group import StreamsGroup  # not for brokers without such groups
+    from kohort.coordinator.streams.streams_member import StreamsMember
+    from kohort.coordinator.streams.streams_sessions import keep_alive
+
+    if isinstance(group, StreamsGroup) and isinstance(member, StreamsMember):
+        keep_alive(group, member, moment_ms)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share.share_member import ShareMember
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
-    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup
-    AnyMember = Member | ConsumerMember | ShareMember
+    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
+    AnyMember = Member | ConsumerMember | ShareMember | StreamsMember
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""
@@ -124,9 +126,9 @@ class Liveness:
             consumer_group = coordinator.consumer_groups.get(group_id)
             if consumer_group is not None and member_id in consumer_group.members:
                 return True
-            share_group = coordinator.share_groups.get(group_id)
-            if share_group is not None and member_id in share_group.members:
-                return True
+            for known in (coordinator.share_groups.get(group_id), coordinator.streams_groups.get(group_id)):
+                if known is not None and member_id in known.members:
+                    return True
         return False
 
 
@@ -165,7 +167,9 @@ def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
         beat = _Possible(group, node, "Heartbeat", 4, member.client_id)
         beat.instances, beat.generation = (member.group_instance_id or "",), group.version
     else:
-        beat = _Possible(group, node, "ShareGroupHeartbeat", 1, member.metadata.client_id)
+        is_thread = isinstance(member, StreamsMember)
+        api = ("StreamsGroupHeartbeat", 0) if is_thread else ("ShareGroupHeartbeat", 1)
+        beat = _Possible(group, node, *api, member.metadata.client_id)
         beat.instances, beat.generation = ("",), member.current.epoch
     beat.members = (member.member_id,)
     return beat

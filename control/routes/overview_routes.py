@@ -18,6 +18,7 @@ from kohort.control.views import view
 
 if TYPE_CHECKING:
     from kohort.control.lab_share_group import ShareGroup
+    from kohort.control.lab_streams_group import StreamsGroup
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3
@@ -40,9 +41,9 @@ class MemberOverview(BaseModel):
     instance_id: str | None
     client_id: str
     client_host: str
-    waits_for: str = Field(description="join, sync, partitions, or nothing")
+    waits_for: str = Field(description="join, sync, partitions, tasks, or nothing")
     is_alive: bool
-    speaks: str = Field(description="classic, consumer or share")
+    speaks: str = Field(description="classic, consumer, share or streams")
     epoch: int = Field(description="in a classic group the generation, else its member epoch")
     target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
     revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
@@ -68,9 +69,9 @@ class GroupOverview(BaseModel):
     """A group, whom it waits for, and what happened to it last."""
 
     id: str
-    type: str = Field(description="classic, consumer or share")
+    type: str = Field(description="classic, consumer, share or streams")
     state: str
-    generation: int = Field(description="of consumer groups and share groups the group epoch")
+    generation: int = Field(description="of all groups but classic ones the group epoch")
     assignment_epoch: int
     protocol: str
     coordinator: int | None
@@ -97,9 +98,9 @@ class GroupSummary(BaseModel):
     """A group in a list."""
 
     id: str
-    type: str = Field(description="classic, consumer or share")
+    type: str = Field(description="classic, consumer, share or streams")
     state: str
-    generation: int = Field(description="of consumer groups and share groups the group epoch")
+    generation: int = Field(description="of all groups but classic ones the group epoch")
     members: int = Field(description="how many")
 
 
@@ -123,7 +124,7 @@ class GlanceOverview(BaseModel):
     """A group that something has happened to lately."""
 
     id: str
-    type: str = Field(description="classic, consumer or share")
+    type: str = Field(description="classic, consumer, share or streams")
     state: str
     members: int = Field(description="how many")
     waits: list[WaitOverview]
@@ -180,11 +181,11 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
             for number, each in history
         ],
         lags=_lags(laboratory, group),
-        shared=[] if isinstance(group, Group) else [view(SharedPartition, each) for each in group.partitions],
+        shared=[view(SharedPartition, each) for each in getattr(group, "partitions", ())],
     )
 
 
-def _lags(laboratory: Laboratory, group: Group | ShareGroup) -> dict[str, dict[int, int]]:
+def _lags(laboratory: Laboratory, group: Group | ShareGroup | StreamsGroup) -> dict[str, dict[int, int]]:
     lags: dict[str, dict[int, int]] = {}
     if not isinstance(group, Group):
         for (name, number), lag in group.lag.items():

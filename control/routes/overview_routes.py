@@ -17,6 +17,7 @@ from kohort.control.routes.shares_routes import SharedPartition
 from kohort.control.views import view
 
 if TYPE_CHECKING:
+    from kohort.control.group_members import GroupMember
     from kohort.control.lab_share_group import ShareGroup
     from kohort.control.lab_streams_group import StreamsGroup
 
@@ -49,6 +50,7 @@ class MemberOverview(BaseModel):
     revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
     session_ends_in_ms: int | None = Field(description="null: not while its request waits")
     partitions: dict[str, list[int]] = Field(description="by topic")
+    tasks: str = Field(description="of a streams group's member: its tasks by role; empty: it is none, or has none")
 
 
 class RebalanceOverview(BaseModel):
@@ -172,7 +174,7 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
         GroupOverview,
         group,
         members=[
-            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms)
+            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms, tasks=_tasks(member))
             for member, advice in zip(group.members, explanation.clients, strict=True)
         ],
         waits=[view(WaitOverview, each) for each in explanation.waits],
@@ -183,6 +185,11 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
         lags=_lags(laboratory, group),
         shared=[view(SharedPartition, each) for each in getattr(group, "partitions", ())],
     )
+
+
+def _tasks(member: GroupMember) -> str:
+    tasks = getattr(member, "tasks", None)
+    return str(tasks) if tasks else ""
 
 
 def _lags(laboratory: Laboratory, group: Group | ShareGroup | StreamsGroup) -> dict[str, dict[int, int]]:

@@ -47,7 +47,7 @@ class AnyGroup:
 
     @property
     def type(self) -> str:
-        """`classic`, `consumer` or `share`; empty where there is no such group."""
+        """`classic`, `consumer`, `share` or `streams`; empty where there is no such group."""
         raise NotImplementedError
 
     @property

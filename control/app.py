@@ -30,6 +30,7 @@ from kohort.control.routes import (
     page_routes,
     reset_routes,
     shares_routes,
+    streams_routes,
     topics_routes,
     violations_routes,
 )
@@ -45,6 +46,7 @@ ROUTERS = (
     gates_routes.router,
     groups_routes.router,
     shares_routes.router,
+    streams_routes.router,
     violations_routes.router,
     overview_routes.router,
     reset_routes.router,

@@ -9,6 +9,7 @@ from kohort.control.groups_by_id import group_of
 from kohort.control.history import OPEN
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.streams.streams_states import StreamsGroupState
 
 if TYPE_CHECKING:
     from kohort.control.any_group import AnyGroup
@@ -28,6 +29,7 @@ _MOVING = {
         State.COMPLETING_REBALANCE,
         GroupState.ASSIGNING,
         GroupState.RECONCILING,
+        StreamsGroupState.NOT_READY,
     )
 }
 

@@ -42,14 +42,15 @@ class GroupMember:
     is_alive: bool
     """Whether its connection is open and no fault keeps it silent."""
     waits_for: str
-    """`join`: for the others to join; `sync`: for its share; `partitions`: for some that others still have (KIP-848).
+    """`join`: for the others to join; `sync`: for its share; `partitions` or
+    `tasks`: for some that others still have (KIP-848, KIP-1071).
 
     Empty: it waits for nothing.
     """
     partitions: Partitions
     """By topic. Empty, too, for a group of another protocol type than `consumer`."""
     speaks: str
-    """`classic`, `consumer` or `share`: a consumer group may have members of the first two."""
+    """`classic`, `consumer`, `share` or `streams`: a consumer group may have members of the first two."""
     epoch: int
     """Its member epoch: -2 after a static member stepped out. In a classic group the generation."""
     state: str

@@ -15,7 +15,7 @@ from kohort.protocol.assignment_moves import moves_in
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
 
-CLASSIC, SHARE = "classic", "share"
+CLASSIC, SHARE, STREAMS = "classic", "share", "streams"
 STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
     "rebalance_started",
     "join_completed",
@@ -76,7 +76,7 @@ class Rebalance:
     unowned_partition_s: float = 0.0
     """For how long partitions were nobody's before their new owners heard of them, all added up."""
     group_type: str = "classic"
-    """`classic`, `consumer` or `share`."""
+    """`classic`, `consumer`, `share` or `streams`."""
     events: list[GroupEvent] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
             if found[-1].outcome == OPEN:
                 _take(found[-1], event)
             if event.kind in (SYNCED, GIVEN) and event.detail:  # perhaps when the rebalance is over
-                found[-1].unowned_partition_s += int(event.detail["unowned_us"]) / 1_000_000
+                found[-1].unowned_partition_s += int(event.detail.get("unowned_us", 0)) / 1_000_000
     return found
 
 
@@ -227,6 +227,13 @@ def _of_records(detail: Mapping[str, str]) -> Iterator[str]:
         yield f"delivery {count}"
 
 
+def _of_tasks(detail: Mapping[str, str]) -> Iterator[str]:
+    """Which tasks of a streams group an event is about, by role."""
+    for role in ("active", "standby", "warmup"):
+        if role in detail:
+            yield f"{role} {detail[role]}"
+
+
 def words(name: str | None) -> str:
     """A cause's name as a person writes it."""
     return (name or "unknown").replace("_", " ")
@@ -248,6 +255,7 @@ def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool])
         if who:
             parts.append(who)
         parts += _of_records(event.detail or {}) if event.group_type == SHARE else ()
+        parts += _of_tasks(event.detail or {}) if event.group_type == STREAMS else ()
         if event.cause:
             parts.append(f"({words(event.cause)})")
         if event.error:

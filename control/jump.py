@@ -15,6 +15,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
+    from kohort.coordinator.streams.streams_group import StreamsGroup
     from kohort.purgatory import DelayedOperation
 
 PATIENCE_S = 10.0
@@ -89,12 +90,20 @@ def _sentence(late: Late, patience_s: float) -> str:
 
 def _who_is_late(laboratory: Laboratory, moment_ms: int) -> set[Late]:
     """Who lives, is free to act, and would be removed if the clock came to a moment."""
-    return {
-        late
-        for coordinator in laboratory.cluster.coordinators
-        for group in coordinator.all_groups()
-        for late in _late_of(laboratory, group, moment_ms)
-    }
+    found: set[Late] = set()
+    for coordinator in laboratory.cluster.coordinators:
+        for group in coordinator.all_groups():
+            found.update(_late_of(laboratory, group, moment_ms))
+        for streams_group in coordinator.streams_groups.values():
+            found.update(_late_threads(laboratory, streams_group, moment_ms))
+    return found
+
+
+def _late_threads(laboratory: Laboratory, group: StreamsGroup, moment_ms: int) -> Iterator[Late]:
+    """Members of a streams group that are late."""
+    for member in group.members.values():
+        if _is_due(member.revocation, moment_ms) and laboratory.can_act(group, member):
+            yield Late(group.group_id, member.metadata.client_id, "given up tasks in")
 
 
 def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[Late]:

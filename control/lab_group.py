@@ -44,7 +44,7 @@ class Migration:
 class Group(AnyGroup):
     """A classic group or a consumer group (KIP-848), which may change its protocol while one looks.
 
-    Every question raises ControlError where it is a share group.
+    Every question raises ControlError where it is a share group or a streams group.
     """
 
     # What there is
@@ -213,8 +213,9 @@ class Group(AnyGroup):
         return ", ".join(behind) or "it has committed nothing, and its members subscribe to no topic that there is"
 
     def __str__(self) -> str:
-        if self._laboratory.share_group(self.id) is not None:
-            return f"group {self.id}, which is a share group"
+        other = self._other_kind()
+        if other:
+            return f"group {self.id}, which is a {other} group"
         members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)
         count = "epoch" if self.type == CONSUMER else "generation"
         return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'})"
@@ -224,6 +225,13 @@ class Group(AnyGroup):
         return str(group.state.value) if group is not None else ""
 
     def _found(self) -> ClassicGroup | ConsumerGroup | None:
-        if self._laboratory.share_group(self.id) is not None:
-            raise ControlError(f"group {self.id} is a share group; ask for it with share_group({self.id!r})")
+        other = self._other_kind()
+        if other:
+            raise ControlError(f"group {self.id} is a {other} group; ask for it with {other}_group({self.id!r})")
         return self._laboratory.any_group(self.id)
+
+    def _other_kind(self) -> str:
+        """`share` or `streams`, where it is such a group; else empty."""
+        if self._laboratory.share_group(self.id) is not None:
+            return "share"
+        return "streams" if self._laboratory.streams_group(self.id) is not None else ""

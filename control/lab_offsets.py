@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.control.control_errors import ControlError
 from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
@@ -21,6 +21,7 @@ from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.control.any_group import AnyGroup
+    from kohort.control.group_members import GroupMember
     from kohort.control.lab_group import Group
     from kohort.control.laboratory import Laboratory
     from kohort.coordinator.coordinator import GroupCoordinator
@@ -28,7 +29,21 @@ if TYPE_CHECKING:
 EARLIEST, LATEST = "earliest", "latest"
 
 
-def lag_of(laboratory: Laboratory, group: Group) -> dict[TopicPartition, int]:
+class Committing(Protocol):
+    """A group whose members commit offsets."""
+
+    @property
+    def offsets(self) -> dict[TopicPartition, int]:
+        """What is committed."""
+        ...
+
+    @property
+    def members(self) -> tuple[GroupMember, ...]:
+        """Who reads which topics."""
+        ...
+
+
+def lag_of(laboratory: Laboratory, group: Committing) -> dict[TopicPartition, int]:
     """How many offsets lie between what is committed and the end, by partition; see `Group.lag`."""
     offsets, topics = group.offsets, laboratory.cluster.topics
     names = {topic for member in group.members for topic in (*member.topics, *member.partitions)}

@@ -247,9 +247,13 @@ class ShareGroup(AnyGroup):
 
     def _found(self) -> share_group.ShareGroup | None:
         group = self._laboratory.share_group(self.id)
-        if group is None and self._laboratory.any_group(self.id) is not None:
+        if group is None and self._is_another():
             raise ControlError(f"group {self.id} is no share group; ask for it with group({self.id!r})")
         return group
+
+    def _is_another(self) -> bool:
+        laboratory = self._laboratory
+        return laboratory.any_group(self.id) is not None or laboratory.streams_group(self.id) is not None
 
     def _state(self) -> str:
         group = self._found()
@@ -328,7 +332,7 @@ class ShareGroup(AnyGroup):
         return f"after {timeout} s {self} has accepted {acceptance.accepted} records{never}; left: {self._left()}"
 
     def __str__(self) -> str:
-        if self._laboratory.share_group(self.id) is None and self._laboratory.any_group(self.id) is not None:
+        if self._laboratory.share_group(self.id) is None and self._is_another():
             return f"share group {self.id}, which is a group of another kind"
         members = ", ".join(map(str, self.members)) or "none"
         return f"share group {self.id} ({self.state}, epoch {self.generation}, members: {members})"

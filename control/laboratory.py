@@ -157,15 +157,8 @@ class Laboratory:
         return None
 
     def group_ids(self) -> list[str]:
-        """The ids of the classic, consumer and share groups that are looked after, sorted."""
-        return sorted(
-            {
-                group.group_id
-                for each in self.cluster.coordinators
-                for group in each.all_groups()
-                if group.group_id not in each.streams_groups  # of which a test sees nothing yet
-            }
-        )
+        """The ids of all groups that are looked after, of every kind, sorted."""
+        return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
 
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
         """Moves the brokers' clock at once, from one moment at which something is due to the next.

@@ -22,6 +22,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.context import Shard
 from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.streams.streams_states import StreamsGroupState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "kafka_coordinator_group_"
@@ -161,10 +162,15 @@ def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
         for share_state in SHARE_STATES:
             groups.add_metric([name, "share", share_state], share_states[share_state])
         members.add_metric([name, "share"], sum(len(group.members) for group in shared))
+        streams = list(coordinator.streams_groups.values())
+        streams_states = Counter(group.state for group in streams)
+        for streams_state in StreamsGroupState:
+            groups.add_metric([name, "streams", streams_state.value], streams_states[streams_state])
+        members.add_metric([name, "streams"], sum(len(group.members) for group in streams))
         mixed = sum(group.classic_count for group in consumer)
         members.add_metric([name, "classic"], sum(len(group.members) for group in classic) + mixed)
         members.add_metric([name, "consumer"], sum(len(group.members) for group in consumer) - mixed)
-        committed = (group.offsets for group in (*classic, *consumer) if group.offsets is not None)
+        committed = (group.offsets for group in (*classic, *consumer, *streams) if group.offsets is not None)
         offsets.add_metric([name], sum(sum(1 for _ in each) for each in committed))
         shards = Counter(coordinator.shards.values())
         for shard in Shard:

@@ -21,7 +21,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
 from kohort.coordinator.group import Group
 from kohort.coordinator.group_placement import partition_for
 from kohort.coordinator.modern.modern_group import ModernGroup
-from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_SHARE_OBSERVER
+from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_MODERN_OBSERVER
 from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.offsets_topic_records import is_storable
 from kohort.coordinator.topic_info import NoTopics, TopicView
@@ -107,8 +107,10 @@ class GroupCoordinator(CoordinatorContext):
         """Makes group events of what happens, while somebody listens."""
         self.consumer_observer: ConsumerObserver = NO_CONSUMER_OBSERVER
         """Makes group events of what happens to consumer groups."""
-        self.share_observer: ModernObserver[ShareGroup] = NO_SHARE_OBSERVER
+        self.share_observer: ModernObserver[ShareGroup] = NO_MODERN_OBSERVER
         """Makes group events of what happens to share groups."""
+        self.streams_observer: ModernObserver[StreamsGroup] = NO_MODERN_OBSERVER
+        """Makes group events of what happens to streams groups."""
         self.record_observer: RecordObserver | None = None
         """Makes group events of what happens to records of the share partitions that this node leads; None: nobody."""
 
@@ -137,12 +139,14 @@ class GroupCoordinator(CoordinatorContext):
         self,
         observer: Observer = UNOBSERVED,
         consumers: ConsumerObserver = NO_CONSUMER_OBSERVER,
-        shares: "ModernObserver[ShareGroup]" = NO_SHARE_OBSERVER,
+        shares: "ModernObserver[ShareGroup]" = NO_MODERN_OBSERVER,
+        streams: "ModernObserver[StreamsGroup]" = NO_MODERN_OBSERVER,
         records: "RecordObserver | None" = None,
     ) -> None:
         """From now on these hear what happens to groups; without arguments nobody."""
         self.observer, self.consumer_observer = observer, consumers
         self.share_observer, self.record_observer = shares, records
+        self.streams_observer = streams
 
     def partition_availability(self, partition: int) -> ErrorCode:
         """NONE, or why this node does not serve the groups of a partition of `__consumer_offsets`."""

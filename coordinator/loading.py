@@ -266,6 +266,7 @@ class Loading:
             begin_sessions(consumer_group, now_ms)
         found: list[Group] = [*groups, *self._consumer_groups.values()]
         found += [] if self._share_groups is None else self._share_groups.groups.values()
+        found += [] if self._streams_groups is None else self._streams_groups.groups.values()
         coordinator.observer.elected(self._partition, found, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:

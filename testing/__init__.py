@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from kohort.control.group_members import GroupMember
     from kohort.control.lab_group import Group, Migration
     from kohort.control.lab_share_group import ShareGroup
+    from kohort.control.lab_streams_group import StreamsGroup
     from kohort.control.safety import Budget
+    from kohort.control.task_members import TaskMember
     from kohort.testing.cluster import Cluster
     from kohort.testing.proxy_cluster import Proxy
     from kohort.testing.sync import SyncClock, SyncCluster
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
+    from kohort.testing.sync_streams_groups import SyncStreamsGroup
 
 __all__ = [
     "Budget",
@@ -27,10 +30,13 @@ __all__ = [
     "Migration",
     "Proxy",
     "ShareGroup",
+    "StreamsGroup",
     "SyncClock",
     "SyncCluster",
     "SyncGroup",
     "SyncShareGroup",
+    "SyncStreamsGroup",
+    "TaskMember",
 ]
 
 _HOMES = {
@@ -41,10 +47,13 @@ _HOMES = {
     "Migration": "control.lab_group",
     "Proxy": "testing.proxy_cluster",
     "ShareGroup": "control.lab_share_group",
+    "StreamsGroup": "control.lab_streams_group",
     "SyncClock": "testing.sync",
     "SyncCluster": "testing.sync",
     "SyncGroup": "testing.sync_groups",
     "SyncShareGroup": "testing.sync_groups",
+    "SyncStreamsGroup": "testing.sync_streams_groups",
+    "TaskMember": "control.task_members",
 }
 
 

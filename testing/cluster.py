@@ -35,6 +35,7 @@ from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
 if TYPE_CHECKING:
     from kohort.control.lab_acls import Acls
     from kohort.control.lab_share_group import ShareGroup
+    from kohort.control.lab_streams_group import StreamsGroup
     from kohort.testing.remote import InThread
     from kohort.testing.sync import SyncCluster
 
@@ -260,8 +261,14 @@ class Cluster:
 
         return ShareGroup(self.laboratory, group_id)
 
+    def streams_group(self, group_id: str) -> StreamsGroup:
+        """A streams group (KIP-1071), whether it is there yet or not."""
+        from kohort.control.lab_streams_group import StreamsGroup  # not for tests without such groups
+
+        return StreamsGroup(self.laboratory, group_id)
+
     @property
-    def groups(self) -> list[Group | ShareGroup]:
+    def groups(self) -> list[Group | ShareGroup | StreamsGroup]:
         """The groups that there are, of every kind, by id."""
         return [group_of(self.laboratory, group_id) for group_id in self.laboratory.group_ids()]
 

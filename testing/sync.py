@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.control.lab_topics import Topics
     from kohort.testing.sync_faults import SyncFaults
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
+    from kohort.testing.sync_streams_groups import SyncStreamsGroup
 
 
 class SyncClock(Protocol):
@@ -134,7 +135,11 @@ class SyncCluster(Protocol):
         """A share group (KIP-932), whether it is there yet or not."""
         ...
 
+    def streams_group(self, group_id: str) -> SyncStreamsGroup:
+        """A streams group (KIP-1071), whether it is there yet or not."""
+        ...
+
     @property
-    def groups(self) -> list[SyncGroup | SyncShareGroup]:
+    def groups(self) -> list[SyncGroup | SyncShareGroup | SyncStreamsGroup]:
         """The groups that there are, of every kind, by id."""
         ...

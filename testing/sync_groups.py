@@ -34,7 +34,7 @@ class SyncAnyGroup(Protocol):
 
     @property
     def type(self) -> str:
-        """`classic`, `consumer` or `share`; empty where there is no such group."""
+        """`classic`, `consumer`, `share` or `streams`; empty where there is no such group."""
         ...
 
     @property

@@ -70,8 +70,8 @@ BY_NAME = {
     "pipeline.rules.diagnose": ["f'{rules.__name__}.{name}'"],
     "protocol.codec": ["f'kio.schema.{self.api.name}.v{version}.{kind.name}'"],  # kio's, not ours
     "protocol.messages": ["f'{__name__}.{api}'"],
+    "testing": ["f'kohort.{_HOMES[name]}'"],  # its own files, and those of control/
     "proxy.addressed_apis": ["f'kio.schema.{name}.v{version}.response'"],  # kio's, as above
-    "testing": ["f'kohort.{_HOMES[name]}'"],  # its own files, and those of control/, which it may import
 }
 """The imports that import-linter does not see: who imports which modules by name. None of them points upwards."""
 

@@ -25,6 +25,7 @@ SPOKEN = {
     "consumer_group_describe": 1,
     "share_group_describe": 1,
     "describe_share_group_offsets": 1,
+    "streams_group_describe": 0,
     "offset_fetch": 9,  # from 10 on topics are named by id
     "list_offsets": 7,
     "describe_acls": 3,

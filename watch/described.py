@@ -10,8 +10,11 @@ from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGr
 from kohort.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponseGroup
 from kohort.protocol.messages.list_groups import ListedGroup
 from kohort.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
+from kohort.protocol.messages.streams_group_describe import Assignment as StreamsAssignment
+from kohort.protocol.messages.streams_group_describe import DescribedGroup as DescribedStreamsGroup
+from kohort.protocol.messages.streams_group_describe import Member as StreamsMember
 from kohort.protocol.topic_partition import TopicPartition
-from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, SeenGroup, SeenMember, SeenShare
+from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, STREAMS, SeenGroup, SeenMember, SeenShare
 
 _SPOKEN = {0: CLASSIC, 1: CONSUMER}
 """By member type (KIP-1099); brokers before Kafka 4.1 do not say it."""
@@ -94,6 +97,47 @@ def seen_share(described: DescribedShareGroup, node_id: int) -> SeenGroup:
         ),
         epoch=described.group_epoch,
         target_epoch=described.assignment_epoch,
+    )
+
+
+def seen_streams(described: DescribedStreamsGroup, node_id: int) -> SeenGroup:
+    """A streams group: its members have tasks, each a partition of a subtopology, instead of partitions of topics."""
+    return SeenGroup(
+        described.group_id,
+        described.group_state,
+        node_id,
+        "",
+        STREAMS,
+        tuple(_thread(each) for each in described.members),
+        epoch=described.group_epoch,
+        target_epoch=described.assignment_epoch,
+    )
+
+
+def _thread(described: StreamsMember) -> SeenMember:
+    return SeenMember(
+        described.member_id,
+        described.client_id,
+        described.client_host.lstrip("/"),
+        described.instance_id,
+        _tasks(described.assignment),
+        target=_tasks(described.target_assignment),
+        epoch=described.member_epoch,
+    )
+
+
+def _tasks(assignment: StreamsAssignment) -> tuple[TopicPartition, ...]:
+    """`("active 0", 3)` is the active task 0_3."""
+    by_role = {
+        "active": assignment.active_tasks,
+        "standby": assignment.standby_tasks,
+        "warm-up": assignment.warmup_tasks,
+    }
+    return tuple(
+        (f"{role} {each.subtopology_id}", partition)
+        for role, tasks in by_role.items()
+        for each in tasks
+        for partition in each.partitions
     )
 
 

@@ -6,7 +6,7 @@ Each broker lists the groups that it coordinates, so nobody has to be asked who 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -14,30 +14,54 @@ from typing import Any
 from kohort.broker.address import parse_address
 from kohort.client.security import OPEN, Security
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
-from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
-from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from kohort.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kohort.protocol.messages.describe_groups import DescribeGroupsRequest
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
 )
-from kohort.protocol.messages.list_groups import ListGroupsRequest
+from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kohort.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
-from kohort.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from kohort.protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import Broker, BrokerError
-from kohort.watch.described import seen_classic, seen_consumer, seen_listed, seen_share, seen_shares, type_of
-from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, SeenGroup, SeenShare, Snapshot
+from kohort.watch.described import (
+    seen_classic,
+    seen_consumer,
+    seen_listed,
+    seen_share,
+    seen_shares,
+    seen_streams,
+    type_of,
+)
+from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, STREAMS, SeenGroup, SeenShare, Snapshot
 
 LATEST = -1
 MOST_BROKERS = 1_000
 """A connection is made to each one; no cluster is as large."""
+Seen = Callable[[Any, int], SeenGroup]
+"""Reads what a broker says of a group; with the id of the broker."""
+DESCRIBING: dict[str, tuple[str, Callable[[tuple[str, ...]], Any], Seen]] = {
+    CLASSIC: ("describe_groups", lambda group_ids: DescribeGroupsRequest(groups=group_ids), seen_classic),
+    CONSUMER: (
+        "consumer_group_describe",
+        lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids),
+        seen_consumer,
+    ),
+    SHARE: ("share_group_describe", lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids), seen_share),
+    STREAMS: (
+        "streams_group_describe",
+        lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids),
+        seen_streams,
+    ),
+}
+"""By type of group: the API that describes it, a request, and how the answer is read.
+
+Brokers before Kafka 4.0 describe no consumer groups, before 4.1 no share groups and no streams groups.
+"""
 FIRST_WITH_MANY = 8
 """The version of OffsetFetch from which on one request may ask for several groups."""
 
@@ -117,57 +141,20 @@ class WatchedCluster:
             listed = {each.group_id: each for each in answer.groups if fnmatchcase(each.group_id, self._pattern)}
             if not listed:
                 return [], ""
-            classic = await self._classic(broker, [name for name, each in listed.items() if type_of(each) == CLASSIC])
-            consumer = await self._consumer(
-                broker, [name for name, each in listed.items() if type_of(each) == CONSUMER]
-            )
-            share = await self._share(broker, [name for name, each in listed.items() if type_of(each) == SHARE])
+            described = await _described(broker, listed.values())
         except BrokerError as problem:
             return [], str(problem)
-        errors = {each.group_id: each.error_code for each in classic}
-        errors |= {each.group_id: each.error_code for each in consumer}
-        errors |= {each.group_id: each.error_code for each in share}
+        errors = {each.group_id: each.error_code for each, _ in described}
         if unasked := errors.keys() - listed.keys():
             raise ValueError(f"a description of {min(unasked)}, which was not asked for")
         groups = [seen_listed(each, node_id) for name, each in listed.items() if name not in errors]
-        groups += [seen_classic(each, node_id) for each in classic if each.error_code is ErrorCode.none]
-        groups += [seen_consumer(each, node_id) for each in consumer if each.error_code is ErrorCode.none]
-        groups += [seen_share(each, node_id) for each in share if each.error_code is ErrorCode.none]
+        groups += [seen(each, node_id) for each, seen in described if each.error_code is ErrorCode.none]
         refused = ""
         for group_id, error in errors.items():
             # a group that is not found was deleted, or changed its protocol, since it was listed
             if error not in (ErrorCode.none, ErrorCode.group_id_not_found):
                 refused = f"{broker.address} does not describe {group_id}: {error.name.upper()}"
         return groups, refused
-
-    @staticmethod
-    async def _classic(broker: Broker, group_ids: list[str]) -> tuple[DescribedGroup, ...]:
-        if not group_ids:
-            return ()
-        answer: DescribeGroupsResponse = await broker.ask(
-            "describe_groups", DescribeGroupsRequest(groups=tuple(group_ids))
-        )
-        return answer.groups
-
-    @staticmethod
-    async def _consumer(broker: Broker, group_ids: list[str]) -> tuple[DescribedConsumerGroup, ...]:
-        """Nothing from brokers that do not describe such groups: before Kafka 4.0."""
-        if not group_ids or not broker.speaks("consumer_group_describe"):
-            return ()
-        answer: ConsumerGroupDescribeResponse = await broker.ask(
-            "consumer_group_describe", ConsumerGroupDescribeRequest(group_ids=tuple(group_ids))
-        )
-        return answer.groups
-
-    @staticmethod
-    async def _share(broker: Broker, group_ids: list[str]) -> tuple[DescribedShareGroup, ...]:
-        """Nothing from brokers that do not describe such groups: before Kafka 4.1."""
-        if not group_ids or not broker.speaks("share_group_describe"):
-            return ()
-        answer: ShareGroupDescribeResponse = await broker.ask(
-            "share_group_describe", ShareGroupDescribeRequest(group_ids=tuple(group_ids))
-        )
-        return answer.groups
 
     async def _shares(
         self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
@@ -233,6 +220,20 @@ class WatchedCluster:
 
         await asyncio.gather(*(ask(brokers[leader], wanted) for leader, wanted in by_leader.items()))
         return found
+
+
+async def _described(broker: Broker, listed: Iterable[ListedGroup]) -> list[tuple[Any, Seen]]:
+    """What a broker says of groups, and how that is read; nothing where it does not describe groups of that type."""
+    by_type: dict[str, list[str]] = {}
+    for each in listed:
+        by_type.setdefault(type_of(each), []).append(each.group_id)
+    found: list[tuple[Any, Seen]] = []
+    for group_type, (api, asking, seen) in DESCRIBING.items():
+        group_ids = tuple(by_type.get(group_type, ()))
+        if group_ids and (group_type == CLASSIC or broker.speaks(api)):
+            answer = await broker.ask(api, asking(group_ids))
+            found += [(each, seen) for each in answer.groups]
+    return found
 
 
 def _by_node(groups: list[SeenGroup], *, of_share: bool) -> dict[int, list[str]]:

@@ -11,6 +11,7 @@ STABLE = "Stable"
 CLASSIC = "classic"
 CONSUMER = "consumer"
 SHARE = "share"
+STREAMS = "streams"
 AWAY = -2
 """The epoch of a static member that has left for a short time."""
 

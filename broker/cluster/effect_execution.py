@@ -225,6 +225,7 @@ CAUSES: Final = {
     "epoch_timeout": "did not give up its partitions in time",
     "protocol_migration": "the group changes its protocol",
     "partitions_ready": "partitions are ready to be shared",
+    "initial_delay": "nobody else has joined for a while",
     "offsets_altered": "its offsets were set",
     "acknowledged": "a member said so",
     "session_closed": "the member closed its share session",

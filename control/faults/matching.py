@@ -13,6 +13,7 @@ from kohort.control.control_errors import ControlError, unknown
 from kohort.control.request_facts import Records, RequestFacts, kafka_name
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.streams.streams_states import StreamsGroupState
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 
@@ -20,8 +21,8 @@ ANY = "*"
 VERSIONS = 100
 """More than any API has."""
 API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
-STATE_NAMES = frozenset(state.value for state in (*State, *GroupState))
-"""States of classic groups and of consumer groups (KIP-848), by their names on the wire."""
+STATE_NAMES = frozenset(state.value for state in (*State, *GroupState, *StreamsGroupState))
+"""States of groups of any kind, by their names on the wire. Share groups have none of their own."""
 
 
 GROUP_FIELDS = frozenset({"group_id", "groups", "coordinator_keys", "groups_names"})

@@ -11,7 +11,7 @@ export function showGroup(section, group, clock, timers) {
   fill(section, group, () => {
     timers.length = 0
     if (group === null) return h('p', {class: 'soft'}, 'Choose a group. New ones appear in the list as soon as somebody joins.')
-    const count = group.type === 'consumer' || group.type === 'share' ? 'epoch' : 'generation'
+    const count = group.type !== 'classic' ? 'epoch' : 'generation'
     return [
       h('h2', {}, name(group.id, 80), ' ', h('span', {class: stateClass(group.state)}, group.state)),
       h('p', {class: 'soft'}, `${group.type || 'no'} group, ${count} ${group.generation}`
@@ -68,7 +68,7 @@ function member(each, group, clock, timers) {
     h('td', {}, each.client_host),
     h('td', {}, each.waits_for, each.is_alive ? null : h('span', {class: 'gone'}, ' nobody is there')),
     session,
-    h('td', {}, partitions(each.partitions), gap(each)),
+    h('td', {}, partitions(each.partitions), each.tasks ? h('span', {class: 'soft'}, h('br'), name(each.tasks)) : null, gap(each)),
     h('td', {class: 'n'}, lag(each, group.lags)))
 }
 

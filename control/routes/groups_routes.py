@@ -15,7 +15,6 @@ from kohort.control.control_errors import ControlError, unknown
 from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.group_members import SHARE
 from kohort.control.groups_by_id import group_of
 from kohort.control.lab_group import Group, Migration
 from kohort.control.laboratory import Laboratory
@@ -26,10 +25,11 @@ from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.control.lab_share_group import ShareGroup
+    from kohort.control.lab_streams_group import StreamsGroup
 
 router = APIRouter(prefix="/groups", tags=["groups"])
 STABLE = State.STABLE.value
-TYPES = ("classic", "consumer", "share")
+TYPES = ("classic", "consumer", "share", "streams")
 
 
 class MemberState(BaseModel):
@@ -72,10 +72,11 @@ class GroupState(BaseModel):
 
     id: str
     type: str = Field(
-        description="classic, consumer or share; empty where there is no group", json_schema_extra=one_of(["", *TYPES])
+        description="classic, consumer, share or streams; empty where there is no group",
+        json_schema_extra=one_of(["", *TYPES]),
     )
     state: str = Field(json_schema_extra=one_of(STATE_NAMES | {UNKNOWN}))
-    generation: int = Field(description="of consumer groups and share groups the group epoch")
+    generation: int = Field(description="of all groups but classic ones the group epoch")
     assignment_epoch: int = Field(description="the epoch that the target assignment is for; else the generation")
     protocol: str = Field(description="the assignor")
     migration: MigrationState
@@ -199,7 +200,7 @@ class _Wanted:
     caught_up: bool
     committed: tuple[TopicPartition, int] | None
 
-    def holds(self, group: Group | ShareGroup) -> bool:
+    def holds(self, group: Group | ShareGroup | StreamsGroup) -> bool:
         if self.state not in (None, group.state) or self.members not in (None, len(group.members)):
             return False
         if self.state == STABLE and not group.is_settled:
@@ -316,7 +317,7 @@ def _offset(committed: str) -> tuple[TopicPartition, int]:
     return _topic_partition(name), int(offset)
 
 
-def _known(laboratory: Laboratory, group_id: str) -> Group | ShareGroup:
+def _known(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
     """One that is there, or was."""
     group = group_of(laboratory, group_id)
     if group.state == DEAD and not group.events:
@@ -324,24 +325,24 @@ def _known(laboratory: Laboratory, group_id: str) -> Group | ShareGroup:
     return group
 
 
-def _group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup:
+def _group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
     group = group_of(laboratory, group_id)
     if group.state == DEAD:
         raise not_found(f"there is no group {group_id}, or nobody coordinates it at the moment")
     return group
 
 
-def _migration(group: Group | ShareGroup) -> Migration:
-    """Share groups do not migrate."""
-    return group.migration if isinstance(group, Group) else Migration(SHARE, 0, 0)
+def _migration(group: Group | ShareGroup | StreamsGroup) -> Migration:
+    """Share groups and streams groups do not migrate."""
+    return group.migration if isinstance(group, Group) else Migration(group.type, 0, 0)
 
 
-def _offsets(group: Group | ShareGroup) -> dict[TopicPartition, int]:
+def _offsets(group: Group | ShareGroup | StreamsGroup) -> dict[TopicPartition, int]:
     """Share groups commit nothing."""
-    return group.offsets if isinstance(group, Group) else {}
+    return getattr(group, "offsets", {})
 
 
-def _state(group: Group | ShareGroup) -> GroupState:
+def _state(group: Group | ShareGroup | StreamsGroup) -> GroupState:
     return view(
         GroupState,
         group,

@@ -17,7 +17,9 @@ from kohort.control.routes.shares_routes import SharedPartition
 from kohort.control.views import view
 
 if TYPE_CHECKING:
+    from kohort.control.group_members import GroupMember
     from kohort.control.lab_share_group import ShareGroup
+    from kohort.control.lab_streams_group import StreamsGroup
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3
@@ -40,14 +42,15 @@ class MemberOverview(BaseModel):
     instance_id: str | None
     client_id: str
     client_host: str
-    waits_for: str = Field(description="join, sync, partitions, or nothing")
+    waits_for: str = Field(description="join, sync, partitions, tasks, or nothing")
     is_alive: bool
-    speaks: str = Field(description="classic, consumer or share")
+    speaks: str = Field(description="classic, consumer, share or streams")
     epoch: int = Field(description="in a classic group the generation, else its member epoch")
     target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
     revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
     session_ends_in_ms: int | None = Field(description="null: not while its request waits")
     partitions: dict[str, list[int]] = Field(description="by topic")
+    tasks: str = Field(description="of a streams group's member: its tasks by role; empty: it is none, or has none")
 
 
 class RebalanceOverview(BaseModel):
@@ -68,9 +71,9 @@ class GroupOverview(BaseModel):
     """A group, whom it waits for, and what happened to it last."""
 
     id: str
-    type: str = Field(description="classic, consumer or share")
+    type: str = Field(description="classic, consumer, share or streams")
     state: str
-    generation: int = Field(description="of consumer groups and share groups the group epoch")
+    generation: int = Field(description="of all groups but classic ones the group epoch")
     assignment_epoch: int
     protocol: str
     coordinator: int | None
@@ -97,9 +100,9 @@ class GroupSummary(BaseModel):
     """A group in a list."""
 
     id: str
-    type: str = Field(description="classic, consumer or share")
+    type: str = Field(description="classic, consumer, share or streams")
     state: str
-    generation: int = Field(description="of consumer groups and share groups the group epoch")
+    generation: int = Field(description="of all groups but classic ones the group epoch")
     members: int = Field(description="how many")
 
 
@@ -123,7 +126,7 @@ class GlanceOverview(BaseModel):
     """A group that something has happened to lately."""
 
     id: str
-    type: str = Field(description="classic, consumer or share")
+    type: str = Field(description="classic, consumer, share or streams")
     state: str
     members: int = Field(description="how many")
     waits: list[WaitOverview]
@@ -171,7 +174,7 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
         GroupOverview,
         group,
         members=[
-            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms)
+            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms, tasks=_tasks(member))
             for member, advice in zip(group.members, explanation.clients, strict=True)
         ],
         waits=[view(WaitOverview, each) for each in explanation.waits],
@@ -180,11 +183,16 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
             for number, each in history
         ],
         lags=_lags(laboratory, group),
-        shared=[] if isinstance(group, Group) else [view(SharedPartition, each) for each in group.partitions],
+        shared=[view(SharedPartition, each) for each in getattr(group, "partitions", ())],
     )
 
 
-def _lags(laboratory: Laboratory, group: Group | ShareGroup) -> dict[str, dict[int, int]]:
+def _tasks(member: GroupMember) -> str:
+    tasks = getattr(member, "tasks", None)
+    return str(tasks) if tasks else ""
+
+
+def _lags(laboratory: Laboratory, group: Group | ShareGroup | StreamsGroup) -> dict[str, dict[int, int]]:
     lags: dict[str, dict[int, int]] = {}
     if not isinstance(group, Group):
         for (name, number), lag in group.lag.items():

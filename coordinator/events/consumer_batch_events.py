@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
@@ -12,22 +13,22 @@ from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssign
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.events.modern_batch_events import Made, ModernBatchEvents, share
+from kohort.coordinator.events.modern_batch_events import Made, share
+from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.event_emitter import EventEmitter
 
-TOO_SLOW = ("epoch_timeout", "barrier_timeout", "sync_timeout")
-"""Causes of removal by which a member held the others up."""
 
-
-class BatchEvents(ModernBatchEvents[ConsumerEventState]):
+class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     """Makes the events of one batch, in their order, when the changes count already."""
 
     kinds = Kind
     first = FIRST
+    stable = MemberState.STABLE
+    unrevoked = MemberState.UNREVOKED_PARTITIONS
 
     def __init__(self, emitter: "EventEmitter", state: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
         """`state`: what is remembered of the group from before the batch."""
@@ -130,12 +131,8 @@ class BatchEvents(ModernBatchEvents[ConsumerEventState]):
             yield self._of_member("member_metadata_changed", name, Kind.MEMBER, detail={"what": what})
 
     def _removed(self, name: str, before: MemberMetadata) -> Made:
-        state = self._state
-        state.owners.gone(name, self._now_us)
-        state.revoking_since_us.pop(name, None)
-        if self._cause.name in TOO_SLOW:
-            state.evicted.append(name)
-        stats = state.stats.pop(name, None)
+        self._forget(name)
+        stats = self._state.stats.pop(name, None)
         software = None if stats is None else stats.client_software
         return self._made(
             "member_removed",
@@ -159,11 +156,6 @@ class BatchEvents(ModernBatchEvents[ConsumerEventState]):
 
     # Epochs
 
-    def _epoch(self) -> Iterator[Made]:
-        for made in super()._epoch():
-            self._state.slowest = None
-            yield made
-
     def _bumped_state(self) -> str:
         return str((GroupState.ASSIGNING if self._found else GroupState.EMPTY).value)
 
@@ -184,54 +176,22 @@ class BatchEvents(ModernBatchEvents[ConsumerEventState]):
 
     # What members have
 
-    def _steps(self) -> Iterator[Made]:
-        for name, had in self._had.items():
-            member = self._group.members.get(name)
-            if member is not None:
-                yield from self._step(name, had, member.current)
+    def _each_of(self, had: Mapping[UUID, frozenset[int]]) -> frozenset[TopicPartition]:
+        return share(self._group.coordinator.topics, had)
 
     def _step(self, name: str, had: CurrentAssignment, has: CurrentAssignment) -> Iterator[Made]:
-        """What a member has come to; how long partitions were nobody's is reported of those that it is given."""
-        state, topics = self._state, self._group.coordinator.topics
-        before = share(topics, had.assigned) | share(topics, had.revoking)
-        assigned, revoking = share(topics, has.assigned), share(topics, has.revoking)
-        unowned_us = state.owners.synced(name, assigned | revoking, self._now_us)
-        if has.epoch == STEPPING_OUT_EPOCH:
-            state.revoking_since_us.pop(name, None)
+        """A static member that steps out for a while keeps what it has, and nobody waits for it."""
+        if has.epoch != STEPPING_OUT_EPOCH:
+            yield from super()._step(name, had, has)
             return
-        lost, gained = before - assigned - revoking, assigned - before
-        if lost:
-            yield self._revoked(name, len(lost))
-        if has.state is not MemberState.UNREVOKED_PARTITIONS:
-            state.revoking_since_us.pop(name, None)
-        elif len(revoking) > sum(map(len, had.revoking.values())) or name not in state.revoking_since_us:
-            state.revoking_since_us.setdefault(name, self._now_us)
-            yield self._since_bump("member_revoking", name, partitions=len(revoking))
-        if gained:
-            detail = {"unowned_us": str(unowned_us)} if unowned_us else None
-            yield self._since_bump("member_assigned", name, partitions=len(gained), detail=detail)
-        target_epoch = self._group.target_epoch
-        arrived = has.state is MemberState.STABLE and has.epoch == target_epoch
-        if arrived and state.is_open and not (had.state is MemberState.STABLE and had.epoch == target_epoch):
-            yield self._since_bump("member_reconciled", name, partitions=len(assigned))
-
-    def _revoked(self, name: str, partitions: int) -> Made:
-        state = self._state
-        since_us = state.revoking_since_us.get(name)
-        took_us = None if since_us is None else self._now_us - since_us
-        if took_us is not None and (state.slowest is None or took_us > state.slowest[1]):
-            state.slowest = (name, took_us)
-        return self._of_member("member_revoked", name, Kind.CURRENT, partitions=partitions, duration_us=took_us)
+        self._state.owners.synced(name, share_of(self._group, has), self._now_us)
+        self._state.revoking_since_us.pop(name, None)
 
     def _is_reconciled(self) -> bool:
         return self._group.state in (GroupState.STABLE, GroupState.EMPTY)
 
     def _end_says(self) -> tuple[dict[str, Any], dict[str, str]]:
-        state = self._state
-        detail = {} if state.slowest is None else {"slowest": state.slowest[0], "slowest_us": str(state.slowest[1])}
-        state.slowest = None
-        if not self._group.members:
-            state.owners.nobody_is_left()
+        _, detail = super()._end_says()
         came_from = GroupState.RECONCILING if self._group.members else GroupState.EMPTY
         return {"state_from": came_from.value}, detail
 

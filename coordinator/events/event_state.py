@@ -98,10 +98,10 @@ class EpochEventState(EventState):
         """Whether a rebalance has begun that has not ended."""
 
 
-class ConsumerEventState(EpochEventState):
-    """What is remembered of a consumer group."""
+class StepwiseEventState(EpochEventState):
+    """What is remembered of a group whose members give up what others are to have."""
 
-    __slots__ = ("owners", "revoking_since_us", "slowest", "stats")
+    __slots__ = ("owners", "revoking_since_us", "slowest")
 
     def __init__(self, known: Iterable[str], owners: Owners, now_us: int, *, is_open: bool = False) -> None:
         super().__init__(known, now_us, is_open=is_open)
@@ -109,6 +109,15 @@ class ConsumerEventState(EpochEventState):
         self.revoking_since_us: dict[str, int] = {}
         """By member id, when it heard that it has to give up what it still has."""
         self.slowest: tuple[str, int] | None = None
-        """Who took longest to give up partitions in this rebalance, and how long."""
+        """Who took longest to give up what others are to have in this rebalance, and how long."""
+
+
+class ConsumerEventState(StepwiseEventState):
+    """What is remembered of a consumer group."""
+
+    __slots__ = ("stats",)
+
+    def __init__(self, known: Iterable[str], owners: Owners, now_us: int, *, is_open: bool = False) -> None:
+        super().__init__(known, owners, now_us, is_open=is_open)
         self.stats: dict[str, MemberStats] = {}
         """By member id, the objects that members have as `stats`. The last event of a member takes its own out."""

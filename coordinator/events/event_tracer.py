@@ -1,7 +1,7 @@
 """One tracer for a coordinator: what happens to its groups becomes events, while somebody listens (offsets-topic §9).
 
-Classic groups say what happens by calls, consumer groups and share groups by the records that they write; of the
-records of topics the share partitions tell that the same node leads. `GroupCoordinator.observer` does nothing while
+Classic groups say what happens by calls, those of the newer protocols by the records that they write; of the records
+of topics the share partitions tell that the same node leads. `GroupCoordinator.observer` does nothing while
 nobody listens.
 """
 
@@ -16,7 +16,9 @@ from kohort.coordinator.events.consumer_event_source import ConsumerEventObserve
 from kohort.coordinator.events.event_timers import StatsTimer
 from kohort.coordinator.events.share_event_source import ShareEventObserver
 from kohort.coordinator.events.share_record_source import ShareRecordObserver
+from kohort.coordinator.events.streams_event_source import StreamsEventObserver
 from kohort.coordinator.share.share_group import ShareGroup
+from kohort.coordinator.streams.streams_group import StreamsGroup
 
 if TYPE_CHECKING:
     from kohort.coordinator.group import Group
@@ -34,13 +36,15 @@ class EventObserver(ClassicEventSource):
         """For the consumer groups of the same coordinator."""
         self.shares = ShareEventObserver(self)
         """For its share groups."""
+        self.streams = StreamsEventObserver(self)
+        """For its streams groups."""
         self.records = ShareRecordObserver(self)
         """For the records of the share partitions that its node leads."""
         StatsTimer(self.coordinator.purgatory, self.coordinator_ms(), self._flush_while_heard)
 
     def listen(self) -> None:
         """Hears from now on what happens."""
-        self.coordinator.observe(self, self.consumers, self.shares, self.records)
+        self.coordinator.observe(self, self.consumers, self.shares, self.streams, self.records)
 
     def measured_from_us(self) -> int | None:
         """Now."""
@@ -55,6 +59,8 @@ class EventObserver(ClassicEventSource):
                 self.consumers.loaded(group, load_us)
             elif isinstance(group, ShareGroup):
                 self.shares.loaded(group, load_us)
+            elif isinstance(group, StreamsGroup):
+                self.streams.loaded(group, load_us)
             elif isinstance(group, ClassicGroup):
                 self.loaded(group, load_us)
         self._emit_of_partition("coordinator_elected", partition, load_us)
@@ -80,6 +86,7 @@ class EventObserver(ClassicEventSource):
             self.flush(group)
         self.consumers.flush_stats()
         self.shares.flush_stats()
+        self.streams.flush_stats()
 
     def _flush_while_heard(self) -> bool:
         """Reports the sums. Returns whether anybody still listens."""

@@ -78,6 +78,13 @@ SHARE_KINDS = RECORD_KINDS | {
 }  # fmt: skip
 """Those that share groups have."""
 
+STREAMS_KINDS = frozenset({
+    "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_added", "member_metadata_changed",
+    "member_removed", "member_fenced", "epoch_bumped", "target_computed", "member_revoking", "member_revoked",
+    "member_assigned", "member_reconciled", "group_reconciled",
+})  # fmt: skip
+"""Those that streams groups have (offsets-topic §9.7)."""
+
 CLIENT_KINDS = frozenset({"authentication_failed", "authentication_expired"})
 """Those about a client and no group, which no coordinator reports."""
 

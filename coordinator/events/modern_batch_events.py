@@ -106,7 +106,11 @@ class ModernBatchEvents(Generic[StateT]):
         """The state that another epoch brings."""
         return str(self._group.state.value)
 
-    def _target_says(self, shares: Mapping[str, frozenset[TopicPartition]]) -> tuple[dict[str, Any], dict[str, str]]:
+    def _target_of(self, name: str) -> frozenset[Any]:
+        """What a member is to have, one by one."""
+        return share(self._group.coordinator.topics, self._group.target_of(name))
+
+    def _target_says(self, shares: Mapping[str, frozenset[Any]]) -> tuple[dict[str, Any], dict[str, str]]:
         """Further columns and details of a target."""
         return {}, {}
 
@@ -155,7 +159,7 @@ class ModernBatchEvents(Generic[StateT]):
         if record is None:
             return
         group, kind = self._group, self.kinds.TARGET
-        shares = {name: share(group.coordinator.topics, group.target_of(name)) for name in group.members}
+        shares = {name: self._target_of(name) for name in group.members}
         changed = sum(each is kind and number >= self._begin for (each, _), number in self._records.items())
         columns, detail = self._target_says(shares)
         yield self._made(

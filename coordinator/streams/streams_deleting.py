@@ -19,7 +19,13 @@ def delete_streams_group(group: StreamsGroup, now_ms: int, on_written: OnWritten
     changes.write_last((key, None) for key in (*offsets, *group.record_keys()))
     group.vanish()
     changes.on_undo(lambda now_ms: group.appear())
-    changes.write(now_ms, Cause("group_deleted"), on_written or _nobody_waits)
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none:
+            group.coordinator.streams_observer.group_gone(group, "group_deleted")
+        (on_written or _nobody_waits)(error, now_ms)
+
+    changes.write(now_ms, Cause("group_deleted"), written)
 
 
 def _offsets(group: StreamsGroup) -> list[TopicPartition]:

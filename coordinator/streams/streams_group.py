@@ -264,11 +264,14 @@ class StreamsGroup(ModernGroup):
     # What follows a batch of changes
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
-        """Descriptions show the topology as it is configured once this is written."""
+        """Tells the observer. Descriptions show the topology as it is configured once this is written."""
+        report = self.coordinator.streams_observer.changed(changes, cause)
 
         def written(error: ErrorCode, now_ms: int) -> None:
             if error is ErrorCode.none:
                 self.described = self.configured
+            if report is not None:
+                report(error, now_ms)
 
         return written
 
@@ -277,6 +280,7 @@ class StreamsGroup(ModernGroup):
         from kohort.coordinator.streams.streams_sessions import resume_timers  # seldom needed
 
         resume_timers(self, before, now_ms)
+        self.coordinator.streams_observer.taken_back(self)
 
 
 def _read_by(subtopology: Subtopology) -> Iterable[str]:

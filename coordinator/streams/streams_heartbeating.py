@@ -100,6 +100,9 @@ def streams_group_heartbeat(
     refusal = _join_or_go_on(_Beat(group, changes, request, sender, now_ms, prepared))
     if refusal is not None:
         changes.abandon(now_ms)
+        if group.is_there:
+            who = request.member_id, request.instance_id, request.member_epoch
+            coordinator.streams_observer.refused(group, *who, refusal.error, sender.ticket)
         return refused(refusal)
     return None
 

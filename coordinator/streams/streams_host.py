@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.modern.modern_host import ModernHost
+from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.streams.streams_config import StreamsConfig
 
 if TYPE_CHECKING:
@@ -16,3 +17,4 @@ class StreamsHost(ModernHost, Protocol):
     streams_groups: "dict[str, StreamsGroup]"
     streams_config: Callable[[str], StreamsConfig]
     """The settings of a group, by its id."""
+    streams_observer: "ModernObserver[StreamsGroup]"

@@ -43,4 +43,5 @@ def unload_streams_groups(coordinator: GroupCoordinator, partition: int) -> None
     for group in [each for each in coordinator.streams_groups.values() if each.partition == partition]:
         for member in group.members.values():
             stop_all(group, member)
+        coordinator.streams_observer.group_gone(group, "coordinator_failover")
         group.vanish()

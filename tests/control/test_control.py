@@ -130,7 +130,7 @@ async def test_the_document_lists_every_path(control: httpx.AsyncClient) -> None
     paths = (await control.get("/openapi.json")).json()["paths"]
     subjects = {
         "nodes", "leaders", "clock", "faults", "appends", "gates", "groups", "violations", "events", "metrics",
-        "overview", "reset", "topics", "acls", "share-groups",
+        "overview", "reset", "topics", "acls", "share-groups", "streams-groups",
     }  # fmt: skip
     assert {path.split("/")[1] for path in paths} == subjects
 

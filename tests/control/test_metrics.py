@@ -167,3 +167,17 @@ def test_any_group_id_can_be_written(lab: Lab, metrics: Metrics) -> None:
           <- NONE
         """)
     assert any('a "quoted"' in name for name in read(metrics))
+
+
+def test_streams_groups_by_state_and_their_epochs_by_cause() -> None:
+    lab = Lab("streams")
+    metrics = Metrics(lab.laboratory.cluster)
+    read(metrics)
+    lab.talk("""
+        ada streams-beats {topology: {0: {reads: [$topic]}}}
+          <- NONE {status: _}
+        """)
+    told = read(metrics)
+    assert (told[f"{P}group_count{{streams,NotReady}}"], told[f"{P}member_count{{streams}}"]) == (1, 1)
+    assert told[f"{P}epoch_bump_total{{join_new}}"] == 1
+    lab.stage.close()

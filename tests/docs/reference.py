@@ -15,7 +15,16 @@ from kohort.control.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
 from kohort.control.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, RECORD_KINDS, SHARE_KINDS
+from kohort.coordinator.events.group_event import (
+    CLIENT_KINDS,
+    CONSUMER_KINDS,
+    KINDS,
+    RECORD_KINDS,
+    SHARE_KINDS,
+    STREAMS_KINDS,
+)
+from kohort.coordinator.share.share_group_state import ShareGroupState
+from kohort.coordinator.streams.streams_states import StreamsGroupState
 from kohort.protocol.errors import ErrorCode
 from kohort.testing import plugin
 from tests.control.talking import Lab
@@ -36,6 +45,7 @@ STATES = {
     "Dead": "there is no such group",
     "Assigning": "the target assignment is still to be computed",
     "Reconciling": "some members do not have yet what they are to have",
+    "NotReady": "topics that the topology needs are missing, or do not fit",
     UNKNOWN: "its coordinator still loads",
 }
 """What each state says. The states are those of the code: one that is missing here is a KeyError."""
@@ -112,15 +122,10 @@ def _actions() -> Iterator[tuple[str, ...]]:
 
 
 def _states() -> Iterator[tuple[str, ...]]:
-    classic, consumer = {each.value for each in State}, {each.value for each in GroupState}
-    for name in dict.fromkeys((*(each.value for each in State), *(each.value for each in GroupState), UNKNOWN)):
-        both = name == UNKNOWN
-        yield (
-            f"`{name}`",
-            "yes" if name in classic or both else "",
-            "yes" if name in consumer or both else "",
-            STATES[name],
-        )
+    kinds = [[each.value for each in states] for states in (State, GroupState, ShareGroupState, StreamsGroupState)]
+    for name in dict.fromkeys((*(name for names in kinds for name in names), UNKNOWN)):
+        is_in = (name in (*names, State.DEAD.value, UNKNOWN) for names in kinds)
+        yield f"`{name}`", *("yes" if each else "" for each in is_in), STATES[name]
 
 
 def _kinds() -> Iterator[tuple[str, ...]]:
@@ -131,11 +136,17 @@ def _kinds() -> Iterator[tuple[str, ...]]:
 def _groups_with(kind: str) -> str:
     if kind in RECORD_KINDS:
         return "share groups"
-    if kind in CONSUMER_KINDS:
-        return "consumer and share groups" if kind in SHARE_KINDS else "consumer groups"
     if kind in CLIENT_KINDS:
         return "none"
-    return "all" if kind in SHARE_KINDS | OF_ANY_GROUP else "classic and consumer groups"
+    has = {
+        "classic": kind not in CONSUMER_KINDS,
+        "consumer": True,
+        "share": kind in SHARE_KINDS | OF_ANY_GROUP,
+        "streams": kind in STREAMS_KINDS | OF_ANY_GROUP,
+    }
+    found = [name for name, is_so in has.items() if is_so]
+    names = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
+    return "all" if all(has.values()) else f"{names} groups"
 
 
 def _endpoints() -> Iterator[tuple[str, ...]]:

@@ -36,7 +36,8 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
         from kohort.testing.sync_faults import SyncRule
         from kohort.control.gates import Gate
         from kohort.control.history import Rebalance
-        from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup, SyncShareGroup
+        from kohort.control.task_members import MemberTasks
+        from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup, SyncShareGroup, SyncStreamsGroup
 
         def test_orders(kafka: SyncCluster) -> None:
             group = kafka.group("billing")
@@ -52,8 +53,9 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
             assert_type(kafka.topics.append("orders", "x"), int)
 
         with Cluster(nodes=3) as kafka:
-            assert_type(kafka.groups, list[SyncGroup | SyncShareGroup])
+            assert_type(kafka.groups, list[SyncGroup | SyncShareGroup | SyncStreamsGroup])
             assert_type(kafka.share_group("queue").redeliver("orders"), int)
+            assert_type(kafka.streams_group("words").members[0].tasks, MemberTasks)
             kafka.stop_node(1)
 
         async def test_payments(kafka: Cluster) -> None:

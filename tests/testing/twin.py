@@ -20,12 +20,13 @@ GROUPS = {
     "Group": "control/lab_group.py",
     "ShareGroup": "control/lab_share_group.py",
 }
+STREAMS_GROUPS = {"StreamsGroup": "control/lab_streams_group.py"}
 RULES = {
     "Rule": "control/faults/rules.py",
     "RuleBuilder": "control/faults/rule_builder.py",
     "Faults": "control/faults/table.py",
 }
-CLASSES = CLUSTER | GROUPS | RULES
+CLASSES = CLUSTER | GROUPS | STREAMS_GROUPS | RULES
 """Those with something to await, and those that hand them out; all others are the same on both sides."""
 NOT_THEIRS = {
     *("start", "stop", "laboratory"),
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from kohort.control.lab_topics import Topics
     from kohort.testing.sync_faults import SyncFaults
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
+    from kohort.testing.sync_streams_groups import SyncStreamsGroup
 '''
 GROUPS_HEAD = '''\
 """What `kafka.group(…)` is to a test that awaits nothing, for type checkers and editors; see sync.py.
@@ -79,6 +81,25 @@ if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
 '''
+STREAMS_GROUPS_HEAD = '''\
+"""What `kafka.streams_group(…)` is to a test that awaits nothing, for type checkers and editors; see sync.py.
+
+Made by `python -m tests.testing.twin`; a test compares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from kohort.control.waiting import PATIENCE_S
+from kohort.testing.sync_groups import SyncAnyGroup
+
+if TYPE_CHECKING:
+    from kohort.control.explanation import Explanation
+    from kohort.control.streams_topology import LabTopology
+    from kohort.control.task_members import TaskMember
+    from kohort.protocol.topic_partition import TopicPartition
+'''
 RULES_HEAD = '''\
 """What `kafka.faults` is to a test that awaits nothing, for type checkers and editors; see sync.py.
 
@@ -102,6 +123,7 @@ if TYPE_CHECKING:
 TWINS = {
     ROOT / "testing" / "sync.py": (CLUSTER_HEAD, CLUSTER),
     ROOT / "testing" / "sync_groups.py": (GROUPS_HEAD, GROUPS),
+    ROOT / "testing" / "sync_streams_groups.py": (STREAMS_GROUPS_HEAD, STREAMS_GROUPS),
     ROOT / "testing" / "sync_faults.py": (RULES_HEAD, RULES),
 }
 """Each file with its beginning and its classes."""

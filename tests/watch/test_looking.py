@@ -27,6 +27,11 @@ from kohort.protocol.messages.share_group_describe import DescribedGroup as Desc
 from kohort.protocol.messages.share_group_describe import Member as ShareMember
 from kohort.protocol.messages.share_group_describe import ShareGroupDescribeResponse
 from kohort.protocol.messages.share_group_describe import TopicPartitions as ShareTopic
+from kohort.protocol.messages.streams_group_describe import Assignment as StreamsAssignment
+from kohort.protocol.messages.streams_group_describe import DescribedGroup as DescribedStreamsGroup
+from kohort.protocol.messages.streams_group_describe import Member as StreamsMember
+from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse
+from kohort.protocol.messages.streams_group_heartbeat import TaskIds
 from kohort.watch.client import Broker
 from kohort.watch.looking import WatchedCluster
 from kohort.watch.snapshot import SeenGroup, SeenShare
@@ -180,6 +185,39 @@ async def test_a_share_group_shows_members_that_have_the_same_partition_and_how_
     problems: list[str] = []
     shares = await WatchedCluster("broker-1:9092")._shares([seen], {7: broker}, problems)
     assert (shares, problems) == ({"queue": (SeenShare(("orders", 0), 40, 12),)}, [])
+
+
+async def test_a_streams_group_shows_tasks_and_who_waits_for_them() -> None:
+    """Ada has to give up task 0_1, which bob waits for; bob keeps a copy of 0_0."""
+
+    def tasks(active: tuple[int, ...] = (), standby: tuple[int, ...] = ()) -> StreamsAssignment:
+        roles = [(TaskIds(subtopology_id="0", partitions=each),) if each else () for each in (active, standby)]
+        return StreamsAssignment(active_tasks=roles[0], standby_tasks=roles[1], warmup_tasks=())
+
+    def thread(name: str, epoch: int, has: StreamsAssignment, target: StreamsAssignment) -> StreamsMember:
+        return StreamsMember(
+            member_id=f"{name}-id", member_epoch=epoch, instance_id=None, rack_id=None, client_id=name,
+            client_host="/10.0.0.1", topology_epoch=0, process_id=name, user_endpoint=None, client_tags=(),
+            assignment=has, target_assignment=target,
+        )  # fmt: skip
+
+    group = DescribedStreamsGroup(
+        error_code=ErrorCode.none, group_id="words", group_state="Reconciling", group_epoch=4, assignment_epoch=4,
+        topology=None,
+        members=(
+            thread("ada", 3, tasks((0, 1)), tasks((0,))),
+            thread("bob", 4, tasks((), (0,)), tasks((1,), (0,))),
+        ),
+    )  # fmt: skip
+    broker = Scripted(
+        list_groups=listed(("words", "Streams")), streams_group_describe=StreamsGroupDescribeResponse(groups=(group,))
+    )
+    (seen,), problem = await groups_of(broker)
+    assert (problem, seen.group_type, seen.state, seen.epoch, seen.target_epoch) == ("", "streams", "Reconciling", 4, 4)
+    assert [(each.name, each.epoch, each.owns, each.to_give_up, each.to_get) for each in seen.members or ()] == [
+        ("ada", 3, (("active 0", 0), ("active 0", 1)), (("active 0", 1),), ()),
+        ("bob", 4, (("standby 0", 0),), (), (("active 0", 1),)),
+    ]
 
 
 async def test_a_broker_that_does_not_describe_consumer_groups_lists_them() -> None:

@@ -109,6 +109,7 @@ class Member:
     statuses: list[StatusCode] = field(default_factory=list)
     waiting: Ticket | None = None
     tickets: list[Ticket] = field(default_factory=list)
+    host: str = "/127.0.0.1"
 
     def __str__(self) -> str:
         return f"{self.name} {self.epoch} {self.active} {self.standby} {self.statuses}"
@@ -125,7 +126,7 @@ class Member:
         ticket = Ticket(f"{self.world.now_ms} {self.name} beats {request.member_epoch}", self)  # type: ignore[arg-type]
         self.tickets.append(ticket)
         self.waiting = ticket
-        sender = Sender(ticket, self.name, "/127.0.0.1", self.world.make_topics)
+        sender = Sender(ticket, self.name, self.host, self.world.make_topics)
         response = streams_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms, prepared)
         if response is not None:
             ticket.answer(response)

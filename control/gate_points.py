@@ -36,6 +36,12 @@ GATE_POINTS = {
     "sync-answer": GatePoint("SyncGroup", ANSWER, "shares are handed out; the members have not heard", True),
     "heartbeat-received": GatePoint("Heartbeat", REQUEST, "a member beats; the coordinator has not noticed"),
     "heartbeat-answer": GatePoint("Heartbeat", ANSWER, "a member has beaten; it does not know the answer"),
+    "streams-heartbeat-received": GatePoint(
+        "StreamsGroupHeartbeat", REQUEST, "a member of a streams group joins, beats or leaves; nobody has noticed"
+    ),
+    "streams-heartbeat-answer": GatePoint(
+        "StreamsGroupHeartbeat", ANSWER, "it has; it does not know its epoch and its tasks", True
+    ),
     "consumer-heartbeat-received": GatePoint(
         "ConsumerGroupHeartbeat", REQUEST, "a member of a consumer group joins, beats or leaves; nobody has noticed"
     ),

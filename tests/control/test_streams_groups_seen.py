@@ -238,3 +238,14 @@ def test_waiting_until_everybody_has_its_tasks(streams: StreamsLab) -> None:
             await streams.words.wait_stable(members=2, timeout=0)
 
     asyncio.run(wait())
+
+
+def test_a_heartbeat_that_a_gate_holds(streams: StreamsLab) -> None:
+    streams.talk(ALONE)
+    with streams.laboratory.gates.hold("streams-heartbeat-received") as gate:
+        streams.talk("""
+            ada streams-beats {owns: {0: [0, 1, 2, 3]}}
+              <- nothing for 500 ms
+            """)
+        assert len(gate.held) == 1
+    streams.talk("ada <- NONE {member_epoch: 2}")

@@ -13,7 +13,7 @@ from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, Sender, streams_group_heartbeat
 from kohort.coordinator.streams.streams_preparing import large_topology, preparing
 from kohort.coordinator.streams.streams_replies import refused
-from kohort.coordinator.streams.streams_requests import topology_of
+from kohort.coordinator.streams.streams_requests import reading_topology
 from kohort.coordinator.streams.streams_topologies import Prepared
 from kohort.coordinator.streams.streams_values import TopicInfo, Topology
 from kohort.coordinator.streams.topology import InvalidTopology, check_topology
@@ -50,7 +50,7 @@ def handle(
 def _with_topology(
     node: Node, request: StreamsGroupHeartbeatRequest, said: TopologyMessage, ticket: Ticket
 ) -> Task[StreamsGroupHeartbeatResponse | None]:
-    topology = topology_of(said)
+    topology = yield from reading_topology(said)
     try:
         names = yield from check_topology(topology, name_refusal)
     except InvalidTopology as problem:

@@ -1,6 +1,6 @@
 """What a heartbeat says, as values (streams-groups §2)."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from kohort.coordinator.streams.streams_group_values import Pairs, UserEndpoint
 from kohort.coordinator.streams.streams_values import (
@@ -17,6 +17,15 @@ from kohort.protocol.messages import streams_group_heartbeat as wire
 def topology_of(said: wire.Topology) -> Topology:
     """The topology that who joins brings."""
     return Topology(said.epoch, tuple(map(_subtopology, said.subtopologies)))
+
+
+def reading_topology(said: wire.Topology) -> Generator[None, None, Topology]:
+    """As `topology_of`; yields after each subtopology."""
+    subtopologies = []
+    for each in said.subtopologies:
+        subtopologies.append(_subtopology(each))
+        yield
+    return Topology(said.epoch, tuple(subtopologies))
 
 
 def _subtopology(said: wire.Subtopology) -> Subtopology:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kohort.broker.cluster.streams_topics import MADE_AT_ONCE
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.streams_group_heartbeat import Subtopology, Topology
+from kohort.protocol.messages.streams_group_heartbeat import Subtopology, TopicInfo, Topology
 from tests.support.broker import Broker, Client, Stopwatch
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame, heartbeat
@@ -19,8 +20,19 @@ def beat(client: Client, correlation_id: int, epoch: int, **more: Any) -> None:
     client.says(frame("streams_group_heartbeat", 0, correlation_id, **said | more))
 
 
-def topology() -> Topology:
-    parts = (Subtopology(subtopology_id=f"{n:03d}", source_topics=("topic",)) for n in range(SUBTOPOLOGIES))
+def store(number: int) -> TopicInfo:
+    return TopicInfo(name=f"store-{number}", partitions=0, replication_factor=0, topic_configs=())
+
+
+def topology(*, stores: bool = False) -> Topology:
+    parts = (
+        Subtopology(
+            subtopology_id=f"{n:03d}",
+            source_topics=("topic",),
+            state_changelog_topics=(store(n),) if stores else (),
+        )
+        for n in range(SUBTOPOLOGIES)
+    )
     return Topology(epoch=0, subtopologies=tuple(parts))
 
 
@@ -51,3 +63,20 @@ def test_a_large_topology_is_looked_at_in_steps_whenever_it_is() -> None:
     beat(ada, 3, told.member_epoch, active_tasks=told.active_tasks)
     ((_, told),) = ada.hears("streams_group_heartbeat")
     assert told.error_code is ErrorCode.none, "it is known now: nobody waits"
+
+
+def test_many_internal_topics_are_made_a_few_at_a_time() -> None:
+    broker = Broker(group_streams_initial_rebalance_delay_ms=0)
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada, "topic", 1)
+    broker.cluster.offsets_topic.create(0)
+    beat(ada, 1, 0, rebalance_timeout_ms=30_000, process_id="p", topology=topology(stores=True))
+    while broker.loop.run_soon():
+        pass
+    made = []
+    while len(broker.cluster.topics) < 2 + SUBTOPOLOGIES:
+        made.append(len(broker.cluster.topics))
+        bob.says(heartbeat(len(made)))
+        broker.loop.wait(1)
+    assert len(made) >= SUBTOPOLOGIES // MADE_AT_ONCE - 1
+    assert bob.ids() == list(range(1, len(made) + 1))

@@ -15,6 +15,7 @@ from kohort.broker.scheduling.paused_reading import LOOK_EVERY_MS
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.describe_topic_partitions import TopicRequest
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from kohort.protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client, Wire
 from tests.support.classic_member import ClassicMember
@@ -111,6 +112,19 @@ def test_group_share_max_size() -> None:
     assert errors == [E.none, E.group_max_size_reached]
 
 
+def test_group_streams_max_size() -> None:
+    broker = ready(group_streams_max_size=1)
+    given_topic(broker.client())
+    topology = Topology(epoch=0, subtopologies=(Subtopology(subtopology_id="0", source_topics=("topic",)),))
+    none: dict[str, Any] = {"active_tasks": (), "standby_tasks": (), "warmup_tasks": ()}
+    joining = {"group_id": "g", "member_epoch": 0, "rebalance_timeout_ms": 30_000, "topology": topology, **none}
+    errors = []
+    for member_id in ("ada", "bob"):
+        answer = broker.client().asks("streams_group_heartbeat", 0, member_id=member_id, process_id="p", **joining)
+        errors.append(answer.error_code)
+    assert errors == [E.none, E.group_max_size_reached]
+
+
 @pytest.mark.parametrize(
     ("limit", "name", "least", "too_few"),
     [
@@ -135,6 +149,10 @@ def test_what_a_share_group_must_grant(limit: str, name: str, least: int, too_fe
         ("group_share_max_record_lock_duration_ms", "share.record.lock.duration.ms", 50_000),
         ("group_share_max_delivery_count_limit", "share.delivery.count.limit", 7),
         ("group_share_max_partition_max_record_locks", "share.partition.max.record.locks", 3_000),
+        ("group_streams_max_session_timeout_ms", "streams.session.timeout.ms", 50_000),
+        ("group_streams_max_heartbeat_interval_ms", "streams.heartbeat.interval.ms", 9_000),
+        ("group_streams_max_assignment_interval_ms", "streams.assignment.interval.ms", 9_000),
+        ("group_streams_max_standby_replicas", "streams.num.standby.replicas", 1),
     ],
 )
 def test_what_a_group_may_set_for_itself(limit: str, name: str, most: int) -> None:

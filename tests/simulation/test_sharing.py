@@ -32,7 +32,6 @@ def test_a_record_is_one_members_until_it_is_done_with(seed: int, monkeypatch: p
     assert queues.ledger.again or not is_known(seed), "nothing much happened"
 
 
-@pytest.mark.plain  # a compiled method can't be replaced
 @pytest.mark.parametrize(
     ("broken", "told"),
     [

@@ -38,7 +38,6 @@ def test_every_task_has_one_owner(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     assert streaming.counts["commits"] or not is_known(seed), "nothing much happened"
 
 
-@pytest.mark.plain  # compiled methods and functions can't be replaced
 @pytest.mark.parametrize(
     ("broken", "told"),
     [

@@ -40,6 +40,8 @@ NOBODY_CAN_KNOW = {
 def parts(group: GroupInput) -> Iterator[tuple[str, GroupInput]]:
     """Without each source, and without each kind of line or event."""
     for name, empty in (("ends", {}), ("events", []), ("share_states", [])):
+        if not getattr(group, name):
+            continue
         less = copy.copy(group)
         setattr(less, name, empty)
         yield f"without {name}", less

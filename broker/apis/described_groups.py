@@ -1,0 +1,61 @@
+"""What the APIs that describe groups of the newer protocols have in common: who may see what, and in which order."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from kohort.broker.apis.authorized_operations import operations
+from kohort.broker.cluster.node import Node
+from kohort.broker.scheduling.cooperative import Task, once_each
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.describing import as_answered
+from kohort.protocol.errors import ErrorCode
+from kohort.security.acls import ResourceType
+from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
+
+
+class Described(Protocol):
+    """A group in an answer."""
+
+    error_code: ErrorCode
+    authorized_operations: int
+
+
+DescribedT = TypeVar("DescribedT", bound=Described)
+
+
+def described_groups(
+    node: Node,
+    ticket: Ticket,
+    group_ids: Iterable[str],
+    describe: Callable[[str], DescribedT],
+    refused: Callable[[str, ErrorCode], DescribedT],
+    topics_of: Callable[[DescribedT], Iterable[str]],
+    *,
+    with_operations: bool,
+) -> Task[tuple[DescribedT, ...]]:
+    """All of them, in Kafka's order. A group that is named twice is described twice.
+
+    `describe`: a group that the client may see. `refused`: one that it may not. `topics_of`: those that it must be
+    allowed to describe to see the group.
+    """
+    access = node.cluster.access
+
+    def described(group_id: str) -> DescribedT:
+        if access is not None and not access.allows(ticket, DESCRIBE_GROUP, group_id):
+            return refused(group_id, ErrorCode.group_authorization_failed)
+        group = describe(group_id)
+        if group.error_code is not ErrorCode.none:
+            return group
+        if access is not None and not all(access.allows(ticket, DESCRIBE_TOPIC, name) for name in topics_of(group)):
+            return refused(group_id, ErrorCode.topic_authorization_failed)
+        if with_operations:
+            group.authorized_operations = operations(node, ticket, ResourceType.GROUP, group_id)
+        return group
+
+    listed: Sequence[str] = tuple(group_ids)
+    nameless = [group_id for group_id in listed if not group_id]
+    named = as_answered(node.coordinator, (group_id for group_id in listed if group_id))
+    groups = yield from once_each(described, [*nameless, *named])
+    if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
+        groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))
+    return groups

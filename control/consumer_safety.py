@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
     from kohort.control.exchange import Exchange
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-    from kohort.coordinator.consumer.values import CurrentAssignment
 
 HEARTBEAT, JOIN_GROUP, SYNC_GROUP = "ConsumerGroupHeartbeat", "JoinGroup", "SyncGroup"
 OWNERSHIP_APIS = frozenset((HEARTBEAT, JOIN_GROUP, SYNC_GROUP))
@@ -66,16 +65,11 @@ class ConsumerSafety:
         if current is None:
             return "and is no member"
         if facts.generation > current.epoch:
-            return f"at epoch {facts.generation}, when it was at {current.epoch}"
+            return from_the_future(facts.generation, current.epoch)
         topic = self.brokers.cluster.topics.by_name(name)
         if topic is None:
             return None
-        since = _since(current, topic.topic_id, partition)
-        if since is not None:
-            return None if facts.generation >= since else f"at epoch {facts.generation}, given to it at {since}"
-        if facts.generation < current.epoch:
-            return f"at epoch {facts.generation}, when it was at {current.epoch} and had it no more"
-        return None
+        return from_the_past(facts.generation, current.epoch, current.given_at(topic.topic_id, partition))
 
     def foreign(self, exchange: Exchange, name: str, partition: int) -> str | None:
         """Whose a partition is that a member committed without owning it: the end of a sentence; None: all right."""
@@ -83,7 +77,7 @@ class ConsumerSafety:
         topic = self.brokers.cluster.topics.by_name(name)
         if exchange.facts.generation < 0 or current is None or topic is None:
             return None
-        if _since(current, topic.topic_id, partition) is not None:
+        if current.given_at(topic.topic_id, partition) is not None:
             return None
         owned = self._owned.get(exchange.facts.group, {})
         others = [each for each, has in owned.items() if (topic.topic_id, partition) in has]
@@ -168,10 +162,16 @@ def _partitions(topics: Iterable[Any]) -> set[_Partition]:
     return {(each.topic_id, number) for each in topics for number in each.partitions}
 
 
-def _since(current: CurrentAssignment, topic_id: UUID, partition: int) -> int | None:
-    """The epoch of the assignment that gave a partition to its member; None: it does not have it."""
-    for owned in (current.assigned, current.revoking):
-        epoch = owned.get(topic_id, {}).get(partition)
-        if epoch is not None:
-            return epoch
-    return None
+def from_the_future(epoch: int, member_epoch: int) -> str:
+    """What is wrong with a commit of an epoch that its member has not reached."""
+    return f"at epoch {epoch}, when it was at {member_epoch}"
+
+
+def from_the_past(epoch: int, member_epoch: int, since: int | None) -> str | None:
+    """What is wrong with a commit of that epoch; None: nothing.
+
+    `since`: the epoch at which its member was given what it commits for; None: it does not have it.
+    """
+    if since is not None:
+        return None if epoch >= since else f"at epoch {epoch}, given to it at {since}"
+    return f"at epoch {epoch}, when it was at {member_epoch} and had it no more" if epoch < member_epoch else None

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kohort.control.consumer_safety import from_the_future, from_the_past
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
     from kohort.coordinator.streams.streams_group import StreamsGroup
-    from kohort.coordinator.streams.streams_group_values import StreamsAssignment
 
 STREAMS_HEARTBEAT = "StreamsGroupHeartbeat"
 
@@ -57,14 +57,9 @@ class StreamsSafety:
         if tasks is None:
             return "and is no member"
         if epoch > tasks.epoch:
-            return f"at epoch {epoch}, when it was at {tasks.epoch}"
+            return from_the_future(epoch, tasks.epoch)
         task = self._reader(exchange, name, partition)
-        since = None if task is None else _since(tasks, task)
-        if since is not None:
-            return None if epoch >= since else f"at epoch {epoch}, given to it at {since}"
-        if epoch < tasks.epoch:
-            return f"at epoch {epoch}, when it was at {tasks.epoch} and had it no more"
-        return None
+        return from_the_past(epoch, tasks.epoch, None if task is None else tasks.given_at(*task))
 
     def foreign(self, exchange: Exchange, name: str, partition: int) -> str | None:
         """Whose a partition is that a member committed without its task: the end of a sentence; None: all right.
@@ -72,7 +67,7 @@ class StreamsSafety:
         What no subtopology reads everybody may commit, and what a member has given up as long as it is nobody's.
         """
         tasks, task = exchange.tasks_then, self._reader(exchange, name, partition)
-        if exchange.facts.generation < 0 or tasks is None or task is None or _since(tasks, task) is not None:
+        if exchange.facts.generation < 0 or tasks is None or task is None or tasks.given_at(*task) is not None:
             return None
         owned, mine = self._owned.get(exchange.facts.group, {}), set(exchange.facts.members)
         others = [each for each, has in owned.items() if task in has]
@@ -125,12 +120,3 @@ class StreamsSafety:
 
 def _tasks(said: Iterable[Any]) -> set[_Task]:
     return {(each.subtopology_id, partition) for each in said for partition in each.partitions}
-
-
-def _since(tasks: StreamsAssignment, task: _Task) -> int | None:
-    """The epoch of the assignment that gave an active task to its member; None: it does not have it."""
-    for owned in (tasks.assigned, tasks.revoking):
-        epoch = owned.active.get(task[0], {}).get(task[1])
-        if epoch is not None:
-            return epoch
-    return None

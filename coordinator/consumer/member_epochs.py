@@ -42,13 +42,8 @@ def check_commit(
 
 def _since(current: CurrentAssignment, topic_id: UUID | None, partition: int) -> float:
     """The epoch of the assignment that gave a partition to its member; beyond all epochs if none did."""
-    if topic_id is None:
-        return inf
-    for owned in (current.assigned, current.revoking):
-        epoch = owned.get(topic_id, {}).get(partition)
-        if epoch is not None:
-            return epoch
-    return inf
+    epoch = None if topic_id is None else current.given_at(topic_id, partition)
+    return inf if epoch is None else epoch
 
 
 def check_fetch(members: Mapping[str, ConsumerMember], member_id: str | None, epoch: int) -> ErrorCode:

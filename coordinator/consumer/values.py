@@ -67,6 +67,14 @@ class CurrentAssignment(NamedTuple):
     revoking: Owned = NOTHING
     """Partitions that it is to give up and has not yet."""
 
+    def given_at(self, topic_id: UUID, partition: int) -> int | None:
+        """The epoch of the assignment that gave a partition to the member; None: it does not have it."""
+        for owned in (self.assigned, self.revoking):
+            epoch = owned.get(topic_id, {}).get(partition)
+            if epoch is not None:
+                return epoch
+        return None
+
 
 class ResolvedRegex(NamedTuple):
     """The topics that a pattern matched, the version of the topics then, and when that was: wall clock."""

@@ -96,3 +96,11 @@ class StreamsAssignment(NamedTuple):
     assigned: OwnedTasks = NO_OWNED_TASKS
     revoking: OwnedTasks = NO_OWNED_TASKS
     """Tasks that it is to give up and has not yet."""
+
+    def given_at(self, subtopology_id: str, partition: int) -> int | None:
+        """The epoch of the assignment that gave an active task to the member; None: it does not have it."""
+        for owned in (self.assigned, self.revoking):
+            epoch = owned.active.get(subtopology_id, {}).get(partition)
+            if epoch is not None:
+                return epoch
+        return None

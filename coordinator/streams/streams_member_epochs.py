@@ -42,13 +42,8 @@ def check_commit(
 
 def _since(subtopology: Subtopology | None, current: StreamsAssignment, partition: int) -> float:
     """The epoch of the assignment that gave the task which reads a partition; beyond all epochs if none did."""
-    if subtopology is None:
-        return inf
-    for tasks in (current.assigned, current.revoking):
-        epoch = tasks.active.get(subtopology.subtopology_id, {}).get(partition)
-        if epoch is not None:
-            return epoch
-    return inf
+    epoch = None if subtopology is None else current.given_at(subtopology.subtopology_id, partition)
+    return inf if epoch is None else epoch
 
 
 def check_fetch(members: Mapping[str, StreamsMember], member_id: str | None, epoch: int) -> ErrorCode:

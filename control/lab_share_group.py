@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.control.any_group import AnyGroup
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.denied import denied
+from kohort.control.epoch_group import EpochGroup
 from kohort.control.explain_shares import explain_record, explain_shares, explanation_of_none
-from kohort.control.group_members import SHARE, GroupMember, share_member
+from kohort.control.group_members import GroupMember, share_member
 from kohort.control.numbers import as_setting
 from kohort.control.redelivery import BEYOND_ALL, take_back
 from kohort.control.share_fates import ACQUIRED, Acceptance, last_fate
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition, Topic
 
 
-class ShareGroup(AnyGroup):
+class ShareGroup(EpochGroup):
     """A share group. Its coordinator knows who is in it; the leader of a partition knows who holds which records.
 
     A leader knows nothing before somebody fetches from it: `partitions` says `not loaded`, and what was written down
@@ -35,23 +35,6 @@ class ShareGroup(AnyGroup):
     """
 
     # What there is
-
-    @property
-    def type(self) -> str:
-        """`share`; empty where there is no such group."""
-        return SHARE if self._found() is not None else ""
-
-    @property
-    def generation(self) -> int:
-        """The group epoch; 0 where there is no such group."""
-        group = self._found()
-        return group.epoch if group is not None else 0
-
-    @property
-    def assignment_epoch(self) -> int:
-        """The epoch that the target assignment was computed for."""
-        group = self._found()
-        return group.target_epoch if group is not None else 0
 
     @property
     def protocol(self) -> str:
@@ -254,10 +237,6 @@ class ShareGroup(AnyGroup):
     def _is_another(self) -> bool:
         laboratory = self._laboratory
         return laboratory.any_group(self.id) is not None or laboratory.streams_group(self.id) is not None
-
-    def _state(self) -> str:
-        group = self._found()
-        return group.state.value if group is not None else ""
 
     def _is_ready(self, group: share_group.ShareGroup, name: str) -> bool:
         """Whether all partitions of a topic may be assigned; there is nothing to wait for where there is no topic."""

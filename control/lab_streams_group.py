@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.control.any_group import AnyGroup
 from kohort.control.control_errors import ControlError
 from kohort.control.denied import denied
+from kohort.control.epoch_group import EpochGroup
 from kohort.control.explain_streams import explain_streams, explanation_of_none
 from kohort.control.lab_offsets import lag_of
 from kohort.control.streams_topology import LabTopology, statuses_of, topology_of
-from kohort.control.task_members import STREAMS, TaskMember, task_member
+from kohort.control.task_members import TaskMember, task_member
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.events.streams_batch_events import STICKY
 
@@ -20,30 +20,13 @@ if TYPE_CHECKING:
     from kohort.protocol.topic_partition import TopicPartition
 
 
-class StreamsGroup(AnyGroup):
+class StreamsGroup(EpochGroup):
     """A streams group. Tasks are named as Kafka Streams does: `0_3` is partition 3 of subtopology 0.
 
     Every question raises ControlError where it is a group of another kind.
     """
 
     # What there is
-
-    @property
-    def type(self) -> str:
-        """`streams`; empty where there is no such group."""
-        return STREAMS if self._found() is not None else ""
-
-    @property
-    def generation(self) -> int:
-        """The group epoch; 0 where there is no such group."""
-        group = self._found()
-        return group.epoch if group is not None else 0
-
-    @property
-    def assignment_epoch(self) -> int:
-        """The epoch that the target assignment was computed for."""
-        group = self._found()
-        return group.target_epoch if group is not None else 0
 
     @property
     def protocol(self) -> str:
@@ -150,10 +133,6 @@ class StreamsGroup(AnyGroup):
     def _is_another(self) -> bool:
         laboratory = self._laboratory
         return laboratory.any_group(self.id) is not None or laboratory.share_group(self.id) is not None
-
-    def _state(self) -> str:
-        group = self._found()
-        return group.state.value if group is not None else ""
 
     def _behind(self) -> str:
         behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]

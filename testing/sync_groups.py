@@ -233,12 +233,12 @@ class SyncGroup(SyncAnyGroup, Protocol):
         ...
 
 
-class SyncShareGroup(SyncAnyGroup, Protocol):
-    """`ShareGroup`, whose every word waits for its end."""
+class SyncEpochGroup(SyncAnyGroup, Protocol):
+    """`EpochGroup`, whose every word waits for its end."""
 
     @property
     def type(self) -> str:
-        """`share`; empty where there is no such group."""
+        """`share` or `streams`; empty where there is no such group."""
         ...
 
     @property
@@ -250,6 +250,10 @@ class SyncShareGroup(SyncAnyGroup, Protocol):
     def assignment_epoch(self) -> int:
         """The epoch that the target assignment was computed for."""
         ...
+
+
+class SyncShareGroup(SyncEpochGroup, Protocol):
+    """`ShareGroup`, whose every word waits for its end."""
 
     @property
     def protocol(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.control.waiting import PATIENCE_S
-from kohort.testing.sync_groups import SyncAnyGroup
+from kohort.testing.sync_groups import SyncEpochGroup
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
@@ -17,23 +17,8 @@ if TYPE_CHECKING:
     from kohort.protocol.topic_partition import TopicPartition
 
 
-class SyncStreamsGroup(SyncAnyGroup, Protocol):
+class SyncStreamsGroup(SyncEpochGroup, Protocol):
     """`StreamsGroup`, whose every word waits for its end."""
-
-    @property
-    def type(self) -> str:
-        """`streams`; empty where there is no such group."""
-        ...
-
-    @property
-    def generation(self) -> int:
-        """The group epoch; 0 where there is no such group."""
-        ...
-
-    @property
-    def assignment_epoch(self) -> int:
-        """The epoch that the target assignment was computed for."""
-        ...
 
     @property
     def protocol(self) -> str:

@@ -18,6 +18,7 @@ CLUSTER = {"Clock": "testing/cluster_clock.py", "Cluster": "testing/cluster.py"}
 GROUPS = {
     "AnyGroup": "control/any_group.py",
     "Group": "control/lab_group.py",
+    "EpochGroup": "control/epoch_group.py",
     "ShareGroup": "control/lab_share_group.py",
 }
 STREAMS_GROUPS = {"StreamsGroup": "control/lab_streams_group.py"}
@@ -92,7 +93,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.control.waiting import PATIENCE_S
-from kohort.testing.sync_groups import SyncAnyGroup
+from kohort.testing.sync_groups import SyncEpochGroup
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation

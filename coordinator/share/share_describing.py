@@ -2,27 +2,20 @@
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.java_order import in_table_order
-from kohort.coordinator.modern.group_refusals import group_missing, not_of_kind
+from kohort.coordinator.modern.describing_none import refusal_of_none
 from kohort.coordinator.share.share_group import SHARE, ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.simple_assignor import SIMPLE
-from kohort.coordinator.share_state.state_outcome import MESSAGES
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 
 def describe_share_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
     """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no share group, or who else to ask."""
-    if not group_id:
-        return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
     group = coordinator.share_groups.get(group_id)
     if group is not None:
         return _described(group)
-    error = coordinator.availability(group_id)
-    if error is not ErrorCode.none:
-        return DescribedGroup(error_code=error, error_message=MESSAGES.get(error), group_id=group_id)
-    is_another = coordinator.group(group_id) is not None
-    refusal = not_of_kind(SHARE, group_id) if is_another else group_missing(group_id)
+    refusal = refusal_of_none(coordinator, SHARE, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

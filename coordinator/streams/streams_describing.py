@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.java_order import in_table_order
-from kohort.coordinator.modern.group_refusals import group_missing, not_of_kind
-from kohort.coordinator.share_state.state_outcome import MESSAGES
+from kohort.coordinator.modern.describing_none import refusal_of_none
 from kohort.coordinator.streams.streams_group import STREAMS, StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks
 from kohort.coordinator.streams.streams_member import StreamsMember
@@ -26,16 +25,10 @@ from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue,
 
 def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
     """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no streams group, or who else to ask."""
-    if not group_id:
-        return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
     group = coordinator.streams_groups.get(group_id)
     if group is not None:
         return _described(group)
-    error = coordinator.availability(group_id)
-    if error is not ErrorCode.none:
-        return DescribedGroup(error_code=error, error_message=MESSAGES.get(error), group_id=group_id)
-    is_another = coordinator.group(group_id) is not None
-    refusal = not_of_kind(STREAMS, group_id) if is_another else group_missing(group_id)
+    refusal = refusal_of_none(coordinator, STREAMS, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from random import SystemRandom
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from kohort.broker.address import Advertised, show_address
 from kohort.broker.cluster.broker_cluster import BrokerCluster
@@ -30,6 +29,7 @@ from kohort.control.numbers import as_setting, whole
 from kohort.control.safety import Budget
 from kohort.protocol.visible import visible
 from kohort.testing.cluster_clock import Clock
+from kohort.testing.left_held import report
 from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Cluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _report(await self.stop())
+        report(await self.stop())
 
     def __enter__(self) -> SyncCluster:
         """A cluster with the same methods, without `await`; see `kohort.testing.remote`."""
@@ -302,10 +302,4 @@ class Cluster:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._in_thread is not None, "it was entered"
-        _report(self._in_thread.stop())
-
-
-def _report(left: list[str]) -> None:
-    """What a test has forgotten; pytest shows it among its warnings."""
-    for line in left:
-        warn(visible(line), stacklevel=3)
+        report(self._in_thread.stop())

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from kohort.broker.address import AddressError, parse_address
 from kohort.broker.clock import SystemClock
@@ -14,8 +13,8 @@ from kohort.broker.logs import log
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, SecurityError, from_file
 from kohort.control.control_errors import ControlError
-from kohort.protocol.visible import visible
 from kohort.proxy.proxy_server import ProxyServer
+from kohort.testing.left_held import report
 
 if TYPE_CHECKING:
     from kohort.control.faults.table import Faults
@@ -98,7 +97,7 @@ class Proxy:
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _report(await self.stop())
+        report(await self.stop())
 
     def __enter__(self) -> Any:
         """A proxy with the same methods, without `await`; see `kohort.testing.remote`."""
@@ -111,10 +110,4 @@ class Proxy:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._in_thread is not None, "it was entered"
-        _report(self._in_thread.stop())
-
-
-def _report(left: list[str]) -> None:
-    """What a test has forgotten; pytest shows it among its warnings."""
-    for line in left:
-        warn(visible(line), stacklevel=3)
+        report(self._in_thread.stop())

@@ -5,18 +5,12 @@ import pytest
 from kohort.coordinator.consumer import consumer_heartbeating
 from tests.coordinator.consumer.random_walk import Walk
 from tests.support.effort import EFFORT
+from tests.support.walking import walk_to_its_end
 
 
-def walk(seed: int, *, failing: bool, steps: int = 120) -> Walk:
+def walk(seed: int, *, failing: bool) -> Walk:
     this = Walk(seed, failing=failing)
-    try:
-        for _ in range(steps):
-            this.step()
-            this.check()
-        this.ends()
-    except Exception as problem:
-        problem.add_note(f"seed {seed}, failing={failing}; " + "; ".join(this.said[-30:]))
-        raise
+    walk_to_its_end(this, f"seed {seed}, failing={failing}")
     return this
 
 

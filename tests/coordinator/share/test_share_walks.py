@@ -12,6 +12,7 @@ from kohort.coordinator.share.share_group import ShareGroup
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 from tests.support.effort import EFFORT
+from tests.support.walking import walk_to_its_end
 
 NAMES = ("foo", "bar", "baz")
 
@@ -127,19 +128,7 @@ class Walk:
             assert topic is None or set().union(*given) == set(range(topic.partitions))
 
 
-def walk(seed: int, *, failing: bool) -> None:
-    this = Walk(seed, failing=failing)
-    try:
-        for _ in range(120):
-            this.step()
-            this.check()
-        this.ends()
-    except Exception as problem:
-        problem.add_note(f"seed {seed}, failing={failing}; " + "; ".join(this.said[-30:]))
-        raise
-
-
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("seed", range(EFFORT.walks))
 def test_whatever_happens_a_share_group_comes_to_rest(seed: int, failing: bool) -> None:
-    walk(seed, failing=failing)
+    walk_to_its_end(Walk(seed, failing=failing), f"seed {seed}, failing={failing}")

@@ -12,6 +12,7 @@ from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, reading
 from tests.support.effort import EFFORT
 from tests.support.streams_groups import one_active_owner_each, picture_of
+from tests.support.walking import walk_to_its_end
 
 
 class Walk:
@@ -110,19 +111,7 @@ class Walk:
         assert given == Counter(range(tasks))
 
 
-def walk(seed: int, *, failing: bool) -> None:
-    this = Walk(seed, failing=failing)
-    try:
-        for _ in range(120):
-            this.step()
-            this.check()
-        this.ends()
-    except Exception as problem:
-        problem.add_note(f"seed {seed}, failing={failing}; " + "; ".join(this.said[-30:]))
-        raise
-
-
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("seed", range(EFFORT.walks))
 def test_whatever_happens_a_streams_group_comes_to_rest(seed: int, failing: bool) -> None:
-    walk(seed, failing=failing)
+    walk_to_its_end(Walk(seed, failing=failing), f"seed {seed}, failing={failing}")

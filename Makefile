@@ -16,8 +16,10 @@ export MYPY_CACHE_DIR ?= $(CACHE)/mypy
 
 # The names of what is installed hold the hash of what declares it: a checkout of the same asks for nothing anew.
 DECLARED := $(shell cat pyproject.toml setup.py constraints.txt | cksum | cut -d ' ' -f 1)
-# On a terminal uv shows how far it is.
-INSTALL = $(BIN)/uv pip install $(if $(MAKE_TERMERR),,--quiet) --python $(BIN)/python --constraint constraints.txt
+# First from what uv keeps: that asks no index, and does not build Spark anew, which comes as sources.
+# What is lacking is fetched; on a terminal uv shows how far it is.
+UV = $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt
+INSTALL = @install() { $(UV) --quiet --offline "$$@" 2> /dev/null || $(UV) $(if $(MAKE_TERMERR),,--quiet) "$$@"; }; install
 COMPILED := build/compiled/venv/bin/python
 PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 

@@ -79,7 +79,7 @@ smoke: $(VENV)/.test-$(DECLARED)  ## one of those clients in each language
 	$(PYTEST) -m libraries tests/clients/test_groups.py -k "whole_group and (4.3.0 or franz-go or kafkajs or Rust)"
 
 spark: $(VENV)/.test-$(DECLARED)  ## all tests that start Spark; WITHOUT=cluster leaves out those of minutes
-	$(PYTEST) -n 2 $(GROUPED) -m "spark$(if $(WITHOUT), and not $(WITHOUT))"
+	$(PYTEST) -n 2 $(GROUPED) -m "spark$(if $(WITHOUT), and not $(WITHOUT))" tests/pipeline
 
 flakes: $(VENV)/.test-$(DECLARED)  ## the pytest plugin's fixtures, used TIMES=1000 times in four workers at a time
 	KOHORT_TIMES=$(TIMES) $(BIN)/python -m pytest -n 4 tests/testing/in_use.py

@@ -7,10 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
 COLUMNS = 3
 WIDTH_IN, HEIGHT_IN = 4.0, 2.8
 """Inches of one panel."""
@@ -30,6 +26,10 @@ class Curve(NamedTuple):
 
 def draw(curves: Sequence[Curve], to: Path) -> None:
     """Writes the picture, in the format that the name's ending says."""
+    import matplotlib as mpl  # half a second, which each process of a test run would wait for
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     panels: dict[tuple[str, str], list[Curve]] = {}
     for curve in curves:
         panels.setdefault((curve.axis, curve.cost), []).append(curve)

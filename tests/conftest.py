@@ -16,10 +16,11 @@ import pytest
 from kohort.broker.logs import log
 from tests.support.absent import take_away
 from tests.support.compiled import is_compiled, listed
+from tests.support.first_imports import import_in_turn
 from tests.support.kafka_recording import unpacked_recording
 from tests.support.lacking import lacks, look_for_needs
 from tests.support.progress import Progress
-from tests.support.scheduling import arrange, check_groups
+from tests.support.scheduling import arrange, check_groups, marks_of
 from tests.support.seeds import choose_new_seeds, new_seeds_line
 
 LONGEST_ID = 100
@@ -39,6 +40,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if getattr(option, "dist", "no") == "loadgroup":
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
         session.config.pluginmanager.register(Progress(terminal.write, quiet=option.verbose > 0))
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    if isinstance(collector, pytest.Session):
+        import_in_turn(collector)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:
-            if any(item.get_closest_marker(name) for name in ("clients", "spark", "libraries")):
+            if not marks_of(item).isdisjoint(("clients", "spark", "libraries")):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     arrange(items)
 

@@ -11,8 +11,7 @@ from tests.talk.script import Conversation
 
 def those_without(*kinds: str) -> pytest.MarkDecorator:
     """The conversations that have no such step."""
-    names = [name for name, each in FILES.items() if not any(step.kind in kinds for step in each.steps)]
-    return pytest.mark.parametrize("name", names)
+    return pytest.mark.parametrize("name", [name for name, each in FILES.items() if not each.has(*kinds)])
 
 
 @those_without("restarts")

@@ -38,6 +38,12 @@ def test_every_library_that_is_asked_for_has_its_version() -> None:
     assert names <= kept, "make constraints"
 
 
+def test_all_that_starts_spark_is_where_make_spark_looks() -> None:
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if re.search(r"mark\.spark\b", path.read_text())]
+    assert {path.parent.relative_to(ROOT).as_posix() for path in marked} == {"tests/pipeline"}
+    assert re.search(r'-m "spark.* tests/pipeline$', MAKEFILE, re.MULTILINE)
+
+
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A Makefile of our own, and where its stages write."""

@@ -22,15 +22,18 @@ _RECORDED = {"recorded_silver", "recorded_groups"}
 
 def arrange(items: list[pytest.Item]) -> None:
     """Sorts the tests, and marks each with its group."""
-    items.sort(key=_turn)  # stable: the tests of a file stay in their order
+    marks = {item: marks_of(item) for item in items}
+    turns = {kind: turn for turn, kind in enumerate(SECONDS)}
+    items.sort(key=lambda item: turns[_kind(marks[item])])  # stable: the tests of a file stay in their order
     seen: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(_group(item, seen)))
+        if "xdist_group" not in marks[item]:
+            item.add_marker(pytest.mark.xdist_group(_group(item, _kind(marks[item]), seen)))
 
 
-def _turn(item: pytest.Item) -> int:
-    return list(SECONDS).index(_kind(item))
+def marks_of(item: pytest.Item) -> set[str]:
+    """The names of its marks. Asking for one after the other took a tenth of the time that collecting takes."""
+    return {mark.name for mark in item.iter_markers()}
 
 
 def check_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,13 +53,13 @@ def kind_of(nodeid: str) -> str:
     return nodeid.rpartition("@")[2].partition(" ")[0]
 
 
-def _kind(item: pytest.Item) -> str:
-    return next((kind for kind in SECONDS if item.get_closest_marker(kind)), "fast")
+def _kind(marks: set[str]) -> str:
+    return next((kind for kind in SECONDS if kind in marks), "fast")
 
 
-def _group(item: pytest.Item, seen: Counter[str]) -> str:
+def _group(item: pytest.Item, kind: str, seen: Counter[str]) -> str:
     """The kind of the test, and what tells this group from others of its kind."""
-    kind, file = _kind(item), item.nodeid.partition("::")[0]
+    file = item.nodeid.partition("::")[0]
     names = getattr(item, "fixturenames", ())
     if kind == "spark":
         return "spark" if "spark" in names else "spark of its own"

@@ -1,4 +1,4 @@
-"""All conversations there are, read."""
+"""All conversations there are."""
 
 from pathlib import Path
 

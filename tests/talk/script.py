@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tests.talk.values import QUOTED, Value, read_values
@@ -71,21 +72,30 @@ class Conversation:
 
     path: Path
     title: str
-    steps: list[Step]
+    lines: list[str]
     source: str = ""
     profile: str = "default"
     warm: bool = True
     """Whether groups have coordinators from the beginning."""
 
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Its steps, read when they are played: a process plays some of the conversations. Raises ScriptError."""
+        return read_steps(self.path, self.lines)
+
+    def has(self, *kinds: str) -> bool:
+        """Whether one of its steps, written in one line, is of one of these kinds."""
+        return any(re.fullmatch(KINDS[kind], line.strip()) for kind in kinds for line in self.lines)
+
 
 def read_conversation(path: Path) -> Conversation:
-    """Reads a .talk file. Raises ScriptError."""
+    """Reads the header of a .talk file. Raises ScriptError."""
     lines = path.read_text(encoding="utf-8").splitlines()
     title, header = _read_header(path, lines)
     return Conversation(
         path,
         title,
-        read_steps(path, lines),
+        lines,
         source=header.get("source", ""),
         profile=header.get("profile", "default"),
         warm=header.get("warm", "yes") == "yes",

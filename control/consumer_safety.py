@@ -8,10 +8,11 @@ that was taken out and has not heard of it owns nothing any more. Classic member
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kohort.control.epoch_owners import EpochOwners
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, read_subscription
 from kohort.protocol.errors import ErrorCode
 
@@ -25,8 +26,6 @@ OWNERSHIP_APIS = frozenset((HEARTBEAT, JOIN_GROUP, SYNC_GROUP))
 """APIs whose answers and requests say who owns what."""
 
 _Partition = tuple[UUID, int]
-_LOST = (ErrorCode.fenced_member_epoch, ErrorCode.unknown_member_id, ErrorCode.fenced_instance_id)
-"""After these a member has given everything up."""
 
 
 @dataclass
@@ -37,23 +36,24 @@ class ConsumerSafety:
     find_group: Callable[[str], ConsumerGroup | None]
     """A consumer group by its id, wherever it is coordinated."""
     violation: Callable[[str], None]
-    _owned: dict[str, dict[str, set[_Partition]]] = field(default_factory=dict)
-    """By group and member id."""
+
+    def __post_init__(self) -> None:
+        self._owners = EpochOwners[_Partition]("partitions", self.violation)
 
     def answered(self, exchange: Exchange, response: Any, *, two_owners: bool) -> None:
         """One of `OWNERSHIP_APIS` is about to be answered. `two_owners`: whether that is all right."""
         group = self.find_group(exchange.facts.group)
         if group is None:
-            self._owned.pop(exchange.facts.group, None)
+            self._owners.owned.pop(exchange.facts.group, None)
             return
-        self._forget_strangers(group)
+        owned = self._owners.members(group)
         api = exchange.facts.api
         if api == HEARTBEAT:
             given = self._heartbeat(group, exchange.request, response)
         elif api == JOIN_GROUP:
-            given = self._joined(group, exchange.request, response)
+            given = self._joined(owned, exchange.request, response)
         else:
-            given = self._synced(group, exchange.request, response)
+            given = self._synced(owned, exchange.request, response)
         if given and not two_owners:
             self._look_for_others(group, response, exchange.request.member_id, given)
 
@@ -79,7 +79,7 @@ class ConsumerSafety:
             return None
         if current.given_at(topic.topic_id, partition) is not None:
             return None
-        owned = self._owned.get(exchange.facts.group, {})
+        owned = self._owners.owned.get(exchange.facts.group, {})
         others = [each for each, has in owned.items() if (topic.topic_id, partition) in has]
         mine = set(exchange.facts.members)
         if others and mine.isdisjoint(others):
@@ -88,38 +88,12 @@ class ConsumerSafety:
 
     # Within
 
-    def _forget_strangers(self, group: ConsumerGroup) -> None:
-        """Members that are gone own nothing."""
-        owned = self._owned.setdefault(group.group_id, {})
-        for member_id in [each for each in owned if each not in group.members]:
-            del owned[member_id]
-
     def _heartbeat(self, group: ConsumerGroup, request: Any, response: Any) -> set[_Partition]:
-        """Notes what the member says and hears. Returns what it has been given with this."""
-        owned = self._owned[group.group_id]
-        if response.error_code is not ErrorCode.none:
-            if response.error_code in _LOST:
-                owned.pop(request.member_id, None)
-            return set()
-        if request.member_epoch < 0:
-            owned.pop(request.member_id, None)
-            return set()
-        member_id = response.member_id
-        if request.member_epoch == 0:
-            owned[member_id] = set()
-        has = owned.setdefault(member_id, set())
-        if request.topic_partitions is not None:
-            has &= _partitions(request.topic_partitions)
-        given = set() if response.assignment is None else _partitions(response.assignment.topic_partitions) - has
-        has |= given
-        epoch = response.member_epoch
-        if epoch > group.epoch:
-            self.violation(f"group {group.group_id}: {member_id} is at epoch {epoch}, the group only at {group.epoch}")
-        if has and epoch <= 0:
-            self.violation(f"group {group.group_id}: {member_id} owns partitions without an epoch ({epoch})")
-        return given
+        assignment = response.assignment
+        assigned = None if assignment is None else _partitions(assignment.topic_partitions)
+        return self._owners.heartbeat(group, request, response, _partitions(request.topic_partitions), assigned)
 
-    def _joined(self, group: ConsumerGroup, request: Any, response: Any) -> set[_Partition]:
+    def _joined(self, owned: dict[str, set[_Partition]], request: Any, response: Any) -> set[_Partition]:
         """A classic member has only what it says when it joins; an older or an eager one says nothing."""
         if response.error_code is ErrorCode.none:
             names: Any = {}
@@ -128,14 +102,12 @@ class ConsumerSafety:
                 names = subscription.owned_partitions if subscription is not None else {}
             except ImpossibleLengthError:
                 """It owns nothing that anybody could know."""
-            owned = self._owned[group.group_id]
             owned[response.member_id] = owned.get(response.member_id, set()) & self._by_id(names)
         return set()
 
-    def _synced(self, group: ConsumerGroup, request: Any, response: Any) -> set[_Partition]:
+    def _synced(self, owned: dict[str, set[_Partition]], request: Any, response: Any) -> set[_Partition]:
         if response.error_code is not ErrorCode.none:
             return set()
-        owned = self._owned[group.group_id]
         has = owned.setdefault(request.member_id, set())
         given = self._by_id(assigned_partitions(response.assignment) or {}) - has
         has |= given  # what is taken from it is its own until it joins again without it
@@ -143,22 +115,21 @@ class ConsumerSafety:
 
     def _look_for_others(self, group: ConsumerGroup, response: Any, asked: str, given: set[_Partition]) -> None:
         member_id = getattr(response, "member_id", None) or asked
-        for other, has in self._owned[group.group_id].items():
-            if other != member_id:
-                for topic_id, partition in sorted(given & has):
-                    topic = self.brokers.cluster.topics.by_id(topic_id)
-                    name = topic_id if topic is None else topic.name
-                    self.violation(
-                        f"group {group.group_id}: {name}-{partition} was given to {member_id}, "
-                        f"and {other} has not given it up"
-                    )
+        for (topic_id, partition), other in self._owners.disputed(group, member_id, given):
+            topic = self.brokers.cluster.topics.by_id(topic_id)
+            name = topic_id if topic is None else topic.name
+            self.violation(
+                f"group {group.group_id}: {name}-{partition} was given to {member_id}, and {other} has not given it up"
+            )
 
     def _by_id(self, partitions: Any) -> set[_Partition]:
         found = ((self.brokers.cluster.topics.by_name(name), numbers) for name, numbers in partitions.items())
         return {(topic.topic_id, number) for topic, numbers in found if topic is not None for number in numbers}
 
 
-def _partitions(topics: Iterable[Any]) -> set[_Partition]:
+def _partitions(topics: Iterable[Any] | None) -> set[_Partition] | None:
+    if topics is None:
+        return None
     return {(each.topic_id, number) for each in topics for number in each.partitions}
 
 

@@ -228,7 +228,7 @@ class Group(AnyGroup):
         other = self._other_kind()
         if other:
             raise ControlError(f"group {self.id} is a {other} group; ask for it with {other}_group({self.id!r})")
-        return self._laboratory.any_group(self.id)
+        return self._laboratory.classic_or_consumer_group(self.id)
 
     def _other_kind(self) -> str:
         """`share` or `streams`, where it is such a group; else empty."""

@@ -236,7 +236,9 @@ class ShareGroup(EpochGroup):
 
     def _is_another(self) -> bool:
         laboratory = self._laboratory
-        return laboratory.any_group(self.id) is not None or laboratory.streams_group(self.id) is not None
+        return (
+            laboratory.classic_or_consumer_group(self.id) is not None or laboratory.streams_group(self.id) is not None
+        )
 
     def _is_ready(self, group: share_group.ShareGroup, name: str) -> bool:
         """Whether all partitions of a topic may be assigned; there is nothing to wait for where there is no topic."""

@@ -132,7 +132,7 @@ class StreamsGroup(EpochGroup):
 
     def _is_another(self) -> bool:
         laboratory = self._laboratory
-        return laboratory.any_group(self.id) is not None or laboratory.share_group(self.id) is not None
+        return laboratory.classic_or_consumer_group(self.id) is not None or laboratory.share_group(self.id) is not None
 
     def _behind(self) -> str:
         behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]

@@ -141,8 +141,8 @@ class Laboratory:
         """A share group (KIP-932), wherever it is looked after, but for zombies."""
         return self._looked_after(each.share_groups.get(group_id) for each in self.cluster.coordinators)
 
-    def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        """A group with generations or reconciliation, wherever it is looked after, but for zombies."""
+    def classic_or_consumer_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+        """A group of either of the two protocols of consumers, wherever it is looked after, but for zombies."""
         return self.consumer_group(group_id) or self.group(group_id)
 
     def streams_group(self, group_id: str) -> StreamsGroup | None:

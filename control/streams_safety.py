@@ -8,11 +8,11 @@ coordinator believes. Standby tasks may have several owners: nobody commits for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.consumer_safety import from_the_future, from_the_past
-from kohort.protocol.errors import ErrorCode
+from kohort.control.epoch_owners import EpochOwners
 
 if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
@@ -22,8 +22,6 @@ STREAMS_HEARTBEAT = "StreamsGroupHeartbeat"
 
 _Task = tuple[str, int]
 """A subtopology and a partition."""
-_LOST = (ErrorCode.fenced_member_epoch, ErrorCode.unknown_member_id, ErrorCode.group_id_not_found)
-"""After these a member has given everything up."""
 
 
 @dataclass
@@ -33,18 +31,17 @@ class StreamsSafety:
     find_group: Callable[[str], StreamsGroup | None]
     """A streams group by its id, wherever it is coordinated."""
     violation: Callable[[str], None]
-    _owned: dict[str, dict[str, set[_Task]]] = field(default_factory=dict)
-    """By group and member id."""
+
+    def __post_init__(self) -> None:
+        self._owners = EpochOwners[_Task]("active tasks", self.violation)
 
     def answered(self, exchange: Exchange, response: Any, *, two_owners: bool) -> None:
         """A heartbeat is about to be answered. `two_owners`: whether that is all right."""
         group = self.find_group(exchange.facts.group)
         if group is None:
-            self._owned.pop(exchange.facts.group, None)
+            self._owners.owned.pop(exchange.facts.group, None)
             return
-        owned = self._owned.setdefault(group.group_id, {})
-        for member_id in [each for each in owned if each not in group.members]:
-            del owned[member_id]
+        self._owners.members(group)
         given = self._heartbeat(group, exchange.request, response)
         if given and not two_owners:
             self._look_for_others(group, exchange.request.member_id, given)
@@ -69,7 +66,7 @@ class StreamsSafety:
         tasks, task = exchange.tasks_then, self._reader(exchange, name, partition)
         if exchange.facts.generation < 0 or tasks is None or task is None or tasks.given_at(*task) is not None:
             return None
-        owned, mine = self._owned.get(exchange.facts.group, {}), set(exchange.facts.members)
+        owned, mine = self._owners.owned.get(exchange.facts.group, {}), set(exchange.facts.members)
         others = [each for each, has in owned.items() if task in has]
         if others and mine.isdisjoint(others):
             return f"whose task belongs to {' and '.join(others)}"
@@ -79,37 +76,15 @@ class StreamsSafety:
     # Within
 
     def _heartbeat(self, group: StreamsGroup, request: Any, response: Any) -> set[_Task]:
-        """Notes what the member says and hears. Returns what it has been given with this."""
-        owned, member_id = self._owned[group.group_id], request.member_id
-        if response.error_code is not ErrorCode.none:
-            if response.error_code in _LOST:
-                owned.pop(member_id, None)
-            return set()
-        if request.member_epoch < 0:
-            owned.pop(member_id, None)
-            return set()
-        has = owned.setdefault(member_id, set())
-        if request.active_tasks is not None:  # none at all in a join
-            has &= _tasks(request.active_tasks)
-        given = set() if response.active_tasks is None else _tasks(response.active_tasks) - has
-        has |= given
-        self._look_at_epoch(group, member_id, response.member_epoch, has)
-        return given
-
-    def _look_at_epoch(self, group: StreamsGroup, member_id: str, epoch: int, has: set[_Task]) -> None:
-        if epoch > group.epoch:
-            self.violation(f"group {group.group_id}: {member_id} is at epoch {epoch}, the group only at {group.epoch}")
-        if has and epoch <= 0:
-            self.violation(f"group {group.group_id}: {member_id} has tasks without an epoch ({epoch})")
+        kept, assigned = _tasks(request.active_tasks), _tasks(response.active_tasks)
+        return self._owners.heartbeat(group, request, response, kept, assigned)
 
     def _look_for_others(self, group: StreamsGroup, member_id: str, given: set[_Task]) -> None:
-        for other, has in self._owned[group.group_id].items():
-            if other != member_id:
-                for subtopology_id, partition in sorted(given & has):
-                    self.violation(
-                        f"group {group.group_id}: active task {subtopology_id}_{partition} was given to {member_id}, "
-                        f"and {other} has not given it up"
-                    )
+        for (subtopology_id, partition), other in self._owners.disputed(group, member_id, given):
+            self.violation(
+                f"group {group.group_id}: active task {subtopology_id}_{partition} was given to {member_id}, "
+                f"and {other} has not given it up"
+            )
 
     def _reader(self, exchange: Exchange, name: str, partition: int) -> _Task | None:
         """The task that reads a partition; None: no subtopology does."""
@@ -118,5 +93,7 @@ class StreamsSafety:
         return None if subtopology is None else (subtopology.subtopology_id, partition)
 
 
-def _tasks(said: Iterable[Any]) -> set[_Task]:
+def _tasks(said: Iterable[Any] | None) -> set[_Task] | None:
+    if said is None:
+        return None
     return {(each.subtopology_id, partition) for each in said for partition in each.partitions}

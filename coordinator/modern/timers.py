@@ -1,7 +1,7 @@
 """Timers of members of groups of the newer protocols (consumer-groups §9)."""
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -63,3 +63,20 @@ def stop_all(group: ModernGroup, member: ModernMember) -> None:
     """Takes all timers of a member away."""
     for timer in member.take_timers():
         stop(group, timer)
+
+
+def resume_sessions(
+    group: G, before: Mapping[str, ModernMember], keep_alive: Callable[[G, Any, int], None], now_ms: int
+) -> None:
+    """Changes were taken back: members that are back have a session again, and members that are gone have no timers.
+
+    before: those there were until then.
+    """
+    for member_id, member in before.items():
+        if group.members.get(member_id) is not member:
+            stop_all(group, member)
+    for member in group.members.values():
+        if not group.is_there:
+            stop_all(group, member)
+        elif member.session is None or member.session.completed:
+            keep_alive(group, member, now_ms)

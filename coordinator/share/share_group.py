@@ -12,7 +12,7 @@ from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, Record
 from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.modern.subscribing_group import SubscribingGroup
-from kohort.coordinator.modern.timers import stop_all
+from kohort.coordinator.modern.timers import resume_sessions
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.share.share_group_records import value_of
 from kohort.coordinator.share.share_group_state import ShareGroupState
@@ -180,12 +180,5 @@ class ShareGroup(SubscribingGroup):
         """Members that are back have a session again, and members that are gone have none."""
         from kohort.coordinator.share.share_sessions import keep_alive  # seldom needed
 
-        for member_id, member in before.items():
-            if self.members.get(member_id) is not member:
-                stop_all(self, member)
-        for member in self.members.values():
-            if not self.is_there:
-                stop_all(self, member)
-            elif member.session is None or member.session.completed:
-                keep_alive(self, member, now_ms)
+        resume_sessions(self, before, keep_alive, now_ms)
         self.coordinator.share_observer.taken_back(self)

@@ -6,7 +6,14 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_member import ModernMember
-from kohort.coordinator.modern.timers import FENCE_AGAIN_AFTER_MS, extend_session, start, stop, stop_all
+from kohort.coordinator.modern.timers import (
+    FENCE_AGAIN_AFTER_MS,
+    extend_session,
+    resume_sessions,
+    start,
+    stop,
+    stop_all,
+)
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import StreamsEpoch, StreamsKind
 from kohort.coordinator.streams.streams_member import StreamsMember
@@ -71,21 +78,11 @@ def begin_timers(group: StreamsGroup, now_ms: int) -> None:
 
 
 def resume_timers(group: StreamsGroup, before: Mapping[str, ModernMember], now_ms: int) -> None:
-    """Members that are back have their timers again, and members that are gone have none.
-
-    `before`: those there were before something was taken back.
-    """
-    for member_id, member in before.items():
-        if group.members.get(member_id) is not member:
-            stop_all(group, member)
-    for known in group.members.values():
-        if not group.is_there:
-            stop_all(group, known)
-            continue
-        if known.session is None or known.session.completed:
-            keep_alive(group, known, now_ms)
-        if known.revocation is not None or known.current.state is StreamsMemberState.UNREVOKED_TASKS:
-            watch_revocation(group, known, now_ms)
+    """Also time to give up what a member must. `before`: those there were before something was taken back."""
+    resume_sessions(group, before, keep_alive, now_ms)
+    if group.is_there:
+        for member in group.members.values():
+            watch_revocation(group, member, now_ms)
 
 
 def cause_of(member: StreamsMember, name: str) -> Cause:

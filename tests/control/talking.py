@@ -15,9 +15,10 @@ from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
+from kohort.control.safety import Budget
 from tests.talk.play import Player
 from tests.talk.profiles import PROFILES, Profile
-from tests.talk.script import Step, read_steps
+from tests.talk.script import Conversation, Step, read_steps
 from tests.talk.stage import Line, Stage
 
 
@@ -73,6 +74,25 @@ class Lab:
         """Of the group `$group`."""
         groups = (each.groups.get(self.name("group")) for each in self.laboratory.cluster.coordinators)
         return next((group.state.value for group in groups if group is not None), "Dead")
+
+    def violations(self) -> list[str]:
+        """What the safety oracle has noticed, which listens no longer."""
+        assert self.laboratory.safety is not None
+        return self.laboratory.safety.finish()
+
+
+def violations_of(conversation: Conversation) -> list[str]:
+    """What the safety oracle says to a conversation, as long as it is only about groups."""
+    stage = LabStage(PROFILES[conversation.profile], conversation.warm)
+    stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
+    player = Player(stage)
+    try:
+        for step in conversation.steps:
+            player.take(step)
+    finally:
+        stage.close()
+    assert stage.laboratory.safety is not None
+    return stage.laboratory.safety.finish()
 
 
 @pytest.fixture

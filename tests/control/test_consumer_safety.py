@@ -13,15 +13,11 @@ from kohort.coordinator.consumer import consumer_heartbeating, progress
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.reconciling import reconcile
 from kohort.protocol.errors import ErrorCode
-from tests.control.talking import Lab, LabStage
+from tests.control.talking import Lab, violations_of
 from tests.talk.conversations import FILES
-from tests.talk.play import Player
-from tests.talk.profiles import PROFILES
 
 PLAYABLE = [
-    name
-    for name, each in FILES.items()
-    if ("consumer" in name or "mixed" in name) and not any(step.kind == "restarts" for step in each.steps)
+    name for name, each in FILES.items() if ("consumer" in name or "mixed" in name) and not each.has("restarts")
 ]
 SHARED = """
     given topic $topic with 2 partitions
@@ -38,24 +34,9 @@ def lab() -> Iterator[Lab]:
     made.stage.close()
 
 
-def violations(lab: Lab) -> list[str]:
-    assert lab.laboratory.safety is not None
-    return lab.laboratory.safety.finish()
-
-
 @pytest.mark.parametrize("name", PLAYABLE)
 def test_what_a_real_kafka_does_violates_nothing(name: str) -> None:
-    conversation = FILES[name]
-    stage = LabStage(PROFILES[conversation.profile], conversation.warm)
-    stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
-    player = Player(stage)
-    try:
-        for step in conversation.steps:
-            player.take(step)
-    finally:
-        stage.close()
-    assert stage.laboratory.safety is not None
-    assert stage.laboratory.safety.finish() == []
+    assert violations_of(FILES[name]) == []
 
 
 def test_a_partition_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> None:
@@ -66,7 +47,7 @@ def test_a_partition_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) 
         bob leaves the group
           <- NONE
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 @pytest.mark.parametrize("allowed", [False, True])
@@ -83,7 +64,7 @@ def test_a_partition_that_is_given_before_it_was_given_up(
         bob beats {topics: [$topic]}
           <- NONE
         """)
-    found = violations(lab)
+    found = lab.violations()
     assert len(found) == (0 if allowed else 1)
     assert all("was given to" in each and "has not given it up" in each for each in found)
 
@@ -107,7 +88,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
         ada beats {topics: [$topic]}
           <- NONE
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert told in found
 
 
@@ -128,7 +109,7 @@ def test_a_commit_that_must_be_refused(
         {who} OffsetCommit v9 {{epoch: {epoch}, offsets: {{$topic: {{0: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert told in found
 
 
@@ -139,7 +120,7 @@ def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
         bob OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert "which belongs to" in found
 
 
@@ -151,7 +132,7 @@ def test_a_commit_of_who_owns_nothing(lab: Lab) -> None:
         bob OffsetCommit v9 {epoch: 3, offsets: {t: {0: 5}}}
           <- {topics: [...]}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert "and owns nothing" in found
 
 
@@ -167,7 +148,7 @@ def test_a_partition_that_is_nobodys_for_longer_than_the_budget(lab: Lab) -> Non
         """)
     lab.laboratory.advance(4_000)
     lab.talk("bob beats\n  <- NONE {member_epoch: 4}")
-    (told,) = violations(lab)
+    (told,) = lab.violations()
     assert told.startswith(f"group {lab.name('group')}: {lab.name('topic')}-")
     assert told.endswith("was nobody's for 4000 ms, allowed are 3000")
 
@@ -189,7 +170,7 @@ def test_a_partition_that_is_nobodys_within_the_budget(lab: Lab) -> None:
     lab.talk("ada beats {owns: $ada_share}\n  <- NONE")
     lab.laboratory.advance(2_000)
     lab.talk("bob beats\n  <- NONE")
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_a_group_that_everybody_has_left_owes_nobody_anything(lab: Lab) -> None:
@@ -198,4 +179,4 @@ def test_a_group_that_everybody_has_left_owes_nobody_anything(lab: Lab) -> None:
     lab.clock.pause()
     lab.talk(f"{SHARED}\nada leaves the group\n  <- NONE\nbob leaves the group\n  <- NONE")
     lab.laboratory.advance(60_000)
-    assert violations(lab) == []
+    assert lab.violations() == []

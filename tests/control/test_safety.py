@@ -14,11 +14,6 @@ def watched(lab: Lab, budget: Budget | None = None) -> Lab:
     return lab
 
 
-def violations(lab: Lab) -> list[str]:
-    assert lab.laboratory.safety is not None
-    return lab.laboratory.safety.finish()
-
-
 def test_a_healthy_group_violates_nothing(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=0))
     lab.talk(f"""
@@ -28,14 +23,14 @@ def test_a_healthy_group_violates_nothing(lab: Lab) -> None:
         ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_two_owners_in_one_generation(lab: Lab) -> None:
     watched(lab)
     lab.faults.on("SyncGroup").assign(assignments.everything_to_everybody())
     lab.talk(f"given ada, bob share a stable group {SHARED}")
-    found = violations(lab)
+    found = lab.violations()
     assert len(found) == 2
     assert found[0].startswith(f"group {lab.name('group')}, generation 2: t-")
     assert " and bob-" in found[0]
@@ -45,7 +40,7 @@ def test_two_owners_that_the_test_wants(lab: Lab) -> None:
     watched(lab, Budget(two_owners=True))
     lab.faults.on("SyncGroup").assign(assignments.everything_to_everybody())
     lab.talk(f"given ada, bob share a stable group {SHARED}")
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_a_commit_that_goes_back(lab: Lab) -> None:
@@ -57,7 +52,7 @@ def test_a_commit_that_goes_back(lab: Lab) -> None:
         ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: 40}}}}}}
           <- {{topics: [...]}}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert found.endswith("set t-0 back from 50 to 40")
 
 
@@ -70,7 +65,7 @@ def test_a_commit_that_is_refused_is_none(lab: Lab) -> None:
         bob OffsetCommit v8 {{generation_id: 1, offsets: {{t: {{0: 40}}}}}}
           <- {{topics: [{{partitions: [{{error_code: ILLEGAL_GENERATION}}]}}]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_a_partition_that_is_nobodys_for_too_long(lab: Lab) -> None:
@@ -79,7 +74,7 @@ def test_a_partition_that_is_nobodys_for_too_long(lab: Lab) -> None:
         given ada shares a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0)}}
         wait 1500 ms
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert found == f"group {lab.name('group')}: t-1 was nobody's for 1500 ms, allowed are 1000"
 
 
@@ -102,7 +97,7 @@ def test_members_go_on_from_where_others_were(lab: Lab) -> None:
     watched(lab)
     lab.talk(AT_50)
     lab.talk(BACK_TO_40)
-    assert len(violations(lab)) == 1
+    assert len(lab.violations()) == 1
 
 
 def test_an_operator_may_set_a_group_back(lab: Lab) -> None:
@@ -113,7 +108,7 @@ def test_an_operator_may_set_a_group_back(lab: Lab) -> None:
           <- {topics: [{partitions: [{error_code: NONE}]}]}
         """)
     lab.talk(BACK_TO_40)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_what_was_deleted_may_be_committed_anew(lab: Lab) -> None:
@@ -121,7 +116,7 @@ def test_what_was_deleted_may_be_committed_anew(lab: Lab) -> None:
     lab.talk(AT_50)
     lab.talk("operator OffsetDelete v0 {offsets: {t: [0]}}\n  <- {topics: [...]}")
     lab.talk(BACK_TO_40)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_so_may_those_of_a_topic_that_was_made_anew(lab: Lab) -> None:
@@ -133,14 +128,14 @@ def test_so_may_those_of_a_topic_that_was_made_anew(lab: Lab) -> None:
     topics.delete(old)
     topics.create("t", 2)
     lab.talk(BACK_TO_40)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_a_group_that_nobody_is_in_owes_nobody_anything(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=1_000))
     lab.talk(AT_50)  # t-1 is nobody's, for no time at all
     lab.talk("wait 60000 ms")
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 # Commits for partitions of others
@@ -153,7 +148,7 @@ def test_a_commit_for_a_partition_that_another_member_owns(lab: Lab) -> None:
         ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{1: 5}}}}}}
           <- {{topics: [{{partitions: [{{error_code: NONE}}]}}]}}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert "committed t-1, which belongs to bob-" in found
 
 
@@ -164,7 +159,7 @@ def test_one_that_the_test_wants(lab: Lab) -> None:
         ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{1: 5}}}}}}
           <- {{topics: [{{partitions: [{{error_code: NONE}}]}}]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_what_nobody_owns_yet_may_still_be_committed_by_who_revokes_it(lab: Lab) -> None:
@@ -175,7 +170,7 @@ def test_what_nobody_owns_yet_may_still_be_committed_by_who_revokes_it(lab: Lab)
         ada OffsetCommit v8 {generation_id: 2, offsets: {t: {1: 5}}}
           <- {topics: [{partitions: [{error_code: NONE}]}]}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_a_member_commits_what_it_owns_while_others_rejoin(lab: Lab) -> None:
@@ -187,7 +182,7 @@ def test_a_member_commits_what_it_owns_while_others_rejoin(lab: Lab) -> None:
         ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: 5}}}}}}
           <- {{topics: [{{partitions: [{{error_code: NONE}}]}}]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 # Commits beyond the end of the log
@@ -210,12 +205,12 @@ def test_a_commit_beyond_the_end_of_the_log(lab: Lab) -> None:
         ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: 3}}}}}}
           <- {{topics: [...]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
     lab.talk("""
         ada OffsetCommit v8 {generation_id: 2, offsets: {t: {0: 4000}}}
           <- {topics: [...]}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert found.endswith("committed 4000 for t-0, whose log ends at 3")
 
 
@@ -226,7 +221,7 @@ def test_an_operator_may_set_a_group_anywhere(lab: Lab) -> None:
         operator OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {t: {0: 4000}}}
           <- {topics: [{partitions: [{error_code: NONE}]}]}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 # Commits in transactions
@@ -264,9 +259,9 @@ def test_a_commit_that_goes_back_in_a_transaction(lab: Lab) -> None:
     lab.talk(IN_A_TRANSACTION)
     commits(lab, 50, committed=True)
     commits(lab, 60, committed=True)
-    assert violations(lab) == []
+    assert lab.violations() == []
     commits(lab, 40, committed=True)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert found.endswith("set t-0 back from 60 to 40")
 
 
@@ -274,7 +269,7 @@ def test_a_commit_that_goes_back_within_one_transaction(lab: Lab) -> None:
     watched(lab)
     lab.talk(IN_A_TRANSACTION)
     commits(lab, 50, 40, committed=True)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert found.endswith("set t-0 back from 50 to 40")
 
 
@@ -284,4 +279,4 @@ def test_what_an_aborted_transaction_has_committed_may_come_again(lab: Lab) -> N
     commits(lab, 50, committed=True)
     commits(lab, 90, committed=False)
     commits(lab, 60, committed=True)
-    assert violations(lab) == []
+    assert lab.violations() == []

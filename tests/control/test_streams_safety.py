@@ -12,16 +12,10 @@ from kohort.coordinator.streams import streams_heartbeating
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_owners import TaskOwners
 from kohort.protocol.errors import ErrorCode
-from tests.control.talking import Lab, LabStage
+from tests.control.talking import Lab, violations_of
 from tests.talk.conversations import FILES
-from tests.talk.play import Player
-from tests.talk.profiles import PROFILES
 
-PLAYABLE = [
-    name
-    for name, each in FILES.items()
-    if "streams" in each.profile and not any(step.kind == "restarts" for step in each.steps)
-]
+PLAYABLE = [name for name, each in FILES.items() if "streams" in each.profile and not each.has("restarts")]
 SHARED = """
     given topic $topic with 4 partitions
     given ada, bob share a streams group {topology: {0: {reads: [$topic]}}}
@@ -37,24 +31,9 @@ def lab() -> Iterator[Lab]:
     made.stage.close()
 
 
-def violations(lab: Lab) -> list[str]:
-    assert lab.laboratory.safety is not None
-    return lab.laboratory.safety.finish()
-
-
 @pytest.mark.parametrize("name", PLAYABLE)
 def test_what_a_real_kafka_does_violates_nothing(name: str) -> None:
-    conversation = FILES[name]
-    stage = LabStage(PROFILES[conversation.profile], conversation.warm)
-    stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
-    player = Player(stage)
-    try:
-        for step in conversation.steps:
-            player.take(step)
-    finally:
-        stage.close()
-    assert stage.laboratory.safety is not None
-    assert stage.laboratory.safety.finish() == []
+    assert violations_of(FILES[name]) == []
 
 
 def test_a_task_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> None:
@@ -65,7 +44,7 @@ def test_a_task_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> No
         bob streams-beats {{epoch: -1}}
           <- NONE {{member_epoch: -1}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 def test_a_commit_at_the_epoch_before_for_a_task_that_stayed_violates_nothing(lab: Lab) -> None:
@@ -74,7 +53,7 @@ def test_a_commit_at_the_epoch_before_for_a_task_that_stayed_violates_nothing(la
         ada OffsetCommit v9 {{epoch: 2, offsets: {{$topic: {{0: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []
 
 
 @pytest.mark.parametrize("allowed", [False, True])
@@ -89,12 +68,14 @@ def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pyte
         bob streams-beats
           <- NONE
         """)
-    found = violations(lab)
+    found = lab.violations()
     assert len(found) == (0 if allowed else 1)
     assert all("active task 0_1 was given to" in each and "has not given it up" in each for each in found)
 
 
-@pytest.mark.parametrize(("epoch", "told"), [(0, "has tasks without an epoch"), (99, "at epoch 99, the group only at")])
+@pytest.mark.parametrize(
+    ("epoch", "told"), [(0, "active tasks without an epoch"), (99, "at epoch 99, the group only at")]
+)
 def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
     answer = streams_heartbeating.__dict__["answer"]
 
@@ -109,7 +90,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
         ada streams-beats {topology: {0: {reads: [$topic]}}}
           <- NONE
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert told in found
 
 
@@ -131,7 +112,7 @@ def test_a_commit_that_must_be_refused(
         {who} OffsetCommit v9 {{epoch: {epoch}, offsets: {{$topic: {{3: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert told in found
 
 
@@ -142,7 +123,7 @@ def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
         bob OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert "whose task belongs to" in found
 
 
@@ -160,7 +141,7 @@ def test_a_commit_of_who_has_no_task(lab: Lab) -> None:
         bob OffsetCommit v9 {epoch: 3, offsets: {$topic: {1: 5}}}
           <- {topics: [...]}
         """)
-    (found,) = violations(lab)
+    (found,) = lab.violations()
     assert "and has no active task" in found
 
 
@@ -171,4 +152,4 @@ def test_what_no_subtopology_reads_everybody_may_commit(lab: Lab) -> None:
         bob OffsetCommit v9 {{epoch: 3, offsets: {{t: {{0: 5}}}}}}
           <- {{topics: [...]}}
         """)
-    assert violations(lab) == []
+    assert lab.violations() == []

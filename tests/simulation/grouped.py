@@ -12,45 +12,15 @@ from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
-from kohort.broker.cluster.broker_hooks import BrokerHooks, Report
 from kohort.broker.cluster.moving import move_leader
-from kohort.coordinator.context import CoordinatorContext
-from kohort.coordinator.effects import Append
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.topic import Topic
 from tests.simulation.member import Member
 from tests.simulation.restless import RestlessCluster
+from tests.simulation.unreliable_writes import UnreliableWrites
 from tests.support.broker import Client
 
 FAILURES = (E.not_enough_replicas, E.request_timed_out, E.kafka_storage_error)
-
-
-class Writes(BrokerHooks):
-    """Some writes fail, and the outcome of others is reported late, in order."""
-
-    def __init__(self, world: RestlessCluster) -> None:
-        self._world = world
-        self.fails, self.lingers = 0.0, 0.0
-        """How often."""
-        self.waiting: list[tuple[int, Report]] = []
-        """The partition that was written, and what is to be called."""
-
-    def refuses(self, coordinator: CoordinatorContext, effect: Append) -> E | None:
-        random = self._world.random
-        return random.choice(FAILURES) if random.random() < self.fails else None
-
-    def holds(self, effect: Append, report: Report) -> bool:
-        held = any(partition == effect.partition for partition, _ in self.waiting)
-        if held or self._world.random.random() < self.lingers:
-            self.waiting.append((effect.partition, report))
-            return True
-        return False
-
-    def report(self, count: int) -> None:
-        """The oldest of them are reported."""
-        now, self.waiting = self.waiting[:count], self.waiting[count:]
-        for _, each in now:
-            self._world.broker.server.act(each)
 
 
 class Grouped(RestlessCluster):
@@ -68,7 +38,7 @@ class Grouped(RestlessCluster):
         """Of all topics that there have been."""
         for name, count in self.STABLE_TOPICS.items():
             self._create(name, count)
-        self.writes = self.cluster.hooks = Writes(self)
+        self.writes = self.cluster.hooks = UnreliableWrites(self, FAILURES)
         if seed % 4 >= 2:
             self.writes.fails = 0.02
         if seed % 2:

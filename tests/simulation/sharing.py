@@ -13,10 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from kohort.broker.cluster.broker_hooks import BrokerHooks, Report
 from kohort.broker.cluster.moving import move_leader
-from kohort.coordinator.context import CoordinatorContext
-from kohort.coordinator.effects import SHARE_STATE_TOPIC, Append
+from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState
@@ -27,6 +25,7 @@ from tests.simulation.share_ledger import Asked, Ledger
 from tests.simulation.share_worker import HOME, Worker
 from tests.simulation.transacting import TIMEOUT_MS, Bank
 from tests.simulation.transactional_reader import PARTITIONS, TOPIC
+from tests.simulation.unreliable_writes import UnreliableWrites
 from tests.support.broker import Client
 from tests.support.share_consumer import At, Delivered
 
@@ -50,37 +49,6 @@ HOW_TO_FETCH: tuple[dict[str, int], ...] = (
     {"max_bytes": 400},
 )  # fmt: skip
 FAILURES = (E.not_enough_replicas, E.kafka_storage_error, E.message_too_large)
-
-
-class StateWrites(BrokerHooks):
-    """Some states are not written, and the outcome of other writes is reported late, in order."""
-
-    def __init__(self, queues: Queues) -> None:
-        self._queues = queues
-        self.fails, self.lingers = 0.0, 0.0
-        """How often."""
-        self.waiting: list[tuple[int, Report]] = []
-        """The partition that was written, and what is to be called."""
-
-    def refuses(self, coordinator: CoordinatorContext, effect: Append) -> E | None:
-        random = self._queues.random
-        fails = effect.topic is SHARE_STATE_TOPIC and random.random() < self.fails
-        return random.choice(FAILURES) if fails else None
-
-    def holds(self, effect: Append, report: Report) -> bool:
-        if effect.topic is not SHARE_STATE_TOPIC:
-            return False
-        held = any(partition == effect.partition for partition, _ in self.waiting)
-        if held or self._queues.random.random() < self.lingers:
-            self.waiting.append((effect.partition, report))
-            return True
-        return False
-
-    def report(self, count: int) -> None:
-        """The oldest of them are reported."""
-        now, self.waiting = self.waiting[:count], self.waiting[count:]
-        for _, each in now:
-            self._queues.broker.server.act(each)
 
 
 class Seen(NamedTuple):
@@ -114,7 +82,7 @@ class Queues(Bank):
         self._lost: set[tuple[str, int]] = set()
         self._left_alone: Counter[tuple[str, int]] = Counter()
         """By group and node how often the last session of the group has ended with its connection."""
-        self.state_writes = self.cluster.hooks = StateWrites(self)
+        self.state_writes = self.cluster.hooks = UnreliableWrites(self, FAILURES, SHARE_STATE_TOPIC)
         if seed % 4 >= 2:
             self.state_writes.fails = 0.02
         if seed % 2:

@@ -30,6 +30,13 @@ from tests.pipeline.stores import BUCKET, fetch, refusing_store, use
 NOW_S = 1_790_000_000.0
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Two groups that make findings: where it matters how tables are written, and not what is in them."""
+    write_segments(Plan(records=2_000, groups=2, rebalance_every=10), tmp_path / "small")
+    return tmp_path / "small"
+
+
 def files_of(tables: Path) -> dict[str, Any]:
     """The rows of each file; those of silver in an order of their own: which task wrote which file is chance."""
     found: dict[str, Any] = {}
@@ -128,8 +135,8 @@ def shown_tables(out: StoredPlace) -> list[str]:
 
 
 @pytest.mark.long
-def test_readers_find_whole_tables_whatever_happens_to_the_next_run(store: fs.S3FileSystem, tmp_path: Path) -> None:
-    sources, issues = find_sources([str(unpacked("kohort", tmp_path / "recording"))])
+def test_readers_find_whole_tables_whatever_happens_to_the_next_run(store: fs.S3FileSystem, small: Path) -> None:
+    sources, issues = find_sources([str(small)])
     out = StoredPlace(f"s3://{BUCKET}/whole")
     analyse(LocalEngine(), sources, issues, out, lambda _: None)
     first, before = current(out), shown_tables(out)
@@ -174,14 +181,13 @@ def test_runs_of_others_are_left_alone_for_a_day(store: fs.S3FileSystem) -> None
 
 @pytest.mark.long
 def test_a_store_in_which_nothing_may_be_removed(
-    store: fs.S3FileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: fs.S3FileSystem, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(self: StoredRun, now_s: float) -> None:
         raise OSError("AWS Error ACCESS_DENIED during DeleteObject operation: No")
 
     monkeypatch.setattr(StoredRun, "clean", refused)
-    source = unpacked("kohort", tmp_path / "recording")
-    done = CliRunner().invoke(analyze, [str(source), "--out", f"s3://{BUCKET}/kept"])
+    done = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/kept"])
     assert done.exit_code == 0, done.output
     assert f"older runs in s3://{BUCKET}/kept/tables could not be removed: the store refuses" in done.output
 
@@ -194,14 +200,13 @@ def test_a_store_in_which_nothing_may_be_removed(
     ],
 )
 def test_a_store_that_refuses_or_throttles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, said: str, most: int
+    small: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, said: str, most: int
 ) -> None:
     """It is asked before anything is read, and not for ever."""
-    source = unpacked("kohort", tmp_path / "recording")
     with refusing_store(status, code) as store:
         use(monkeypatch, store.endpoint)
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
-        done = CliRunner().invoke(analyze, [str(source), "--out", "s3://incidents/today"])
+        done = CliRunner().invoke(analyze, [str(small), "--out", "s3://incidents/today"])
     assert done.exit_code == 1
     assert said in done.output
     assert "Traceback" not in done.output

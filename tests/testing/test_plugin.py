@@ -201,29 +201,28 @@ def test_a_fixture_that_fails_prints_the_groups_too(pytester: pytest.Pytester, k
     result.stdout.fnmatch_lines(["*kafka, seed 11 (*", "there is no group"])
 
 
-@pytest.mark.parametrize(
-    ("mark", "advice"),
-    [
-        ("node=3", "did you mean nodes[?]"),
-        ("3, 'faithful'", "give 'faithful' one"),
-        ("profile='tests'", "did you mean test[?]"),
-        ("nodes=0", "nodes is a whole number, 1 or more, not 0"),
-        ("safety=True", "safety is a Budget"),
-    ],
-)
-def test_a_mark_that_is_wrong_is_refused(pytester: pytest.Pytester, mark: str, advice: str) -> None:
+WRONG_MARKS = {
+    "node=3": "did you mean nodes[?]",
+    "3, 'faithful'": "give 'faithful' one",
+    "profile='tests'": "did you mean test[?]",
+    "nodes=0": "nodes is a whole number, 1 or more, not 0",
+    "safety=True": "safety is a Budget",
+}
+"""With the advice that each brings."""
+
+
+def test_a_mark_that_is_wrong_is_refused(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
-        f"""
-        import pytest
-
-        @pytest.mark.kafka({mark})
-        def test_orders(kafka):
-            pass
-        """,
+        "import pytest\n"
+        + "".join(
+            f"@pytest.mark.kafka({mark})\ndef test_{number}(kafka):\n    pass\n"
+            for number, mark in enumerate(WRONG_MARKS)
+        ),
     )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"*{advice}*"])
+    result.assert_outcomes(errors=len(WRONG_MARKS))
+    for number, advice in enumerate(WRONG_MARKS.values()):
+        result.stdout.fnmatch_lines([f"*ERROR at setup of test_{number} *", f"*{advice}*"])
     assert "plugin.py" not in result.stdout.str()
 
 

@@ -5,6 +5,7 @@
 
 With KOHORT_COMPILE=1 a wheel holds the modules that pyproject.toml lists under `[tool.kohort]` twice: as they are, and
 compiled by mypyc, which Python then imports. Without a C compiler one line says so, and the wheel is plain Python.
+KOHORT_OPT_LEVEL=0 has it compiled quickly, for a test of what it does.
 """
 
 import os
@@ -49,7 +50,12 @@ def extensions() -> list[Any]:
         (TYPES / "kohort").symlink_to("..")
     paths = [f"{TYPES.name}/kohort/{path}" for path in SETTINGS["compiled"]]
     arguments = ["--config-file", "pyproject.toml", *paths]
-    return mypycify(arguments, opt_level="2", debug_level="0", group_name="kohort")
+    level = os.environ.get("KOHORT_OPT_LEVEL", "2")
+    modules = mypycify(arguments, opt_level=level, debug_level="0", group_name="kohort")
+    if level == "0":
+        for module in modules:
+            module.extra_compile_args.append("-Wno-all")  # looking for what it warns of takes longer than compiling
+    return modules
 
 
 def compiling() -> dict[str, Any]:

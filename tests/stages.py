@@ -34,6 +34,9 @@ SHOWN_LINES = 60
 EVERY_S = 30.0
 
 COMPILED = "build/compiled/venv/bin/kohort"
+QUICKLY = {"KOHORT_OPT_LEVEL": "0"}
+QUICKLY_COMPILED = "build/compiled-O0/venv/bin/kohort"
+"""What a change is tested with does the same as what a release has, which `make deep` compiles: only slower."""
 COMPILED_ROOMS = (
     "tests/protocol tests/purgatory tests/coordinator tests/storage tests/broker tests/crash tests/simulation "
     "tests/test_conversations.py tests/test_compiled.py"
@@ -114,8 +117,8 @@ def no_compiler() -> str:
     return "" if shutil.which(os.environ.get("CC", "cc")) else "there is no C compiler"
 
 
-def not_compiled() -> str:
-    return "" if (ROOT / COMPILED).exists() else "there is no compiled build"
+def not_compiled(kohort: str) -> Callable[[], str]:
+    return lambda: "" if (ROOT / kohort).exists() else "there is no compiled build"
 
 
 def no_recordings(shared: Path) -> Callable[[], str]:
@@ -124,8 +127,8 @@ def no_recordings(shared: Path) -> Callable[[], str]:
     )
 
 
-def compiled_recordings(shared: Path) -> Callable[[], str]:
-    return lambda: no_recordings(shared)() or not_compiled()
+def compiled_recordings(shared: Path, kohort: str) -> Callable[[], str]:
+    return lambda: no_recordings(shared)() or not_compiled(kohort)()
 
 
 def no_kafka(shared: Path) -> Callable[[], str]:
@@ -137,7 +140,6 @@ def no_kafka(shared: Path) -> Callable[[], str]:
 
 
 LINT = Stage("lint", "format, lint, types, import directions", "lint")
-COMPILE = Stage("compile", "a wheel with compiled modules", "compiled", no_compiler)
 
 
 def spark_is_known() -> str:
@@ -170,22 +172,21 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "spark WITHOUT=cluster",
                 spark_is_known,
             ),
-            Stage("fuzz", "requests that nobody should send", "fuzz"),
         ],
         [
-            COMPILE,
+            Stage("compile", "a wheel with compiled modules, not optimised", "compiled", no_compiler, QUICKLY),
             Stage(
                 "conformance",
                 "recorded conversations that do not wait, with compiled modules",
-                f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
-                compiled_recordings(shared),
+                f"conformance CONFORMANCE=--quick --kohort {QUICKLY_COMPILED}",
+                compiled_recordings(shared, QUICKLY_COMPILED),
             ),
             Stage(
                 "compiled rooms",
                 "rooms with compiled modules, crash, simulation, conversations",
                 f"fast-compiled TESTS={COMPILED_ROOMS}",
-                not_compiled,
-                effort,
+                not_compiled(QUICKLY_COMPILED),
+                effort | QUICKLY,
             ),
             Stage(
                 "without shortcuts",
@@ -193,6 +194,7 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "without-fast TESTS=tests/broker tests/test_conversations.py",
             ),
             Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
+            Stage("fuzz", "requests that nobody should send", "fuzz"),
         ],
     ]
 
@@ -208,14 +210,14 @@ def deep(shared: Path) -> list[list[Stage]]:
         ],
         [
             Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared)),
-            COMPILE,
+            Stage("compile", "a wheel with compiled modules", "compiled", no_compiler),
             Stage(
                 "compiled conformance",
                 "recorded conversations that do not wait, with compiled modules",
                 f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
-                compiled_recordings(shared),
+                compiled_recordings(shared, COMPILED),
             ),
-            Stage("compiled tests", "the fast tests with compiled modules", "fast-compiled", not_compiled),
+            Stage("compiled tests", "the fast tests with compiled modules", "fast-compiled", not_compiled(COMPILED)),
             Stage("without shortcuts", "the fast tests without broker/fast", "without-fast"),
             Stage("clients", "clients in other languages, Kafka's tools, Connect, Streams", "clients"),
             Stage("crash", "a broker killed 200 times, each call to the disk failing once", "crash"),

@@ -76,9 +76,9 @@ class Setup:
         monkeypatch.chdir(ROOT)  # setup.py does, too: this brings back where the tests were
         monkeypatch.setenv("MYPYPATH", "")
 
-    def _mypycify(self, arguments: list[str], **_: Any) -> list[str]:
+    def _mypycify(self, arguments: list[str], *, opt_level: str, **_: Any) -> list[types.SimpleNamespace]:
         self.compiled = [argument for argument in arguments if argument.endswith(".py")]
-        return ["an extension"]
+        return [types.SimpleNamespace(extra_compile_args=[f"-O{opt_level}"])]
 
     def runs(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "argv", ["setup.py", command])
@@ -107,15 +107,26 @@ def test_the_listed_modules_are_compiled_into_a_wheel(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KOHORT_COMPILE", "1")
+    monkeypatch.delenv("KOHORT_OPT_LEVEL", raising=False)
     given_compiler(tmp_path, monkeypatch, exit_code=0)
     setup.runs("egg_info", monkeypatch)
     assert "mypy[mypyc]" in setup.told["setup_requires"][0]
     assert any(each.startswith("kio") for each in setup.told["setup_requires"]), "mypyc wants its types"
     assert "ext_modules" not in setup.told, "mypyc is not there yet"
     setup.runs("bdist_wheel", monkeypatch)
-    assert setup.told["ext_modules"] == ["an extension"]
+    (module,) = setup.told["ext_modules"]
+    assert module.extra_compile_args == ["-O2"]
     assert setup.compiled == [f"typings/kohort/{path}" for path in listed()]
     assert capsys.readouterr().err == ""
+
+
+def test_they_may_be_compiled_quickly(setup: Setup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KOHORT_COMPILE", "1")
+    monkeypatch.setenv("KOHORT_OPT_LEVEL", "0")
+    given_compiler(tmp_path, monkeypatch, exit_code=0)
+    setup.runs("bdist_wheel", monkeypatch)
+    (module,) = setup.told["ext_modules"]
+    assert module.extra_compile_args == ["-O0", "-Wno-all"]
 
 
 @pytest.mark.parametrize("there_is", ["no compiler", "a compiler without Python's headers"])

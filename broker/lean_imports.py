@@ -42,12 +42,18 @@ def load_event_loop() -> None:
     start. asyncio provides for it. uvloop takes a few names out of `ssl` when it is loaded, for those who come with a
     context: without the right ones it refuses to listen. If it wants more than names, it gets the real module.
 
-    What they, `dataclasses` and `uuid` seldom need is a tenth, and loaded when it is needed.
+    What they, `dataclasses` and `uuid` seldom need is a tenth, and loaded when it is needed. With a release of Python
+    whose modules want more than functions of it, they are forgotten again, and loaded whole where they are imported.
     """
-    with late("inspect", "linecache", "platform", "traceback"):
-        _load_asyncio_and_uvloop()
-        import dataclasses  # noqa: F401
-        import uuid  # noqa: F401
+    before = set(sys.modules)
+    try:
+        with late("inspect", "linecache", "platform", "traceback"):
+            _load_asyncio_and_uvloop()
+            import dataclasses  # noqa: F401
+            import uuid  # noqa: F401
+    except Exception:
+        for name in sys.modules.keys() - before:
+            del sys.modules[name]
 
 
 def _load_asyncio_and_uvloop() -> None:

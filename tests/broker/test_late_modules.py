@@ -8,9 +8,10 @@ import pytest
 FROM_HERE = "from kohort.broker.lean_imports import load_event_loop\nload_event_loop()\nimport asyncio, sys, uvloop\n"
 
 
-def said_by(code: str) -> list[str]:
+def said_by(code: str, before: str = "") -> list[str]:
     """The lines of a process of its own."""
-    ended = subprocess.run([sys.executable, "-c", FROM_HERE + code], capture_output=True, text=True, check=False)
+    code = f"{before}\n{FROM_HERE}{code}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return (ended.stdout + ended.stderr).splitlines()
 
 
@@ -31,6 +32,13 @@ with late("inspect"):
 print(sys.modules["inspect"].isgenerator(0))
 """
     assert said_by(f"import inspect\n{code}") == ["True False False", "False"]
+
+
+def test_who_wants_more_than_functions_gets_the_module() -> None:
+    before = "import kohort.broker.late_modules as late_modules\ndel late_modules.LateModule.__getattr__"
+    assert said_by("print(asyncio.coroutines.inspect.isgenerator.__name__, uvloop.Loop.__name__)", before) == [
+        "isgenerator Loop"
+    ]
 
 
 def test_who_imports_it_later_gets_it() -> None:

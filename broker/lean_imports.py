@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
+from kohort.broker.late_modules import late
+
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
@@ -34,13 +36,30 @@ class _NoTls(ModuleType):
 
 
 def load_event_loop() -> None:
-    """Loads asyncio and uvloop without `ssl`, as on a Python that has none, unless that is loaded.
+    """Loads asyncio and uvloop without `ssl`, as on a Python that has none, and without what only shows tracebacks.
 
     Whoever is to serve TLS has made its context before, and so has loaded it. Others save 4 MiB and a twentieth of the
     start. asyncio provides for it. uvloop takes a few names out of `ssl` when it is loaded, for those who come with a
     context: without the right ones it refuses to listen. If it wants more than names, it gets the real module.
+
+    What they, `dataclasses` and `uuid` seldom need is a tenth, and loaded when it is needed. With a release of Python
+    whose modules want more than functions of it, they are forgotten again, and loaded whole where they are imported.
     """
+    before = set(sys.modules)
+    try:
+        with late("inspect", "linecache", "platform", "traceback"):
+            _load_asyncio_and_uvloop()
+            import dataclasses  # noqa: F401
+            import uuid  # noqa: F401
+    except Exception:
+        for name in sys.modules.keys() - before:
+            del sys.modules[name]
+
+
+def _load_asyncio_and_uvloop() -> None:
     if "ssl" in sys.modules:
+        import asyncio
+
         return
     with without("ssl"):
         import asyncio  # noqa: F401

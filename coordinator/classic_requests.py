@@ -4,15 +4,19 @@ Whatever is the same for both is checked here, or in `classic/` before it finds 
 serves consumer groups is loaded with the first request for one: most brokers in tests have none.
 """
 
-from kohort.coordinator.classic import joining, leaving, syncing
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.classic import joining, syncing
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 def join_group(
@@ -89,12 +93,14 @@ def heartbeat_in_consumer_group(
 
 
 def leave_group(
-    coordinator: GroupCoordinator, request: LeaveGroupRequest, ticket: object, now_ms: int
-) -> LeaveGroupResponse | None:
+    coordinator: GroupCoordinator, request: "LeaveGroupRequest", ticket: object, now_ms: int
+) -> "LeaveGroupResponse | None":
     """None: answered when it is written that members are gone."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
         from kohort.coordinator.consumer import classic_members
 
         return classic_members.leave(group, request, ticket, now_ms)
+    from kohort.coordinator.classic import leaving  # not for the first who joins
+
     return leaving.leave_group(coordinator, request, ticket, now_ms)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED, Observer
 from kohort.coordinator.classic.states import HEARTBEAT, HEARTBEAT_NEEDS_SYNC
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.coordinator.consumer.consumer_observer import UNOBSERVED as NO_CONSUMER_OBSERVER
 from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
@@ -20,7 +18,6 @@ from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
 from kohort.coordinator.group import Group
 from kohort.coordinator.group_placement import partition_for
-from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_MODERN_OBSERVER
 from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.offsets_topic_records import is_storable
@@ -30,8 +27,11 @@ from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation, Purgatory
 
 if TYPE_CHECKING:
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.consumer.consumer_host import ConsumerConfig
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.modern.group_changes import GroupChanges
+    from kohort.coordinator.modern.modern_group import ModernGroup
     from kohort.coordinator.modern.writing import WriteQueue
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.share.share_group import ShareGroup
@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from kohort.coordinator.streams.streams_group import StreamsGroup
 
 
-def _defaults(group_id: str) -> ConsumerConfig:
+def _defaults(group_id: str) -> "ConsumerConfig":
     """The settings of every group, where nobody has given any."""
+    from kohort.coordinator.consumer.consumer_host import ConsumerConfig  # not for brokers without such groups
+
     return ConsumerConfig()
 
 
@@ -161,13 +163,15 @@ class GroupCoordinator(CoordinatorContext):
         self.groups[group_id] = group
         return group
 
-    def create_consumer_group(self, group_id: str) -> ConsumerGroup:
+    def create_consumer_group(self, group_id: str) -> "ConsumerGroup":
         """A new consumer group without members."""
+        from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+
         group = ConsumerGroup(self, group_id, self.partition_of(group_id))
         self.consumer_groups[group_id] = group
         return group
 
-    def forget_consumer_group(self, group: ConsumerGroup) -> None:
+    def forget_consumer_group(self, group: "ConsumerGroup") -> None:
         """A consumer group that was never written, deleted, or has another coordinator now."""
         if self.consumer_groups.get(group.group_id) is group:
             del self.consumer_groups[group.group_id]
@@ -189,7 +193,7 @@ class GroupCoordinator(CoordinatorContext):
 
         return StreamsGroup(self, group_id, self.partition_of(group_id))
 
-    def resume_timers(self, group: ConsumerGroup, before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
+    def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""
         from kohort.coordinator.consumer.rollback import resume_timers  # seldom needed
 
@@ -197,7 +201,7 @@ class GroupCoordinator(CoordinatorContext):
 
     def downgrade_if_classic(
         self,
-        group: ConsumerGroup,
+        group: "ConsumerGroup",
         changes: "GroupChanges",
         cause: Cause,
         now_ms: int,
@@ -211,7 +215,7 @@ class GroupCoordinator(CoordinatorContext):
 
         return downgrade_if_classic(self, group, changes, cause, now_ms, on_written, leaving)
 
-    def may_downgrade_without(self, group: ConsumerGroup, replaced: "ConsumerMember") -> bool:
+    def may_downgrade_without(self, group: "ConsumerGroup", replaced: "ConsumerMember") -> bool:
         """Whether only classic members are left when one of them replaces this member; see group_conversion.py."""
         from kohort.coordinator.group_conversion import may_downgrade_without
 
@@ -219,7 +223,7 @@ class GroupCoordinator(CoordinatorContext):
 
     def downgrade_after_replacing(
         self,
-        group: ConsumerGroup,
+        group: "ConsumerGroup",
         changes: "GroupChanges",
         cause: Cause,
         now_ms: int,
@@ -239,7 +243,7 @@ class GroupCoordinator(CoordinatorContext):
         """The group of that id, whatever its protocol."""
         return self.groups.get(group_id) or self.modern_group(group_id)
 
-    def modern_group(self, group_id: str) -> ModernGroup | None:
+    def modern_group(self, group_id: str) -> "ModernGroup | None":
         """The group of that id, if it is of one of the newer protocols."""
         return (
             self.consumer_groups.get(group_id) or self.share_groups.get(group_id) or self.streams_groups.get(group_id)
@@ -249,7 +253,7 @@ class GroupCoordinator(CoordinatorContext):
         """The group of that id, if members commit to it with epochs."""
         return self.consumer_groups.get(group_id) or self.streams_groups.get(group_id)
 
-    def modern_groups(self) -> Iterator[ModernGroup]:
+    def modern_groups(self) -> "Iterator[ModernGroup]":
         """The groups of all newer protocols."""
         return chain(self.consumer_groups.values(), self.share_groups.values(), self.streams_groups.values())
 

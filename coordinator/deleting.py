@@ -5,7 +5,6 @@ from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
@@ -167,8 +166,11 @@ def _report_expired(coordinator: GroupCoordinator, group: Group, partitions: int
     def written(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.none and isinstance(group, ClassicGroup):
             coordinator.observer.offsets_expired(group, partitions)
-        elif error is ErrorCode.none and isinstance(group, ConsumerGroup):
-            coordinator.consumer_observer.offsets_expired(group, partitions)
+        elif error is ErrorCode.none:
+            from kohort.coordinator.consumer.consumer_group import ConsumerGroup  # not for brokers without such groups
+
+            if isinstance(group, ConsumerGroup):
+                coordinator.consumer_observer.offsets_expired(group, partitions)
 
     return written
 
@@ -269,6 +271,9 @@ def _delete_group(
 def _dissolve(coordinator: GroupCoordinator, group: Group, now_ms: int) -> None:
     if isinstance(group, ClassicGroup):
         dissolve_but_for_offsets(group, ErrorCode.none, Cause("group_deleted"), now_ms)
-    elif isinstance(group, ConsumerGroup):
+        return
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+
+    if isinstance(group, ConsumerGroup):
         coordinator.consumer_observer.group_gone(group, "group_deleted")
         coordinator.forget_consumer_group(group)

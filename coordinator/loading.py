@@ -13,16 +13,10 @@ from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.rebalancing import prepare_rebalance
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_group_records import KINDS, read_change
-from kohort.coordinator.consumer.progress import begin_sessions
-from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
-from kohort.coordinator.modern.modern_values import Change
-from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets_topic_records import (
     GroupKey,
@@ -41,13 +35,17 @@ from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.consumer.consumer_loading import ConsumerLoading
     from kohort.coordinator.share.share_loading import ShareLoading
     from kohort.coordinator.streams.streams_loading import StreamsLoading
 
 _INT = Struct(">i")
 
+CONSUMER_KINDS = frozenset((*range(3, 9), 16))
+"""The types of records that are a consumer group's."""
+
 SHARE_KINDS = range(10, 16)
-"""The types of records that are a share group's."""
+"""Those of a share group."""
 
 STREAMS_KINDS = range(17, 24)
 """Those of a streams group; 18 is free."""
@@ -84,9 +82,10 @@ class Loading:
         self._coordinator = coordinator
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
-        self._consumer_groups: dict[str, ConsumerGroup] = {}
-        self._share_groups: ShareLoading | None = None
+        self._consumer_groups: ConsumerLoading | None = None
         """None: there has been no record of any."""
+        self._share_groups: ShareLoading | None = None
+        """Likewise."""
         self._streams_groups: StreamsLoading | None = None
         """Likewise."""
         self._offsets: dict[str, GroupOffsets] = {}
@@ -150,12 +149,19 @@ class Loading:
             case None:
                 reader = RecordReader(key)
                 kind = reader.int16()
-                if kind in KINDS:
+                if kind in CONSUMER_KINDS:
                     self._apply_to_consumer_group(kind, reader, value)
                 elif kind in SHARE_KINDS:
                     self._apply_to_share_group(kind, reader, value)
                 elif kind in STREAMS_KINDS:
                     self._apply_to_streams_group(kind, reader, value)
+
+    def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
+        if self._consumer_groups is None:
+            from kohort.coordinator.consumer.consumer_loading import ConsumerLoading  # not for logs without such groups
+
+            self._consumer_groups = ConsumerLoading(self._coordinator, self._partition)
+        self._consumer_groups.apply(kind, reader, value)
 
     def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._share_groups is None:
@@ -170,17 +176,6 @@ class Loading:
 
             self._streams_groups = StreamsLoading(self._coordinator)
         self._streams_groups.apply(kind, reader, value)
-
-    def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
-        group_id, change = read_change(kind, reader, value)
-        group = self._consumer_groups.get(group_id)
-        if change == Change(Kind.GROUP_EPOCH, None, None):
-            self._consumer_groups.pop(group_id, None)
-        elif group is not None or value is not None:
-            if group is None:
-                group = ConsumerGroup(self._coordinator, group_id, self._partition)
-                self._consumer_groups[group_id] = group
-            group.apply(change)
 
     def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:
         """What counts now overtakes what stands before it in open transactions; a deletion deletes that too."""
@@ -247,7 +242,8 @@ class Loading:
         )
         groups: list[ClassicGroup] = []
         others = self._finish_others(pending, now_ms)
-        for group_id in sorted(loaded - self._consumer_groups.keys() - others):
+        consumer_groups = {} if self._consumer_groups is None else self._consumer_groups.groups
+        for group_id in sorted(loaded - consumer_groups.keys() - others):
             value = self._groups.get(group_id)
             known, group = self._prepared.get(group_id) or (None, None)
             if group is None or known is not value:
@@ -259,19 +255,18 @@ class Loading:
             self._give_offsets(group, pending)
             for member in group.members.values():
                 sessions.extend(group, member, now_ms)
-        for consumer_group in self._consumer_groups.values():
-            coordinator.consumer_groups[consumer_group.group_id] = consumer_group
+        for consumer_group in consumer_groups.values():
             self._give_offsets(consumer_group, pending)
-            consumer_group.index_anew()
-            begin_sessions(consumer_group, now_ms)
-        found: list[Group] = [*groups, *self._consumer_groups.values()]
+        if self._consumer_groups is not None:
+            self._consumer_groups.finish(now_ms)
+        found: list[Group] = [*groups, *consumer_groups.values()]
         found += [] if self._share_groups is None else self._share_groups.groups.values()
         found += [] if self._streams_groups is None else self._streams_groups.groups.values()
         coordinator.observer.elected(self._partition, found, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
-        return len(loaded | self._consumer_groups.keys() | others)
+        return len(loaded | consumer_groups.keys() | others)
 
     def _finish_others(self, pending: dict[str, PendingOffsets], now_ms: int) -> set[str]:
         """Share groups and streams groups are served from now on. Returns their ids."""
@@ -339,11 +334,10 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
         del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
-    for consumer_group in [g for g in coordinator.consumer_groups.values() if g.partition == partition]:
-        for member in consumer_group.members.values():
-            stop_all(consumer_group, member)
-        coordinator.consumer_observer.group_gone(consumer_group, "coordinator_failover")
-        coordinator.forget_consumer_group(consumer_group)
+    if coordinator.consumer_groups:
+        from kohort.coordinator.consumer.consumer_loading import unload_consumer_groups
+
+        unload_consumer_groups(coordinator, partition)
     if coordinator.share_groups:
         from kohort.coordinator.share.share_loading import unload_share_groups
 

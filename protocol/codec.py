@@ -5,18 +5,22 @@ up, and the way to our shape compiled, when that version is first met.
 """
 
 from collections.abc import Callable, Generator
-from importlib import import_module
 from io import BytesIO
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import InvalidUnicode, NegativeByteLength
 from kio.static.constants import EntityType
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.conversion import dress, from_shape, to_shape
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.guard import MAX_ELEMENTS, SHORT_FRAME, Guard
+from kohort.protocol.lean_kio import (
+    InvalidUnicode,
+    NegativeByteLength,
+    entity_module,
+    entity_reader,
+    entity_writer,
+)
 from kohort.protocol.wire import INT, SHORT, string
 from kohort.protocol.writing_in_steps import StepWriter
 
@@ -232,7 +236,7 @@ class Message(Generic[RequestT, ResponseT]):
 
     def entity(self, version: int, kind: EntityType) -> Any:
         """kio's class for the whole request or response."""
-        module = import_module(f"kio.schema.{self.api.name}.v{version}.{kind.name}")
+        module = entity_module(self.api.name, version, kind.name)
         return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
 
     @property

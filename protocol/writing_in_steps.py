@@ -5,9 +5,8 @@ from dataclasses import fields, is_dataclass, replace
 from io import BytesIO
 from typing import Any, get_args, get_origin
 
-from kio.serial import entity_writer
-
 from kohort.protocol.conversion import from_shape, names_of_pairs, without_none
+from kohort.protocol.lean_kio import entity_writer
 
 Steps = Generator[None, None, Any]
 """Work that may be laid aside at every `yield`."""

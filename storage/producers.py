@@ -31,6 +31,8 @@ class Remembered(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Producer:
+    """The newest that a producer has written here."""
+
     epoch: int
     batches: tuple[Remembered, ...]
     last_append_ms: int

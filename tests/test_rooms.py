@@ -63,12 +63,13 @@ def test_every_room_says_that_it_is_typed() -> None:
 
 BY_NAME = {
     "broker.runtime.registry": ["f'kohort.broker.apis.{spec.name}'"],
+    "broker.late_modules": ["name"],  # Python's, not ours
     "broker.shortcuts": ["'kohort.broker.fast'"],
     "broker.fast.remembered_requests": ["f'kohort.broker.fast.{file}'"],
     "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in
     "demo.workers.consuming": ["f'kohort.demo.workers.{module}'"],
     "pipeline.rules.diagnose": ["f'{rules.__name__}.{name}'"],
-    "protocol.codec": ["f'kio.schema.{self.api.name}.v{version}.{kind.name}'"],  # kio's, not ours
+    "protocol.lean_kio": ["parent", "self.__name__", "f'kio.schema.{api}.v{version}.{kind}'"],  # kio's, not ours
     "protocol.messages": ["f'{__name__}.{api}'"],
     "testing": ["f'kohort.{_HOMES[name]}'"],  # its own files, and those of control/
     "proxy.addressed_apis": ["f'kio.schema.{name}.v{version}.response'"],  # kio's, as above

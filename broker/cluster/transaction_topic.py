@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.coordinator.effects import TRANSACTION_TOPIC
-from kohort.coordinator.transactions.transaction_loading import TransactionLoading
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.topic import Partition
 
 if TYPE_CHECKING:
     from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+    from kohort.coordinator.transactions.transaction_loading import TransactionLoading
 
 
 class TransactionTopic(CoordinatedTopic["TransactionCoordinator"]):
@@ -40,6 +40,8 @@ class TransactionTopic(CoordinatedTopic["TransactionCoordinator"]):
         coordinator.partitions = count
 
     def _loading(self, leader: TransactionCoordinator, partition: Partition) -> TransactionLoading:
+        from kohort.coordinator.transactions.transaction_loading import TransactionLoading  # not without transactions
+
         return TransactionLoading(leader, partition.index, partition.leader_epoch)
 
     def _unload(self, leader: TransactionCoordinator, partition: Partition, now_ms: int) -> None:

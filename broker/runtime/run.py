@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import asyncio
 import gc
 import logging
@@ -114,6 +115,8 @@ async def _until_stopped(
 ) -> None:
     loop = server.loop
     stopped = asyncio.Event()
+    # `signal.signal` describes the handler that it replaces: the runner's, with its task, for which it loads `inspect`.
+    _signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     await server.listen_on(listeners)

@@ -2,7 +2,8 @@
 
 The first request of an API loads its modules, and the first of a version makes its reader: some milliseconds, in which
 everybody else waits. In a broker that has nothing to do that is done ahead, a piece at a time, in the order in which a
-consumer asks. Who comes meanwhile waits for one piece at most, and while somebody is served nothing is loaded.
+consumer asks, from what has been asked for on: who has joined syncs next. Who comes meanwhile waits for one piece at
+most, and while somebody is served nothing is loaded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kohort.protocol.messages import message_of
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 EVERY_S = 0.01
 """How often a look is taken at how much the process has worked."""
@@ -46,6 +47,11 @@ ASKED_TOGETHER = frozenset(("join_group", "sync_group", "offset_fetch", "heartbe
 
 class Apis(Protocol):
     """Where an API is loaded when somebody looks for it."""
+
+    @property
+    def loaded(self) -> dict[int, Any]:
+        """Those that somebody has looked for, by key; the newest comes last."""
+        ...
 
     def find(self, key: int) -> Any:
         """The API of that key; None where it is not served."""
@@ -80,7 +86,10 @@ class LoadingAhead:
 
 def _pieces(registry: Apis) -> Iterator[str]:
     """Yields an API's name after each piece of it that is loaded: its messages, its handler, perhaps a version."""
-    for name in ASKED_FIRST:
+    left = list(ASKED_FIRST)
+    while left:
+        name = _next(left, registry)
+        left.remove(name)
         message = message_of(name)
         yield name
         api = registry.find(API_BY_NAME[name].key)
@@ -88,3 +97,12 @@ def _pieces(registry: Apis) -> Iterator[str]:
         if api is not None and name in ASKED_TOGETHER:
             message.prepare(api.highest)
             yield name
+
+
+def _next(left: Sequence[str], registry: Apis) -> str:
+    """The first of those that are left behind the API that was loaded last; behind the last one the first again."""
+    newest = next((api.spec.name for api in reversed(registry.loaded.values())), None)
+    if newest not in ASKED_FIRST:
+        return left[0]
+    behind = ASKED_FIRST[ASKED_FIRST.index(newest) + 1 :]
+    return next((name for name in behind if name in left), left[0])

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, TRUE_OR_FALSE, Setting, Values, bad_value, number, one_of
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
+    from kohort.coordinator.consumer.consumer_host import ConsumerConfig
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.streams.streams_config import StreamsConfig
 
@@ -190,6 +190,8 @@ class GroupConfigs:
         return known
 
     def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
+        from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+
         return ConsumerConfig(
             session_timeout_ms=self._number("consumer.session.timeout.ms", configs),
             heartbeat_interval_ms=self._number("consumer.heartbeat.interval.ms", configs),

@@ -31,9 +31,6 @@ from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_str
 
 _NOTHING = compact_length(0)
 
-KINDS = frozenset(Kind)
-"""The types of records that are a consumer group's."""
-
 NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)
 """Kinds whose keys name a member, or a pattern, besides the group."""
 

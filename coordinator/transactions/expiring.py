@@ -1,6 +1,5 @@
 """Transactions that take too long, and transactional ids that nobody uses any more."""
 
-from kohort.coordinator.transactions.ending import fence
 from kohort.coordinator.transactions.transaction import OVER, State, Transaction
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.protocol.errors import ErrorCode
@@ -23,6 +22,8 @@ class AbortTimedOut(DelayedOperation):
         wall_ms = self.coordinator.wall_ms(now_ms)
         for each in self.coordinator.transactions.values():
             if each.state is State.ONGOING and each.pending is None and each.started_ms + each.timeout_ms < wall_ms:
+                from kohort.coordinator.transactions.ending import fence  # not for brokers without transactions
+
                 fence(self.coordinator, each, lambda error, producer: None, now_ms)
 
 

@@ -2,6 +2,7 @@
 
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.scheduling.loading_ahead import ASKED_FIRST, AT_REST_S, EVERY_S, LoadingAhead
+from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 from tests.support.manual_clock import ManualClock
 from tests.support.still_loop import StillLoop
@@ -37,6 +38,14 @@ def test_what_is_asked_first_is_loaded_first() -> None:
     assert process.serves(0.0, looks=PIECES) == ["api_versions"]
     assert process.serves(0.0, looks=PIECES) == ["api_versions", "metadata"]
     assert process.serves(0.0, looks=PIECES) == ["api_versions", "metadata", "find_coordinator"]
+
+
+def test_after_what_was_asked_for_comes_what_is_asked_next() -> None:
+    process = Process()
+    process.registry.find(API_BY_NAME["join_group"].key)
+    assert process.serves(0.0, looks=PIECES) == ["join_group", "sync_group"]
+    assert process.serves(0.0, looks=ALL)[:3] == ["join_group", "sync_group", "offset_fetch"]
+    assert {api.spec.name for api in process.registry.loaded.values()} == set(ASKED_FIRST)
 
 
 def test_nothing_is_loaded_while_somebody_is_served() -> None:

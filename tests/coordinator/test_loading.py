@@ -2,15 +2,25 @@
 
 import pytest
 
+from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.describing import groups_by_partition
-from kohort.coordinator.loading import Loading
+from kohort.coordinator.loading import CONSUMER_KINDS, SHARE_KINDS, STREAMS_KINDS, Loading
 from kohort.coordinator.offsets_topic_records import UnreadableRecord, group_key
+from kohort.coordinator.share.share_values import ShareKind
+from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_records import compacted
 from tests.support.coordinator_world import World, commit_error, subscription
 
 BOTH = (("range", subscription("t")), ("sticky", subscription("t")))
+
+
+def test_a_record_is_of_the_group_whose_kinds_have_its_type() -> None:
+    assert set(Kind) == CONSUMER_KINDS
+    assert set(ShareKind) <= set(SHARE_KINDS)
+    assert set(StreamsKind) <= set(STREAMS_KINDS)
+    assert not CONSUMER_KINDS & {*SHARE_KINDS, *STREAMS_KINDS}
 
 
 def test_elsewhere_everything_is_refused() -> None:

@@ -1,0 +1,116 @@
+"""Loads of kio what is asked for, and not what comes with it.
+
+`kio.serial` brings its writer, which is needed for rare answers, and the package of an API's version both its request
+and its response. That is a tenth of a start. Such a package is put off: its modules can be loaded, and what stands in
+its `__init__` runs when somebody wants a name of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.machinery import PathFinder
+from io import BytesIO
+from types import ModuleType
+from typing import Any
+
+__all__ = ["InvalidUnicode", "NegativeByteLength", "entity_module", "entity_reader", "entity_writer"]
+
+
+class PutOff(ModuleType):
+    """A package whose `__init__` has not run. The first look at a name that it lacks imports it whole, in its place."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        whole = import_module(self.__name__)
+        for part, module in list(vars(self).items()):
+            if isinstance(module, ModuleType):  # it was loaded before
+                vars(whole).setdefault(part, module)
+        return getattr(whole, name)
+
+
+def put_off(name: str) -> None:
+    """Makes a package whose `__init__` has not run yet, unless it is loaded."""
+    if name in sys.modules:
+        return
+    parent, _, last = name.rpartition(".")
+    above = import_module(parent)
+    spec = PathFinder.find_spec(name, above.__path__)
+    if spec is None or spec.loader is None:
+        return  # whoever imports it hears why
+    package = PutOff(name)
+    package.__spec__, package.__loader__, package.__file__ = spec, spec.loader, spec.origin
+    package.__package__, package.__path__ = name, spec.submodule_search_locations or []
+    sys.modules[name] = package
+    setattr(above, last, package)
+
+
+def entity_module(api: str, version: int, kind: str) -> ModuleType:
+    """kio's module of a version's "request" or "response". Raises ModuleNotFoundError."""
+    put_off(f"kio.schema.{api}.v{version}")
+    with _without_signatures():
+        return import_module(f"kio.schema.{api}.v{version}.{kind}")
+
+
+class _Undescribed:
+    """Stands in for `inspect` in `dataclasses`: no class of kio's has a docstring, and each would get its signature."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_INSPECT, name)
+
+    def signature(self, *_arguments: object, **_options: object) -> str:
+        """Raises TypeError, as for a class that has none."""
+        raise TypeError
+
+
+_INSPECT: Any = vars(dataclasses).get("inspect")
+
+
+@contextmanager
+def _without_signatures() -> Iterator[None]:
+    if _INSPECT is None:
+        yield
+        return
+    dataclasses.inspect = _Undescribed()  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        dataclasses.inspect = _INSPECT  # type: ignore[attr-defined]
+
+
+class _Names(ModuleType):
+    """Stands in for a module of which only names are wanted, for annotations that nobody looks at."""
+
+    def __getattr__(self, name: str) -> Any:
+        return type(name, (), {})
+
+
+@contextmanager
+def _only_names_of(*modules: str) -> Iterator[None]:
+    away = [name for name in modules if name not in sys.modules]
+    sys.modules.update({name: _Names(name) for name in away})
+    try:
+        yield
+    finally:
+        for name in away:
+            del sys.modules[name]
+
+
+put_off("kio.serial")
+with suppress(Exception), _only_names_of("typing_extensions", "kio.static.protocol"), _without_signatures():
+    # kio's native reader asks for it. If more than names are wanted, it is loaded then, as kio would.
+    import kio.serial._implicit_defaults  # noqa: F401
+
+from kio.serial._parse import entity_reader  # noqa: E402
+from kio.serial.errors import InvalidUnicode, NegativeByteLength  # noqa: E402
+
+
+def entity_writer(entity: type) -> Callable[[BytesIO, Any], None]:
+    """What writes one of kio's classes; `kio.serial` is loaded for the first."""
+    from kio.serial import entity_writer
+
+    return entity_writer(entity)

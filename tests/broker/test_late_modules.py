@@ -1,0 +1,99 @@
+"""Who has imported a module that is loaded late finds in it what it has."""
+
+import subprocess
+import sys
+
+import pytest
+
+FROM_HERE = "from kohort.broker.lean_imports import load_event_loop\nload_event_loop()\nimport asyncio, sys, uvloop\n"
+
+
+def said_by(code: str, before: str = "") -> list[str]:
+    """The lines of a process of its own."""
+    code = f"{before}\n{FROM_HERE}{code}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return (ended.stdout + ended.stderr).splitlines()
+
+
+def test_nothing_is_loaded_until_it_is_called() -> None:
+    code = """
+print("inspect" in sys.modules, asyncio.coroutines.inspect.isgenerator(i for i in ()), "inspect" in sys.modules)
+"""
+    assert said_by(code) == ["False True True"]
+
+
+def test_a_function_may_be_called_while_others_still_import_it_late() -> None:
+    code = """
+from kohort.broker.late_modules import LateModule, late
+del sys.modules["inspect"]
+with late("inspect"):
+    import inspect as early
+    print(type(early) is LateModule, early.isgenerator(0), type(sys.modules["inspect"]) is LateModule)
+print(sys.modules["inspect"].isgenerator(0))
+"""
+    assert said_by(f"import inspect\n{code}") == ["True False False", "False"]
+
+
+def test_who_wants_more_than_functions_gets_the_module() -> None:
+    before = "import kohort.broker.late_modules as late_modules\ndel late_modules.LateModule.__getattr__"
+    assert said_by("print(asyncio.coroutines.inspect.isgenerator.__name__, uvloop.Loop.__name__)", before) == [
+        "isgenerator Loop"
+    ]
+
+
+def test_who_imports_it_later_gets_it() -> None:
+    assert said_by("import inspect, traceback\nprint(inspect.Parameter.empty, traceback.StackSummary.__name__)") == [
+        "<class 'inspect._empty'> StackSummary"
+    ]
+
+
+def test_an_exception_that_nobody_caught_is_shown_with_its_lines() -> None:
+    code = """
+import logging
+try:
+    1 / 0
+except ZeroDivisionError:
+    logging.exception("it failed")
+"""
+    lines = said_by(code)
+    assert lines[0] == "ERROR:root:it failed"
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize("loop", ["asyncio.new_event_loop", "uvloop.new_event_loop"])
+def test_a_loop_that_is_debugged_says_where_a_callback_came_from(loop: str) -> None:
+    code = f"""
+async def main():
+    asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+    await asyncio.sleep(0)
+
+with asyncio.Runner(debug=True, loop_factory={loop}) as runner:
+    runner.run(main())
+"""
+    lines = said_by(code)
+    assert "Object created at (most recent call last):" in [line.removeprefix("source_traceback: ") for line in lines]
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    ("handler", "outcome"), [("stopped.set", "heard"), ("main", "coroutines cannot be used with add_signal_handler()")]
+)
+def test_a_handler_of_signals_is_a_function(handler: str, outcome: str) -> None:
+    code = f"""
+import os, signal
+
+async def main():
+    stopped = asyncio.Event()
+    try:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, {handler})
+    except TypeError as problem:
+        print(problem)
+        return
+    os.kill(os.getpid(), signal.SIGUSR1)
+    await stopped.wait()
+    print("heard")
+
+uvloop.run(main())
+"""
+    assert said_by(code) == [outcome]

@@ -39,6 +39,7 @@ class CachedRequest(Repeated):
     __slots__ = (
         "_before",
         "_content",
+        "_generation",
         "_generation_at",
         "_misses",
         "_pattern",
@@ -61,6 +62,7 @@ class CachedRequest(Repeated):
         self._before = 0
         self._misses = 0
         self._content: bytes | None = None
+        self._generation = ""
         self._generation_at = 0
         self._pattern: Pattern | None = None
 
@@ -95,7 +97,7 @@ class CachedRequest(Repeated):
         if not at or known is None or content[:at] != known[:at] or content[after:] != known[after:]:
             return False
         self._content = content
-        (self.request.generation_id,) = INT.unpack_from(content, at)
+        setattr(self.request, self._generation, INT.unpack_from(content, at)[0])
         return True
 
     def gives_up(
@@ -122,7 +124,7 @@ class CachedRequest(Repeated):
         if numbers is None:
             self._misses = 0  # a leader's SyncGroup does not say that others never repeat
             return False
-        each, places = numbers
+        each, places, self._generation = numbers
         if each == OFFSET_BYTES and places:
             self._pattern = Pattern(frame[begin:], [place - begin for place in places])
         else:

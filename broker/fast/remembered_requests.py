@@ -17,6 +17,7 @@ SKIPPED: Final = 256
 """This many requests of a connection are just read when it gives up: many members share it, none comes again soon."""
 
 REPEATED: Final = {
+    "consumer_group_heartbeat": "repeated_consumer_heartbeats",
     "heartbeat": "repeated_heartbeats",
     "offset_commit": "repeated_commits",
     "offset_fetch": "repeated_fetches",

@@ -1,9 +1,9 @@
 """Requests that a client sends again and again: recognised by their bytes, without being read.
 
-A member's heartbeats differ in their correlation ids only, and after a rebalance in the generation; a consumer's
-commits differ in the offsets. Who joins again mostly says the same as before. Whatever is the same bytes as an earlier
-request of its connection is the same request, and need not be looked over and read once more. A request that differs in
-anything else, by one bit, is read.
+A member's heartbeats differ in their correlation ids only, and after a rebalance in the generation, or epoch; a
+consumer's commits differ in the offsets. Who joins again mostly says the same as before. Whatever is the same bytes as
+an earlier request of its connection is the same request, and need not be looked over and read once more. A request that
+differs in anything else, by one bit, is read.
 
 `NUMBERS_AT` says which requests these are, and what may differ in them.
 """
@@ -35,6 +35,8 @@ class Numbers(NamedTuple):
     """How many bytes each number has: those of a generation, of which there is one, or of an offset."""
     places: Sequence[int]
     """Where in the frame they begin."""
+    field: str = "generation_id"
+    """What the request calls its generation."""
 
 
 NumbersAt = Callable[[int, bytes, int], Numbers | None]
@@ -99,6 +101,17 @@ def _generation_of_sync(version: int, frame: bytes, at: int) -> Numbers | None:
     return Numbers(GENERATION_BYTES, (place,)) if frame[at:] == nobody else None
 
 
+def _epoch_of_consumer_heartbeat(version: int, frame: bytes, at: int) -> Numbers | None:
+    """It comes behind group and member. Gives up at whatever a member says beside who it is: that comes once."""
+    place = _after_compact_string(frame, _after_compact_string(frame, at))
+    at = _after_compact_string(frame, place + GENERATION_BYTES)  # the instance id
+    return Numbers(GENERATION_BYTES, (place,), "member_epoch") if frame[at:] == _SAYS_NOTHING[version] else None
+
+
+_SAYS_NOTHING: Final = tuple([b"\x00\xff\xff\xff\xff" + bytes(nulls) for nulls in (4, 5)])
+"""By version: neither rack nor timeout, topics, pattern (from v1 on), assignor, partitions, tagged fields."""
+
+
 def _offsets_of_commit(version: int, frame: bytes, at: int) -> Numbers | None:
     """Where the committed offset of each partition is.
 
@@ -156,5 +169,6 @@ NUMBERS_AT: Final[dict[str, NumbersAt]] = {
     "offset_commit": _offsets_of_commit,
     "join_group": _nothing,
     "sync_group": _generation_of_sync,
+    "consumer_group_heartbeat": _epoch_of_consumer_heartbeat,
 }
 """The APIs whose requests may come again. In the others something differs each time, or they come once."""

@@ -245,7 +245,8 @@ class ConsumerGroup(SubscribingGroup):
         before = member.current
         after = FIRST if value is None else value
         self.settled -= member.has_reached(self.target_epoch)
-        if before.revoking or after.revoking or before.assigned != after.assigned:
+        keeps = before.assigned is after.assigned or before.assigned == after.assigned  # a UUID takes long to hash
+        if before.revoking or after.revoking or not keeps:
             self._disown(member)
             member.current = after
             self._own(member)

@@ -18,6 +18,7 @@ from kohort.coordinator.modern.record_parts import (
     NO_TAGS,
     VERSION_0,
     integers,
+    key_of,
     long_tag,
     read_long_tag,
     read_partitions_by_topic,
@@ -27,9 +28,13 @@ from kohort.coordinator.modern.record_parts import (
     write_target_epoch,
 )
 from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.protocol.batches import encode_record
 from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_string, tag
 
 _NOTHING = compact_length(0)
+
+EPOCHS = struct.Struct(">ii")
+"""A member's epoch and the one before, with which the value of its assignment begins."""
 
 NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)
 """Kinds whose keys name a member, or a pattern, besides the group."""
@@ -107,6 +112,14 @@ def _owned(value: Owned) -> bytes:
 
 def _write_regex(value: ResolvedRegex) -> bytes:
     return strings(value.topics) + struct.pack(">qq", value.version, value.timestamp_ms) + NO_TAGS
+
+
+def record_around_epochs(group_id: str, member_id: str, assigned: Owned) -> tuple[bytes, bytes]:
+    """What stands before and behind both epochs in a stable member's record, where it is the first of its batch."""
+    value = VERSION_0 + _write_current(CurrentAssignment(assigned=assigned))
+    record = encode_record(key_of(group_id, Kind.CURRENT, member_id), value, 0)
+    at = record.rindex(value) + len(VERSION_0)
+    return record[:at], record[at + EPOCHS.size :]
 
 
 # Reading

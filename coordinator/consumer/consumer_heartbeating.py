@@ -8,17 +8,18 @@ from kohort.coordinator.consumer.checks import check_epoch, check_request
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.group_lookup import found_or_created
+from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_share
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import find_or_replace
+from kohort.coordinator.consumer.steady_share import SteadyShare
 from kohort.coordinator.consumer.subscribing import subscribe
-from kohort.coordinator.consumer.targets import compute, may_compute, topic_ids
-from kohort.coordinator.consumer.values import LEAVING_EPOCH, CurrentAssignment, Kind, MemberMetadata, Owned
+from kohort.coordinator.consumer.targets import compute, may_compute
+from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
@@ -30,6 +31,7 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
+    in_epoch,
 )
 
 
@@ -64,13 +66,29 @@ def consumer_group_heartbeat(
         member = _with_nothing_new(group, request, sender)
         if member is not None:
             if member.has_reached(group.epoch):
-                if member.stats is not None:
-                    coordinator.consumer_observer.heard(group, member, now_ms)
-                return _answer_unchanged(group, member, sender, now_ms)
-            if _has_its_target(group, member):
-                _take_next_epoch(group, member, sender, now_ms)
+                response = _hear_unchanged(group, member, sender, now_ms)
+                return _behind_unwritten(group, member, sender, response, now_ms)
+            share = steady_share(group, member)
+            if share is not None:
+                _take_next_epoch(group, member, share, sender, now_ms)
                 return None
     return _beat(coordinator, request, sender, now_ms)
+
+
+def nothing_new(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    """Keeps a member alive that neither says nor hears anything new. None: nothing is done, as that is not known.
+
+    `request` has been checked (`checks.py`), but for its epoch.
+    """
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is None or request.member_epoch != group.epoch or group.group_id in coordinator.unwritten:
+        return None
+    member = _with_nothing_new(group, request, sender)
+    if member is None or not member.has_reached(group.epoch):
+        return None
+    return _hear_unchanged(group, member, sender, now_ms)
 
 
 def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
@@ -106,9 +124,11 @@ def _with_nothing_new(
     return member if same and metadata.classic is None else None
 
 
-def _answer_unchanged(
+def _hear_unchanged(
     group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int
-) -> ConsumerGroupHeartbeatResponse | None:
+) -> ConsumerGroupHeartbeatResponse:
+    if member.stats is not None:
+        group.coordinator.consumer_observer.heard(group, member, now_ms)
     config = group.coordinator.consumer_config(group.group_id)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
     if group.regex_counts:
@@ -116,6 +136,13 @@ def _answer_unchanged(
     response, epoch, interval_ms = member.unchanged, member.current.epoch, config.heartbeat_interval_ms
     if response is None or response.member_epoch != epoch or response.heartbeat_interval_ms != interval_ms:
         response = _nothing_new_for(member, interval_ms)
+    return response
+
+
+def _behind_unwritten(
+    group: ConsumerGroup, member: ConsumerMember, sender: Sender, response: ConsumerGroupHeartbeatResponse, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    """The answer, or None: it follows when all is written that the group has decided."""
     if group.group_id not in group.coordinator.unwritten:
         return response
     ChangeSet(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
@@ -123,32 +150,24 @@ def _answer_unchanged(
 
 
 def _nothing_new_for(member: ConsumerMember, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    response = member.unchanged = ConsumerGroupHeartbeatResponse(
-        error_code=ErrorCode.none,
-        member_id=member.member_id,
-        member_epoch=member.current.epoch,
-        heartbeat_interval_ms=interval_ms,
-    )
+    before, epoch = member.unchanged, member.current.epoch
+    if before is not None and before.heartbeat_interval_ms == interval_ms:
+        response = member.unchanged = in_epoch(before, epoch)
+    else:
+        response = member.unchanged = ConsumerGroupHeartbeatResponse(
+            error_code=ErrorCode.none,
+            member_id=member.member_id,
+            member_epoch=epoch,
+            heartbeat_interval_ms=interval_ms,
+        )
     return response
 
 
-def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether a member has what its target says, neither more nor less: only its epoch is an older one."""
-    current, target = member.current, group.target_of(member.member_id)
-    assigned = current.assigned
-    if current.state is not MemberState.STABLE or len(target) != len(assigned):
-        return False
-    for topic_id, partitions in target.items():
-        if topic_id not in assigned or assigned[topic_id].keys() != partitions:
-            return False
-    return target.keys() <= topic_ids(group, member.metadata)
-
-
-def _take_next_epoch(group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int) -> None:
-    current, config = member.current, group.coordinator.consumer_config(group.group_id)
-    changes = ChangeSet(group)
-    following = CurrentAssignment(group.target_epoch, current.epoch, MemberState.STABLE, current.assigned)
-    changes.make(Kind.CURRENT, member.member_id, following)
+def _take_next_epoch(
+    group: ConsumerGroup, member: ConsumerMember, share: SteadyShare, sender: Sender, now_ms: int
+) -> None:
+    config = group.coordinator.consumer_config(group.group_id)
+    changes = NextEpoch(group, member, share)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
     if member.stats is not None:
         group.coordinator.consumer_observer.heard(group, member, now_ms)
@@ -156,7 +175,7 @@ def _take_next_epoch(group: ConsumerGroup, member: ConsumerMember, sender: Sende
         resolve_if_due(group, now_ms, new_regex=False)
     changes.ticket = sender.ticket
     response = _nothing_new_for(member, config.heartbeat_interval_ms)
-    changes.write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
+    changes.write(now_ms, share.cause, _replying(group, sender, response))
 
 
 # Any other heartbeat

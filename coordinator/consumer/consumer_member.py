@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.consumer_states import MemberState
+from kohort.coordinator.consumer.steady_share import SteadyShare
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -24,6 +25,7 @@ class ConsumerMember(ModernMember):
         "metadata",
         "revocation",
         "stats",
+        "steady_share",
         "sync_timer",
         "unchanged",
     )
@@ -42,6 +44,8 @@ class ConsumerMember(ModernMember):
         """Its heartbeats and commits in sums, while somebody listens."""
         self.unchanged: ConsumerGroupHeartbeatResponse | None = None
         """The last answer that told it nothing new; most answers are the same."""
+        self.steady_share: SteadyShare | None = None
+        """What stays of it while it takes one epoch after another, once it has taken one."""
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:
         """All its timers, which it has no more."""

@@ -143,7 +143,7 @@ class ModernBatchEvents(Generic[StateT]):
             client=Client(cause.client_id, cause.client_host),
             member_id=cause.member_id or None,
             instance_id=self._instance_of(cause.member_id),
-            state_from=self._changes.from_state,
+            state_from=self._changes.from_state.value,
             state_to=self._bumped_state(),
             duration_us=stable_us,
             members=len(now),

@@ -47,7 +47,7 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
         """All of them. A group that becomes a classic one has no others any more."""
         if self._cause.name != MIGRATION:
             return super().make()
-        about = {"state_from": self._changes.from_state, "state_to": "Dead", "cause": MIGRATION}
+        about = {"state_from": self._changes.from_state.value, "state_to": "Dead", "cause": MIGRATION}
         return [self._made("group_deleted", None, **about)]
 
     # Members

@@ -12,6 +12,7 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.modern.modern_values import Change, Record
 from kohort.coordinator.modern.writing import WriteQueue
+from kohort.protocol.batches import encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class GroupChanges:
         """Records of another kind that come last."""
         self._undos: list[Callable[[int], None]] = []
         self._on_written: list[OnWritten] = []
-        self.from_state = group.state.value
+        self.from_state = group.state
         """The group's state before."""
         self.last_offset: int | None = None
         """Where the last record stands in the log, once it is written, if the shell reported it."""
@@ -123,6 +124,10 @@ class GroupChanges:
         """In the order in which they are written."""
         return [*self._first, *map(self.group.record_of, self._changes), *self._last]
 
+    def encoded(self, at: int) -> list[bytes]:
+        """Its records as they are in a batch, the first of them as the batch's `at`-th."""
+        return [encode_record(key, value, position) for position, (key, value) in enumerate(self.records(), at)]
+
     @property
     def record_count(self) -> int:
         """How many records it has."""
@@ -148,10 +153,9 @@ class GroupChanges:
 
     def _report(self, cause: Cause) -> None:
         group = self.group
-        state = group.state.value
-        if state != self.from_state:
-            group.coordinator.effects.append(
-                Transition(
-                    group.group_id, group.partition, self.from_state, state, group.epoch, len(group.members), cause
-                )
-            )
+        before, state = self.from_state, group.state
+        if state is not before:
+            names = before.value, state.value
+            members = len(group.members)
+            transition = Transition(group.group_id, group.partition, *names, group.epoch, members, cause)
+            group.coordinator.effects.append(transition)

@@ -5,14 +5,12 @@ and must not be in the log without it. If a batch cannot be written, everything 
 written, as in Kafka's `CoordinatorRuntime`.
 """
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Append
 from kohort.coordinator.group import Group
-from kohort.coordinator.modern.modern_values import Record
-from kohort.protocol.batches import EncodedRecords, encode_record
+from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -37,8 +35,8 @@ class Batch(Protocol):
         """How many records it has."""
         ...
 
-    def records(self) -> Iterable[Record]:
-        """In the order in which they are written."""
+    def encoded(self, at: int) -> list[bytes]:
+        """Its records as they are in a batch, in order, the first of them as the batch's `at`-th."""
         ...
 
     def then(self, on_written: OnWritten) -> None:
@@ -94,7 +92,7 @@ class WriteQueue:
         bodies: list[bytes] = []
         size = 0
         while self._behind and not isinstance(changes := self._behind[0], Append):
-            more = [encode_record(key, value, at) for at, (key, value) in enumerate(changes.records(), len(bodies))]
+            more = changes.encoded(len(bodies))
             size += sum(map(len, more))
             if self._under_way and size > MOST_BYTES:
                 break

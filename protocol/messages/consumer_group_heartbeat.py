@@ -51,6 +51,8 @@ class ConsumerGroupHeartbeatResponse:
 
 _HEAD = Struct(">Bih").pack
 _EPOCH = Struct(">ii").pack
+_EPOCH_AT = -10
+"""Where it begins in an answer without an assignment."""
 _NO_TAGS = b"\x00"
 _NONE, _PRESENT = b"\xff", b"\x01"
 """What stands before a structure that may be missing (KIP-893)."""
@@ -81,6 +83,21 @@ def _encode(response: ConsumerGroupHeartbeatResponse) -> tuple[bytes, bytes]:
         )
     )
     return INT.pack(4 + len(body)), body
+
+
+def in_epoch(response: ConsumerGroupHeartbeatResponse, epoch: int) -> ConsumerGroupHeartbeatResponse:
+    """The answer to a member that hears nothing else than its epoch: as one that has been written, but for that."""
+    assert response.assignment is None, "its epoch stands before what is always as long"
+    changed = ConsumerGroupHeartbeatResponse(
+        error_code=response.error_code,
+        member_id=response.member_id,
+        member_epoch=epoch,
+        heartbeat_interval_ms=response.heartbeat_interval_ms,
+    )
+    if response.encoded is not None:
+        head, body = response.encoded
+        changed.encoded = head, body[:_EPOCH_AT] + INT.pack(epoch) + body[_EPOCH_AT + 4 :]
+    return changed
 
 
 def _assignment(assignment: Assignment) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -25,14 +26,13 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.storage.topic import Topic
+from tests.broker.fast.pair import Pair
 from tests.broker.repeating_member import odd_protocols, some_member
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import delete, given_topic
-from tests.support.frames import frame
 from tests.support.rights import allow, client_of, guarded_broker, take_back
 
 OFFSETS = "__consumer_offsets"
-GROUPS = ("one", "two", "three")
 TOPICS = ("t", "u", "v")  # the last one does not exist for long
 SERVED = {name: range(API_BY_NAME[name].min_version, API_BY_NAME[name].max_version + 1) for name in NUMBERS_AT}
 RIGHTS = ("User:ada Read group *", "User:ada Describe group *", "User:ada Read topic t", "User:ada Read topic u")
@@ -55,50 +55,6 @@ class Storms(BrokerHooks):
         return ErrorCode.kafka_storage_error if self._chance.random() < 0.3 else None
 
 
-class Pair:
-    """A client of each broker; both are told the same."""
-
-    def __init__(self, world: World, node: int) -> None:
-        self.world, self.node = world, node
-        self.member = some_member(world.chance.choice(GROUPS), world.chance)
-        self.favourites: list[tuple[str, int, dict[str, Any]]] = []
-        """Requests that it has sent, and sends again."""
-        self.asked: dict[int, tuple[str, int]] = {}
-        self.connect()
-
-    def connect(self) -> None:
-        self.clients = [self.world.client(broker, self.node) for broker in self.world.brokers]
-        self.asked.clear()
-
-    def says(self, data: bytes) -> None:
-        for client in self.clients:
-            client.says(data)
-        self.hears()
-
-    def hears(self) -> None:
-        quick, slow = (client.heard() for client in self.clients)
-        assert quick == slow
-        assert self.clients[0].closed == self.clients[1].closed
-        for heard in quick:
-            name, version = self.asked.pop(int.from_bytes(heard[:4], "big"), ("", 0))
-            if name in ("join_group", "consumer_group_heartbeat"):
-                self._takes(name, self.world.message(name).read_response(version, heard)[1])
-        if self.clients[0].closed:
-            self.connect()
-
-    def _takes(self, name: str, response: Any) -> None:
-        if response.error_code is ErrorCode.member_id_required:
-            self.member.member_id = response.member_id
-        elif response.error_code is ErrorCode.none:
-            self.member.member_id = response.member_id
-            self.member.generation = response.generation_id if name == "join_group" else response.member_epoch
-
-    def frame(self, name: str, version: int, **fields: Any) -> bytes:
-        self.world.correlation_id += 1
-        self.asked[self.world.correlation_id] = name, version
-        return frame(name, version, self.world.correlation_id, **fields)
-
-
 class Counted(Shortcuts):
     """Shortcuts, and how often they were of use."""
 
@@ -118,6 +74,8 @@ class Counted(Shortcuts):
 
 class World:
     """Two brokers, one of which reads every request."""
+
+    groups = ("one", "two", "three")
 
     def __init__(self, seed: int, *, guarded: bool) -> None:
         self.chance, self.guarded, self.correlation_id = Random(seed), guarded, 0
@@ -166,6 +124,10 @@ class World:
             self.passes, self.grows, self.deletes, *[self.creates] * 4, self.forgets, self.leaves, self.moves,
             self.reconnects, self.interferes, self.rights, self.rights, self.consumes, self.removes_group,
         ]  # fmt: skip
+        self.goes_on(steps, kinds)
+
+    def goes_on(self, steps: int, kinds: Sequence[Callable[[Pair], None]]) -> None:
+        """Lets one thing happen after another."""
         for _ in range(steps):
             self.chance.choice(kinds)(self.chance.choice(self.pairs))
             for broker in self.brokers:
@@ -194,6 +156,8 @@ class World:
                 fields = {**fields, "topics": tuple(self.with_offsets(topic) for topic in fields["topics"])}
             elif name in ("heartbeat", "sync_group") and self.chance.random() < 0.5:
                 fields = {**fields, "generation_id": self.chance.choice((pair.member.generation, *GENERATIONS))}
+            elif name == "consumer_group_heartbeat" and self.chance.random() < 0.5:
+                fields = {**fields, "member_epoch": self.chance.choice((pair.member.generation, *GENERATIONS))}
             said.append(pair.frame(name, version, **fields))
         if self.chance.random() < 0.2:
             return pair.says(b"".join(said))
@@ -270,7 +234,7 @@ class World:
         for broker in self.brokers:
             broker.loop.wait(length_ms)
         if length_ms == 25_000 and self.chance.random() < 0.5:
-            pair.member = some_member(self.chance.choice(GROUPS), self.chance)
+            pair.member = some_member(self.chance.choice(self.groups), self.chance)
 
     def grows(self, pair: Pair) -> None:
         found = self.brokers[0].cluster.topics.by_name("t")
@@ -346,6 +310,10 @@ class World:
         fields = pair.member.beat().fields
         fields["group_id"], fields["member_id"], fields["generation_id"] = self.who(pair)
         return fields
+
+    def consumer_group_heartbeat(self, pair: Pair, version: int) -> dict[str, Any]:
+        group_id, member_id, epoch = self.who(pair)
+        return {"group_id": group_id, "member_id": member_id, "member_epoch": epoch}
 
     def join_group(self, pair: Pair, version: int) -> dict[str, Any]:
         fields = pair.member.joining()

@@ -15,6 +15,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.headers import read_header
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from tests.broker.fast.consumer_world import ConsumerWorld
 from tests.broker.fast.repeated_world import RIGHTS, World
 from tests.broker.transactional_producer import GROUP, TOPIC, Producer
 from tests.support.broker import Broker, Client
@@ -37,6 +38,20 @@ def test_a_repeated_request_is_answered_as_one_that_is_read(seed: int, guarded: 
     if is_known(seed):  # or else this test shows nothing
         assert min(world.repeated[name] for name in ("offset_commit", "join_group", "sync_group")) > 50
         assert guarded or world.repeated["offset_fetch"] > 20
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
+def test_members_of_a_consumer_group_hear_and_write_what_they_would_if_each_heartbeat_were_read(
+    seed: int, guarded: bool
+) -> None:
+    world = ConsumerWorld(seed, guarded=guarded)
+    world.plays(STEPS)
+    quick, slow = map(world.logs, world.brokers)
+    assert quick == slow, f"KOHORT_SEED={seed}"
+    assert any(quick)
+    if is_known(seed):
+        assert world.repeated["consumer_group_heartbeat"] > 50
 
 
 # What is remembered, and for how long
@@ -245,19 +260,39 @@ def test_who_joins_once_costs_no_memory() -> None:
     assert len(known(ada).requests) == 1
 
 
+def consumer_beat(epoch: int, version: int = 1, **more: Any) -> bytes:
+    return frame("consumer_group_heartbeat", version, group_id="g", member_id="m", member_epoch=epoch, **more)
+
+
+def test_what_a_member_of_a_consumer_group_says_beside_its_epoch_is_read_each_time() -> None:
+    ada = Broker().client()
+    more: tuple[dict[str, Any], ...] = (
+        {"rebalance_timeout_ms": 9_000}, {"subscribed_topic_names": ("t",)}, {"subscribed_topic_regex": "t.*"},
+        {"server_assignor": "range"}, {"rack_id": "r"}, {"topic_partitions": ()},
+    )  # fmt: skip
+    for fields in more:
+        ada.says(*[consumer_beat(epoch, **fields) for epoch in range(1, 2 * PATIENCE)])
+        assert not remembered(ada)
+        assert known(ada).skips == 0
+    for instance_id in (None, "i"):
+        ada.says(*[consumer_beat(epoch, instance_id=instance_id) for epoch in range(1, 4)])
+        assert names_remembered(ada) == ["consumer_group_heartbeat"]
+
+
 def versions(name: str) -> range:
     return range(API_BY_NAME[name].min_version, API_BY_NAME[name].max_version + 1)
 
 
 @pytest.mark.parametrize(
-    ("said", "with_generation"),
+    ("said", "generation"),
     [
-        *[pytest.param(beat(7, version), True, id=f"heartbeat-{version}") for version in versions("heartbeat")],
-        *[pytest.param(join(version), False, id=f"join-{version}") for version in versions("join_group")],
-        *[pytest.param(sync(7, version), True, id=f"sync-{version}") for version in versions("sync_group")],
+        *[pytest.param(beat(7, v), "generation_id", id=f"heartbeat-{v}") for v in versions("heartbeat")],
+        *[pytest.param(join(v), "", id=f"join-{v}") for v in versions("join_group")],
+        *[pytest.param(sync(7, v), "generation_id", id=f"sync-{v}") for v in versions("sync_group")],
+        *[pytest.param(consumer_beat(7, v), "member_epoch", id=f"consumer-{v}") for v in (0, 1)],
     ],
 )
-def test_a_bit_that_differs_is_one_of_the_generation(said: bytes, with_generation: bool) -> None:
+def test_a_bit_that_differs_is_one_of_the_generation(said: bytes, generation: str) -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, beat(1, said[7] if said[5] == 12 else 0), said, said, said)
@@ -267,12 +302,12 @@ def test_a_bit_that_differs_is_one_of_the_generation(said: bytes, with_generatio
         for bit in range(8):
             other = bytearray(said)
             other[byte] ^= 1 << bit
-            is_generation = with_generation and at <= byte < at + 4
+            is_generation = generation != "" and at <= byte < at + 4
             assert cached.matches(bytes(other), 4) == is_generation, (byte, bit)
             if is_generation:
-                assert cached.request.generation_id == int.from_bytes(other[at : at + 4], "big", signed=True)
+                assert getattr(cached.request, generation) == int.from_bytes(other[at : at + 4], "big", signed=True)
             assert cached.matches(said, 4)
-            assert not with_generation or cached.request.generation_id == 7
+            assert not generation or getattr(cached.request, generation) == 7
     assert not cached.matches(said + b"\x00", 4)
     assert not cached.matches(said[:-1], 4)
 

@@ -1,0 +1,48 @@
+"""The step of a member that has what its target says, neither more nor less: only its epoch is an older one."""
+
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_states import MemberState
+from kohort.coordinator.consumer.request_changes import ChangeSet
+from kohort.coordinator.consumer.steady_share import SteadyShare
+from kohort.coordinator.consumer.targets import topic_ids
+from kohort.coordinator.consumer.values import CurrentAssignment, Kind, Owned
+from kohort.coordinator.modern.modern_values import Target
+
+
+class NextEpoch(ChangeSet):
+    """A member is in its group's epoch, and nothing else of it changes."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, group: ConsumerGroup, member: ConsumerMember, share: SteadyShare) -> None:
+        super().__init__(group)
+        epoch, current = group.target_epoch, member.current
+        self._record = share.record(epoch, current.epoch)
+        following = CurrentAssignment(epoch, current.epoch, MemberState.STABLE, current.assigned)
+        self.make(Kind.CURRENT, member.member_id, following)
+
+    def encoded(self, at: int) -> list[bytes]:
+        """See `GroupChanges`."""
+        return super().encoded(at) if at else [self._record]
+
+
+def steady_share(group: ConsumerGroup, member: ConsumerMember) -> SteadyShare | None:
+    """What stays of a member that only needs its group's epoch. None: it has something else than its target says."""
+    current, metadata = member.current, member.metadata
+    if current.state is not MemberState.STABLE:
+        return None
+    assigned, target, subscribed = current.assigned, group.target_of(member.member_id), topic_ids(group, metadata)
+    share = member.steady_share
+    if share is None or not share.is_of(assigned, metadata, target, subscribed):
+        if not _is_what_it_has(target, assigned) or not target.keys() <= subscribed:
+            return None
+        share = SteadyShare(group.group_id, member.member_id, assigned, metadata, target, subscribed)
+        member.steady_share = share
+    return share
+
+
+def _is_what_it_has(target: Target, assigned: Owned) -> bool:
+    return len(target) == len(assigned) and all(
+        topic_id in assigned and assigned[topic_id].keys() == partitions for topic_id, partitions in target.items()
+    )

@@ -205,10 +205,8 @@ class InFlight:
         ]
 
     def first_expiry(self, after_ms: int) -> int:
-        """When the next lock expires after a moment; NOT_LOCKED: none does. What is being written about has none."""
-        pairs = zip(self.locked_until, self.holders, strict=True)
-        later = (until_ms for until_ms, holder in pairs if until_ms > after_ms and isinstance(holder, str))
-        return min(later, default=NOT_LOCKED)
+        """When the next lock expires after a moment, even if something is written about it; NOT_LOCKED: none does."""
+        return min(filter(after_ms.__lt__, self.locked_until), default=NOT_LOCKED)
 
     # What is next, and where it begins
 

@@ -50,7 +50,7 @@ def test_franz_gos_own_tests_of_share_groups_pass(bootstrap: str) -> None:
 
 
 def _tests() -> str:
-    """The program that Go makes of them: the module's archive has its `*_test.go` files."""
+    """The program that Go makes of them: the module's archive has the files of its tests, too."""
     built = fresh_folder("franz_go", HERE / "franz_go") / "own-tests"
     try:
         if not built.exists():

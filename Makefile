@@ -119,6 +119,10 @@ without-fast: $(VENV)/.test-$(DECLARED)  ## the fast tests without broker/fast: 
 crash: $(VENV)/.test-$(DECLARED)  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
+simulations: $(VENV)/.test-$(DECLARED)  ## simulated worlds of share and streams groups: NEW_SEEDS=50 that nobody has played, of STEPS=3000 steps each
+	KOHORT_SEEDS=0 KOHORT_NEW_SEEDS=$(or $(NEW_SEEDS),50) KOHORT_STEPS=$$((2 * $(or $(STEPS),3000))) $(BIN)/python -m pytest -n $(WORKERS) $(GROUPED) \
+		tests/simulation/test_sharing.py tests/simulation/test_streaming.py -k "is_one_members or has_one_owner"
+
 fuzz: $(VENV)/.test-$(DECLARED)  ## requests that nobody should send, for a minute; FRAMES=1000000 of them, SEED=7 again, ONLY=disk
 	$(BIN)/python -m tests.fuzz $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
@@ -163,4 +167,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean

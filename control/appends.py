@@ -1,7 +1,8 @@
 """Spoiling what a coordinator writes: an append that fails, is slow, or is held until a test lets it be reported.
 
 A slow append is written at once and reported late, so that the order of the log stays what it is. One that fails is not
-written at all, and clients hear what Kafka answers after that error of the storage.
+written at all, and clients hear what Kafka answers after that error of the storage. A share partition's leader asks
+its coordinator again after some errors, as in Kafka: clients hear nothing of these unless they come five times.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from kohort.control.faults.rule_builder import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
 from kohort.control.numbers import length_ms
 from kohort.coordinator.context import STORAGE_ERRORS
-from kohort.coordinator.effects import Append
+from kohort.coordinator.effects import SHARE_STATE_TOPIC, Append
 from kohort.coordinator.offsets_topic_records import GroupKey, OffsetKey, read_key
+from kohort.coordinator.share_state.share_state_records import read_state_key
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
 
-GROUP, COMMIT = "group", "commit"
-"""What may be written: a group with its assignment, or offsets."""
+GROUP, COMMIT, SHARE_STATE = "group", "commit", "share_state"
+"""What may be written: a group with its assignment, offsets, or what has become of a share group's records."""
+KINDS = (GROUP, COMMIT, SHARE_STATE)
 
 
 class AppendRule:
@@ -105,11 +108,7 @@ class AppendRule:
             self._appends.report_after(self._delay_ms, report)
 
     def _fits(self, effect: Append) -> bool:
-        key = next(key for key, _ in effect.records)
-        assert key is not None, "coordinators write no record without a key"
-        written = read_key(key)
-        kind = GROUP if isinstance(written, GroupKey) else COMMIT
-        group = written.group_id if isinstance(written, GroupKey | OffsetKey) else ""
+        kind, group = _written_by(effect)
         return self._kind in (None, kind) and (self._group is None or fnmatchcase(group, self._group))
 
     def __str__(self) -> str:
@@ -137,16 +136,17 @@ class Appends:
         self._brokers = brokers
         self.chance = chance
         self.rules: list[AppendRule] = []
-        self._taken: dict[tuple[int, int], AppendRule] = {}
+        self._taken: dict[tuple[str, int, int], AppendRule] = {}
+        """By topic, partition and token."""
         self._made = 0
 
     def of(self, kind: str | None = None, group: str | None = None) -> AppendRule:
-        """Appends of a kind (`group` or `commit`; None: both), of one group or of those like a pattern.
+        """Appends of a kind (`group`, `commit` or `share_state`; None: all), of one group or of those like a pattern.
 
         Say next what happens to them: `appends.of("group", group="billing").hold()`.
         """
-        if kind not in (None, GROUP, COMMIT):
-            raise unknown("kind of append", kind, (GROUP, COMMIT))
+        if kind not in (None, *KINDS):
+            raise unknown("kind of append", kind, KINDS)
         return AppendRule(self, kind, group)
 
     def find(self, number: int) -> AppendRule:
@@ -176,13 +176,13 @@ class Appends:
         for rule in self.rules:
             if rule.takes(effect):
                 if rule.error is None:
-                    self._taken[effect.partition, effect.token] = rule
+                    self._taken[_which(effect)] = rule
                 return rule.error
         return None
 
     def holds(self, effect: Append, report: Report) -> bool:
         """See `BrokerHooks.holds`."""
-        rule = self._taken.pop((effect.partition, effect.token), None)
+        rule = self._taken.pop(_which(effect), None)
         if rule is not None:
             rule.keep(report)
         return rule is not None
@@ -195,6 +195,22 @@ class Appends:
         """Reports after a while that the write is done."""
         cluster = self._brokers.cluster
         cluster.purgatory.wait(_Late(cluster.clock.now_ms() + length_ms, report))
+
+
+def _which(effect: Append) -> tuple[str, int, int]:
+    return effect.topic, effect.partition, effect.token
+
+
+def _written_by(effect: Append) -> tuple[str, str]:
+    """The kind of what is written, and whose it is."""
+    key = next(key for key, _ in effect.records)
+    assert key is not None, "coordinators write no record without a key"
+    if effect.topic == SHARE_STATE_TOPIC:
+        state = read_state_key(key)
+        return SHARE_STATE, "" if state is None else state[1].group_id
+    written = read_key(key)
+    group = written.group_id if isinstance(written, GroupKey | OffsetKey) else ""
+    return GROUP if isinstance(written, GroupKey) else COMMIT, group
 
 
 class _Late(DelayedOperation):

@@ -12,7 +12,7 @@ from kohort.control.exchange import Exchange
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.control.safety import OWNERSHIP_APIS
 from kohort.coordinator.context import CoordinatorContext
-from kohort.coordinator.effects import OFFSETS_TOPIC, Append
+from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 NEVER_MS = 1 << 50
 """A deadline that no clock reaches: what waits for it is ended otherwise."""
+
+SPOILED_TOPICS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
+"""What is written there may fail, be slow or be held (`control/appends.py`)."""
 
 OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
 SHARE_OFFSETS_APIS = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
@@ -164,16 +167,14 @@ class LabHooks(BrokerHooks):
     # What coordinators write
 
     def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
-        """Zombies may not write; rules may refuse what groups write."""
-        if effect.topic is not OFFSETS_TOPIC:
-            return None
-        if self._zombies.has(coordinator, effect.partition):
+        """Zombies may not write; rules may refuse what groups write, and what is written of their records."""
+        if effect.topic is OFFSETS_TOPIC and self._zombies.has(coordinator, effect.partition):
             return ErrorCode.not_leader_or_follower
-        return self._appends.refuses(effect)
+        return self._appends.refuses(effect) if effect.topic in SPOILED_TOPICS else None
 
     def holds(self, effect: Append, report: Report) -> bool:
         """As rules have it."""
-        return effect.topic is OFFSETS_TOPIC and self._appends.holds(effect, report)
+        return effect.topic in SPOILED_TOPICS and self._appends.holds(effect, report)
 
     # Leaders that coordinate
 

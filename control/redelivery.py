@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.share_partitions.in_flight import Lock
 from kohort.coordinator.share_partitions.locks import expire
 from kohort.coordinator.share_partitions.record_states import ACQUIRED
 
@@ -24,14 +23,11 @@ def take_back(
     not held any more. Returns how many records it is.
     """
     in_flight = partition.in_flight
-    locks: dict[Lock, Lock] = {}
+    taken = 0
     for index in in_flight.carve(first_offset, last_offset):
-        lock = in_flight.holders[index]
-        if isinstance(lock, Lock) and in_flight.states[index] == ACQUIRED and is_meant(lock.member_id):
-            # A lock expires as a whole: what is meant gets one of its own.
-            part = locks.setdefault(lock, Lock(lock.member_id, lock.deadline_ms))
-            in_flight.change(index, ACQUIRED, in_flight.counts[index], part)
-    taken = sum(each.held for each in locks.values())
-    if taken:
-        expire(partition, locks.values(), now_ms)
+        member_id = in_flight.holders[index]
+        if isinstance(member_id, str) and in_flight.states[index] == ACQUIRED and is_meant(member_id):
+            in_flight.change(index, ACQUIRED, in_flight.counts[index], member_id, now_ms)
+            taken += in_flight.lasts[index] - in_flight.firsts[index] + 1
+    expire(partition, now_ms)
     return taken

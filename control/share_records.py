@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.share_partitions.in_flight import InFlight, Pending, lock_of
+from kohort.coordinator.share_partitions.in_flight import InFlight, Pending, member_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, AVAILABLE, IS_TERMINAL, NAMES
 from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
@@ -234,17 +234,17 @@ class ShareRecords:
             if last < first:
                 continue
             state, holder = in_flight.states[index], in_flight.holders[index]
-            lock = None if holder is None else lock_of(holder)
+            member_id = "" if holder is None else member_of(holder)
             yield InFlightRecords(
                 topic=topic,
                 partition=partition,
                 first_offset=first,
                 last_offset=last,
-                state=NAMES[ACQUIRED if lock is not None else state],
+                state=NAMES[ACQUIRED if holder is not None else state],
                 delivery_count=in_flight.counts[index],
-                holder="" if lock is None else self.called(lock.member_id),
-                member_id="" if lock is None else lock.member_id,
-                ends_in_ms=None if lock is None else max(0, lock.deadline_ms - self._now_ms),
+                holder="" if holder is None else self.called(member_id),
+                member_id=member_id,
+                ends_in_ms=None if holder is None else max(0, in_flight.locked_until[index] - self._now_ms),
                 is_being_written=isinstance(holder, Pending),
             )
 

@@ -207,6 +207,7 @@ def deep(shared: Path) -> list[list[Stage]]:
             Stage("tests", "all but other languages; all Spark", "everything", environment={"KOHORT_EFFORT": "deep"}),
             Stage("stalls", "how long others wait while somebody asks for much", "stalls"),
             Stage("differential", "a real Kafka and kohort hear the same", "differential", no_kafka(shared)),
+            Stage("simulations", "50 new worlds of share and of streams groups, 3,000 steps each", "simulations"),
         ],
         [
             Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared)),

@@ -21,8 +21,9 @@ router = APIRouter(prefix="/appends", tags=["appends"])
 class NewAppendRule(Body):
     """Which appends, what happens to them, and when."""
 
-    kind: Literal["group", "commit"] | None = Field(
-        None, description="a group with its assignment, or offsets; null: both"
+    kind: Literal["group", "commit", "share_state"] | None = Field(
+        None,
+        description="a group with its assignment, offsets, or what has become of a share group's records; null: all",
     )
     group: str | None = Field(None, description="may hold * and ?; null: every group's")
     do: Literal["hold", "delay", "fail"] = Field(

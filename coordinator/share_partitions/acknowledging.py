@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from kohort.coordinator.share_partitions.in_flight import Lock, Pending
+from kohort.coordinator.share_partitions.in_flight import Pending
 from kohort.coordinator.share_partitions.record_observer import UNOBSERVED, Fate, fate_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, RENEW, RENEWED
 from kohort.coordinator.share_partitions.share_partition import SharePartition
@@ -69,12 +69,12 @@ def acknowledging(
             break
         if not number % BATCHES_AT_ONCE:
             yield
-    if request.renewed.held:
-        partition.keep(request.renewed)
-        if request.renewals:
-            partition.host.record_observer.settled(partition.key, request.renewals)
+    if request.has_renewed:
+        partition.keep_until(request.renewed_until_ms)
+    if request.renewals:
+        partition.host.record_observer.settled(partition.key, request.renewals)
     if refusal is not None:
-        request.transition.take_back()
+        request.transition.take_back(now_ms)
         then(refusal.error_code, refusal.message, now_ms)
     elif request.transition.began:
         request.transition.write(then, now_ms)
@@ -106,9 +106,10 @@ class _Request:
     def __init__(self, partition: SharePartition, member_id: str, now_ms: int) -> None:
         self._partition = partition
         self._member_id = member_id
-        self.transition = Transition(partition)
-        self.renewed = partition.lock_for(member_id, now_ms)
-        """By this is held what the member wants to hold for longer."""
+        self.transition = Transition(partition, member_id)
+        self.renewed_until_ms = partition.locks_until(now_ms)
+        """When the locks expire of what the member wants to hold for longer."""
+        self.has_renewed = False
         self.renewals: list[Fate] = []
         """What that is, while somebody listens."""
 
@@ -162,7 +163,7 @@ class _Request:
         holder = in_flight.holders[index]
         if holder is None or isinstance(holder, Pending):
             return BATCH_NOT_ACQUIRED
-        if holder.member_id != self._member_id:
+        if holder != self._member_id:
             return NOT_OWNER_OF_BATCH
         if in_flight.states[index] != ACQUIRED:
             return BATCH_NOT_ACQUIRED if (begin, end) == (first, last) else PART_NOT_ACQUIRED
@@ -176,7 +177,8 @@ class _Request:
             if problem is not None:
                 return problem
             if kind == RENEW:
-                in_flight.change(index, ACQUIRED, in_flight.counts[index], self.renewed)
+                in_flight.change(index, ACQUIRED, in_flight.counts[index], self._member_id, self.renewed_until_ms)
+                self.has_renewed = True
                 if self._partition.host.record_observer is not UNOBSERVED:
                     self.renewals.append(fate_of(in_flight, index, self._member_id, RENEWED))
             else:
@@ -186,9 +188,9 @@ class _Request:
     def _problem_of_range(self, index: int, kind: int) -> str | None:
         in_flight = self._partition.in_flight
         holder = in_flight.holders[index]
-        if in_flight.states[index] != ACQUIRED or not isinstance(holder, Lock):
+        if in_flight.states[index] != ACQUIRED or not isinstance(holder, str):
             return OFFSET_NOT_ACQUIRED
-        if holder.member_id != self._member_id:
+        if holder != self._member_id:
             return NOT_OWNER_OF_OFFSET
         if kind == RENEW and not self._partition.config.renew_acknowledge_enable:
             return NO_RENEWAL

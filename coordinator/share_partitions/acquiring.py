@@ -8,7 +8,6 @@ share-groups §11.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kohort.coordinator.share_partitions.in_flight import Lock
 from kohort.coordinator.share_partitions.record_observer import ABORTED, COMPACTED, UNOBSERVED, fate_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import MOST_DELIVERIES, Progress, SharePartition
@@ -73,8 +72,8 @@ def acquire(
     if aborted:
         acquisition.archive_aborted(aborted)
         entries = _without(entries, aborted)
-    if acquisition.lock.held:
-        partition.keep(acquisition.lock)
+    if entries:
+        partition.keep_until(acquisition.until_ms)
     if partition.host.record_observer is not UNOBSERVED:
         _tell(partition, wanted.member_id, entries, start)
     return entries
@@ -113,7 +112,8 @@ class _Acquisition:
         self._limit = partition.config.delivery_count_limit
         self._careful_from = max(FEW_DELIVERIES, (self._limit + 1) // 2)
         """What was delivered so often is delivered in smaller pieces, so that a bad record is found."""
-        self.lock = partition.lock_for(wanted.member_id, now_ms)
+        self.until_ms = partition.locks_until(now_ms)
+        """When the locks expire of what is taken."""
         self.entries: list[Acquired] = []
         self._taken = 0
 
@@ -136,16 +136,17 @@ class _Acquisition:
         for batch in aborted:
             found = in_flight.carve(batch.first_offset, batch.last_offset)
             for index in found:
-                if isinstance(in_flight.holders[index], Lock):
+                if isinstance(in_flight.holders[index], str):
                     self._archive(index, ABORTED)
             in_flight.join(found.start, found.stop)
 
     def _archive(self, index: int, why: str) -> None:
         partition, in_flight = self._partition, self._in_flight
-        holder = in_flight.holders[index]
+        holder, until_ms = in_flight.holders[index], in_flight.locked_until[index]
         in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
         if partition.host.record_observer is not UNOBSERVED:
-            member_id = holder.member_id if isinstance(holder, Lock) and holder is not self.lock else None
+            is_of_now = holder == self._wanted.member_id and until_ms == self.until_ms
+            member_id = holder if isinstance(holder, str) and not is_of_now else None
             partition.host.record_observer.settled(partition.key, [fate_of(in_flight, index, member_id, None, why)])
 
     def take(self) -> None:
@@ -230,7 +231,7 @@ class _Acquisition:
         in_flight = self._in_flight
         first, last = in_flight.firsts[index], in_flight.lasts[index]
         count = min(in_flight.counts[index] + 1, MOST_DELIVERIES)
-        in_flight.change(index, ACQUIRED, count, self.lock)
+        in_flight.change(index, ACQUIRED, count, self._wanted.member_id, self.until_ms)
         before = self.entries[-1] if joins else None
         if before is not None and (before.last_offset + 1, before.delivery_count) == (first, count):
             self.entries[-1] = Acquired(before.first_offset, last, count)
@@ -254,7 +255,7 @@ class _Acquisition:
             self._hold(index)
         else:
             for begin, end in self._entries_of(first, last):
-                in_flight.add(begin, end, ACQUIRED, 1, self.lock)
+                in_flight.add(begin, end, ACQUIRED, 1, self._wanted.member_id, self.until_ms)
                 self.entries.append(Acquired(begin, end, 1))
                 self._taken += end - begin + 1
         if was_empty:

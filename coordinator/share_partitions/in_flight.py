@@ -2,8 +2,8 @@
 
 A batch is what was taken from the log at once. It stays one for as long as its records share a fate; from then on it is
 split, and its offsets are looked at one by one, as in Kafka (`InFlightBatch`). Kafka keeps an object for each offset
-then; here neighbours that are alike stay one range. Ranges are columns of numbers: one costs some thirty bytes, however
-many records it has.
+then; here neighbours that are alike stay one range. Ranges are columns of numbers: one costs some fifty bytes, however
+many records it has and however many fetches have taken them.
 """
 
 from array import array
@@ -15,35 +15,25 @@ from kohort.coordinator.share_partitions.record_states import AVAILABLE, IS_TERM
 _NOWHERE: Final = 2**63 - 1
 
 
-class Lock:
-    """What a member holds by one fetch, and until when."""
-
-    __slots__ = ("deadline_ms", "expired", "held", "member_id")
-
-    def __init__(self, member_id: str, deadline_ms: int) -> None:
-        self.member_id = member_id
-        self.deadline_ms = deadline_ms
-        self.held = 0
-        """Offsets that are held by it, those that are being written included."""
-        self.expired = False
-
-
 class Pending:
-    """What was held by `lock`, while what became of it is being written down."""
+    """What a member held, while what became of it by one request is being written down."""
 
-    __slots__ = ("lock", "transition")
+    __slots__ = ("member_id",)
 
-    def __init__(self, lock: Lock, transition: object) -> None:
-        self.lock = lock
-        self.transition = transition
-
-
-Holder = Lock | Pending
+    def __init__(self, member_id: str) -> None:
+        self.member_id = member_id
 
 
-def lock_of(holder: Holder) -> Lock:
-    """The lock behind what holds a range."""
-    return holder if isinstance(holder, Lock) else holder.lock
+Holder = str | Pending
+"""The id of a member that holds a range, or what holds it for that member while something is written down."""
+
+NOT_LOCKED: Final = _NOWHERE
+"""Until when nobody holds what nobody holds."""
+
+
+def member_of(holder: Holder) -> str:
+    """The member that holds a range, or has held it until something began to be written down."""
+    return holder if isinstance(holder, str) else holder.member_id
 
 
 class InFlight:
@@ -59,7 +49,7 @@ class InFlight:
         "firsts",
         "holders",
         "lasts",
-        "let_go",
+        "locked_until",
         "split",
         "start",
         "states",
@@ -81,8 +71,8 @@ class InFlight:
         self.counts = array("h")
         """How often each range was delivered."""
         self.holders: list[Holder | None] = []
-        self.let_go = 0
-        """How many locks hold nothing any more; whoever owns them counts anew from time to time."""
+        self.locked_until = array("q")
+        """When the lock of each range expires, in monotonic milliseconds; NOT_LOCKED where nobody holds it."""
         self.available_from = _NOWHERE
         """No offset below is available."""
 
@@ -115,22 +105,27 @@ class InFlight:
         number = bisect_left(self.batch_firsts, first)
         return min(last, self.batch_firsts[number] - 1) if number < len(self.batch_firsts) else last
 
-    def add(self, first: int, last: int, state: int, count: int, holder: Holder | None) -> None:
-        """A new batch, where none is. Offsets below the start are done with, and not counted."""
+    def add(
+        self, first: int, last: int, state: int, count: int, holder: Holder | None, until_ms: int = NOT_LOCKED
+    ) -> None:
+        """A new batch, where none is. Offsets below the start are done with, and not counted. Otherwise as `change`."""
         number = bisect_left(self.batch_firsts, first)
         self.batch_firsts.insert(number, first)
         self.batch_lasts.insert(number, last)
         self.split.insert(number, False)
         index = bisect_left(self.firsts, first)
-        self._insert(index, first, last, AVAILABLE, 0, None)
-        self.change(index, state, count, holder)
+        self._insert(index, first, last, AVAILABLE, 0, None, NOT_LOCKED)
+        self.change(index, state, count, holder, until_ms)
 
-    def _insert(self, index: int, first: int, last: int, state: int, count: int, holder: Holder | None) -> None:
+    def _insert(
+        self, index: int, first: int, last: int, state: int, count: int, holder: Holder | None, until_ms: int
+    ) -> None:
         self.firsts.insert(index, first)
         self.lasts.insert(index, last)
         self.states.insert(index, state)
         self.counts.insert(index, count)
         self.holders.insert(index, holder)
+        self.locked_until.insert(index, until_ms)
 
     # Ranges
 
@@ -154,11 +149,11 @@ class InFlight:
         """Makes two of a range, the second one from `offset` on. Its batch is split from now on."""
         self.split[self.batch_at_or_before(offset)] = True
         state, count, holder = self.states[index], self.counts[index], self.holders[index]
-        self._insert(index + 1, offset, self.lasts[index], state, count, holder)
+        self._insert(index + 1, offset, self.lasts[index], state, count, holder, self.locked_until[index])
         self.lasts[index] = offset - 1
 
-    def change(self, index: int, state: int, count: int, holder: Holder | None) -> None:
-        """A range has another state, count or holder from now on."""
+    def change(self, index: int, state: int, count: int, holder: Holder | None, until_ms: int = NOT_LOCKED) -> None:
+        """A range has another state, count or holder from now on. `until_ms`: when the holder's lock expires."""
         first, last = self.firsts[index], self.lasts[index]
         now, before = IS_TERMINAL[state], IS_TERMINAL[self.states[index]]
         if now != before and last >= self.start:
@@ -166,21 +161,10 @@ class InFlight:
             self.complete += size if now else -size
         self.states[index] = state
         self.counts[index] = count
-        held = self.holders[index]
-        if held is not holder:
-            self.holders[index] = holder
-            size = last - first + 1
-            if holder is not None:
-                lock_of(holder).held += size
-            if held is not None:
-                self._let_go(lock_of(held), size)
+        self.holders[index] = holder
+        self.locked_until[index] = until_ms
         if state == AVAILABLE and holder is None and first < self.available_from:
             self.available_from = first
-
-    def _let_go(self, lock: Lock, size: int) -> None:
-        lock.held -= size
-        if not lock.held:
-            self.let_go += 1
 
     def join(self, begin: int, end: int) -> None:
         """Makes one of neighbours that are alike, among the ranges from `begin` to before `end` and beside them."""
@@ -194,12 +178,14 @@ class InFlight:
         self.states[begin:end] = bytes([self.states[index] for index in kept])
         self.counts[begin:end] = array("h", [self.counts[index] for index in kept])
         self.holders[begin:end] = [self.holders[index] for index in kept]
+        self.locked_until[begin:end] = array("q", [self.locked_until[index] for index in kept])
 
     def _are_alike(self, one: int, other: int) -> bool:
         return (
             self.states[one] == self.states[other]
             and self.counts[one] == self.counts[other]
-            and self.holders[one] is self.holders[other]
+            and self.holders[one] == self.holders[other]
+            and self.locked_until[one] == self.locked_until[other]
             and self.lasts[one] + 1 == self.firsts[other]
             and not self._begins_batch(self.firsts[other])
         )
@@ -207,6 +193,20 @@ class InFlight:
     def _begins_batch(self, offset: int) -> bool:
         number = bisect_left(self.batch_firsts, offset)
         return number < len(self.batch_firsts) and self.batch_firsts[number] == offset
+
+    # Locks
+
+    def due(self, now_ms: int) -> list[int]:
+        """The ranges whose locks have expired. What is being written about expires if that fails."""
+        return [
+            index
+            for index, until_ms in enumerate(self.locked_until)
+            if until_ms <= now_ms and isinstance(self.holders[index], str)
+        ]
+
+    def first_expiry(self, after_ms: int) -> int:
+        """When the next lock expires after a moment, even if something is written about it; NOT_LOCKED: none does."""
+        return min(filter(after_ms.__lt__, self.locked_until), default=NOT_LOCKED)
 
     # What is next, and where it begins
 
@@ -271,15 +271,12 @@ class InFlight:
         if not count:
             return
         ranges = bisect_right(self.lasts, self.batch_lasts[count - 1])
-        for index in range(ranges):
-            holder = self.holders[index]
-            if holder is not None:
-                self._let_go(lock_of(holder), self.lasts[index] - self.firsts[index] + 1)
         del self.firsts[:ranges]
         del self.lasts[:ranges]
         del self.states[:ranges]
         del self.counts[:ranges]
         del self.holders[:ranges]
+        del self.locked_until[:ranges]
         del self.batch_firsts[:count]
         del self.batch_lasts[:count]
         del self.split[:count]

@@ -3,9 +3,6 @@
 Source: Kafka's `releaseAcquisitionLockOnTimeout` and `releaseAcquiredRecords`; share-groups §13.
 """
 
-from collections.abc import Iterable
-
-from kohort.coordinator.share_partitions.in_flight import Lock
 from kohort.coordinator.share_partitions.record_observer import EXPIRED, SESSION_CLOSED, UNOBSERVED, fate_of
 from kohort.coordinator.share_partitions.record_states import AVAILABLE, RELEASE
 from kohort.coordinator.share_partitions.share_partition import SharePartition, states_of
@@ -14,22 +11,20 @@ from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.protocol.errors import ErrorCode
 
 
-def expire(partition: SharePartition, locks: Iterable[Lock], now_ms: int) -> None:
-    """The time of these locks is up: others may have the records. That stands even if it cannot be written down."""
+def expire(partition: SharePartition, now_ms: int) -> None:
+    """The time of some locks is up: others may have the records. That stands even if it cannot be written down."""
     in_flight = partition.in_flight
-    due = set(locks)
-    for lock in due:
-        lock.expired = True
     _cut_at_start(partition)
-    freed, fates, observer = [], [], partition.host.record_observer
-    for index, holder in enumerate(in_flight.holders):
-        if isinstance(holder, Lock) and holder in due:
-            in_flight.change(index, after(partition, index, AVAILABLE), in_flight.counts[index], None)
-            freed.append(index)
-            if observer is not UNOBSERVED:
-                fates.append(fate_of(in_flight, index, holder.member_id, EXPIRED))
+    freed = in_flight.due(now_ms)
     if not freed:
-        return  # all of it is being written down
+        return
+    fates, observer = [], partition.host.record_observer
+    for index in freed:
+        member_id = in_flight.holders[index]
+        assert isinstance(member_id, str), "it is due"
+        in_flight.change(index, after(partition, index, AVAILABLE), in_flight.counts[index], None)
+        if observer is not UNOBSERVED:
+            fates.append(fate_of(in_flight, index, member_id, EXPIRED))
     if fates:
         observer.settled(partition.key, fates)
     batches = states_of(in_flight, freed)
@@ -49,10 +44,10 @@ def release(partition: SharePartition, member_id: str, then: OnDone, now_ms: int
         then(ErrorCode.none, None, now_ms)
         return
     in_flight = partition.in_flight
-    transition = Transition(partition, cause)
+    transition = Transition(partition, member_id, cause)
     _cut_at_start(partition)
     for index, holder in enumerate(in_flight.holders):
-        if isinstance(holder, Lock) and holder.member_id == member_id:
+        if holder == member_id:
             transition.begin(index, RELEASE)
     if transition.began:
         transition.write(then, now_ms)

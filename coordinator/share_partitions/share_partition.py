@@ -5,14 +5,12 @@ acknowledging.py, how that is written down in transitions.py, and what happens t
 """
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from itertools import takewhile
 from typing import Final, Protocol
 
 from kohort.coordinator.share.share_config import ShareConfig
-from kohort.coordinator.share_partitions.in_flight import InFlight, Lock
+from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED, InFlight
 from kohort.coordinator.share_partitions.record_observer import (
     BELOW_START,
     STATE_FORGOTTEN,
@@ -76,7 +74,7 @@ class InvalidState(Exception):
 class SharePartition:
     """What one leader knows of it. It is made anew when that does not count any more."""
 
-    __slots__ = ("_timer", "host", "in_flight", "key", "leader_epoch", "locks", "problem", "progress", "state_epoch")
+    __slots__ = ("_timer", "host", "in_flight", "key", "leader_epoch", "problem", "progress", "state_epoch")
 
     def __init__(self, key: SharePartitionKey, leader_epoch: int, host: SharePartitionHost) -> None:
         self.key = key
@@ -86,8 +84,6 @@ class SharePartition:
         self.progress = Progress.INITIALIZING
         self.state_epoch = 0
         self.in_flight = InFlight(0)
-        self.locks: deque[Lock] = deque()
-        """In the order in which they expire; some may hold nothing any more."""
         self.problem: ErrorCode | None = None
         """Why it could not be read, as clients hear it."""
         self._timer: _LockTimer | None = None
@@ -185,76 +181,38 @@ class SharePartition:
 
     # Locks
 
-    def lock_for(self, member_id: str, now_ms: int) -> Lock:
-        """What a member is about to hold, for as long as the group's records are held from now on.
+    def locks_until(self, now_ms: int) -> int:
+        """When the lock expires of what a member takes now: the group's records are held for so long from now on."""
+        return now_ms + self.config.record_lock_duration_ms
 
-        It is the lock by which the member holds others until that very moment, if there is one.
+    def keep_until(self, until_ms: int) -> None:
+        """Something is held until then: its lock expires when its time is up.
+
+        The timer may ring at a moment whose records were let go before; then it finds the next one.
         """
-        deadline_ms = now_ms + self.config.record_lock_duration_ms
-        for lock in self._locks_until(deadline_ms):
-            deadline_ms = lock.deadline_ms  # all hold one number between them
-            if lock.member_id == member_id and lock.held:
-                return lock
-        return Lock(member_id, deadline_ms)
+        if self.progress is Progress.ACTIVE and until_ms < self.rings_at_ms:
+            self._set_timer(until_ms)
 
-    def _locks_until(self, deadline_ms: int) -> Iterator[Lock]:
-        """Those kept last, as far as they expire at that moment."""
-        return takewhile(lambda lock: lock.deadline_ms == deadline_ms, reversed(self.locks))
+    @property
+    def rings_at_ms(self) -> int:
+        """When it looks for locks that have expired; NOT_LOCKED: nobody holds anything."""
+        return NOT_LOCKED if self._timer is None else self._timer.deadline_ms
 
-    def keep(self, lock: Lock) -> None:
-        """A lock by which something is held: it expires when its time is up."""
-        locks = self.locks
-        if any(lock is each for each in self._locks_until(lock.deadline_ms)):
-            return
-        if not locks or locks[-1].deadline_ms <= lock.deadline_ms:
-            locks.append(lock)
-        else:  # the group holds records for a shorter time than before
-            later = [locks.pop()]
-            while locks and locks[-1].deadline_ms > lock.deadline_ms:
-                later.append(locks.pop())
-            locks.append(lock)
-            locks.extend(reversed(later))
-        self._forget_empty_locks()
-        self._set_timer()
-
-    def _forget_empty_locks(self) -> None:
-        """Now and then, when half of them or more hold nothing."""
-        if self.in_flight.let_go * 2 > len(self.locks):
-            self.locks = deque(lock for lock in self.locks if lock.held)
-            self.in_flight.let_go = 0
-
-    def take_due(self, now_ms: int) -> list[Lock]:
-        """The locks whose time is up, which are not kept any more."""
-        due = []
-        while self.locks and (self.locks[0].deadline_ms <= now_ms or not self.locks[0].held):
-            lock = self.locks.popleft()
-            if lock.held:
-                due.append(lock)
-            else:
-                self.in_flight.let_go = max(self.in_flight.let_go - 1, 0)
-        return due
-
-    def _set_timer(self) -> None:
-        deadline_ms = self.locks[0].deadline_ms if self.locks else None
-        timer, purgatory = self._timer, self.host.purgatory
-        if timer is not None and deadline_ms == timer.deadline_ms:
-            return
-        if timer is not None:
-            purgatory.cancel(timer)
+    def _set_timer(self, deadline_ms: int) -> None:
+        if self._timer is not None:
+            self.host.purgatory.cancel(self._timer)
         self._timer = None
-        if deadline_ms is not None:
+        if deadline_ms != NOT_LOCKED:
             self._timer = _LockTimer(self, deadline_ms)
-            purgatory.wait(self._timer)
+            self.host.purgatory.wait(self._timer)
 
     def timer_rang(self, now_ms: int) -> None:
         """The time of the first lock is up."""
         from kohort.coordinator.share_partitions.locks import expire  # which knows what becomes of records
 
         self._timer = None
-        due = self.take_due(now_ms)
-        self._set_timer()
-        if due:
-            expire(self, due, now_ms)
+        self.keep_until(self.in_flight.first_expiry(now_ms))
+        expire(self, now_ms)
 
     # Ending
 
@@ -263,16 +221,15 @@ class SharePartition:
         if self.progress is Progress.ACTIVE and self.host.record_observer is not UNOBSERVED:
             self.host.record_observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
         self.progress = progress
-        self.locks.clear()
-        self._set_timer()
+        self._set_timer(NOT_LOCKED)
 
     def _held(self, below: int) -> list[Fate]:
         """What members hold below an offset, but for what is being written about."""
         in_flight = self.in_flight
         return [
-            fate_of(in_flight, index, holder.member_id, RELEASED)
+            fate_of(in_flight, index, holder, RELEASED)
             for index, holder in enumerate(in_flight.holders[: bisect_left(in_flight.lasts, below)])
-            if isinstance(holder, Lock)
+            if isinstance(holder, str)
         ]
 
 

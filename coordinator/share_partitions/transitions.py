@@ -6,7 +6,7 @@ Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-groups §1
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from kohort.coordinator.share_partitions.in_flight import Lock, Pending
+from kohort.coordinator.share_partitions.in_flight import Pending
 from kohort.coordinator.share_partitions.record_observer import (
     BELOW_START,
     EXPIRED,
@@ -59,16 +59,16 @@ def heard(error: ErrorCode) -> ErrorCode:
 
 
 class Transition:
-    """Records on their way from being held to what becomes of them: those of one request."""
+    """Records on their way from being held to what becomes of them: those of one member and one request."""
 
     __slots__ = ("_cause", "_fates", "_first_offset", "_last_offset", "_partition", "_pending", "began")
 
-    def __init__(self, partition: SharePartition, cause: str = SAID) -> None:
-        """`cause`: why members do not hold them any more."""
+    def __init__(self, partition: SharePartition, member_id: str, cause: str = SAID) -> None:
+        """`cause`: why the member does not hold them any more."""
         self._partition = partition
         self._cause = cause
         self._fates: list[Fate] | None = None if partition.host.record_observer is UNOBSERVED else []
-        self._pending: dict[Lock, Pending] = {}
+        self._pending = Pending(member_id)
         self._first_offset = self._last_offset = -1
         self.began = False
         """Whether anything is on its way."""
@@ -79,14 +79,12 @@ class Transition:
         One that would be released, and was delivered as often as allowed, is archived.
         """
         in_flight = self._partition.in_flight
-        lock = in_flight.holders[index]
-        assert isinstance(lock, Lock), "it has been checked"
-        pending = self._pending.get(lock)
-        if pending is None:
-            pending = self._pending[lock] = Pending(lock, self)
-        in_flight.change(index, after(self._partition, index, STATE_AFTER[kind]), in_flight.counts[index], pending)
+        pending = self._pending
+        assert in_flight.holders[index] == pending.member_id, "it has been checked"
+        state, until_ms = after(self._partition, index, STATE_AFTER[kind]), in_flight.locked_until[index]
+        in_flight.change(index, state, in_flight.counts[index], pending, until_ms)
         if self._fates is not None:
-            self._fates.append(fate_of(in_flight, index, lock.member_id, *FATE_AFTER[kind]))
+            self._fates.append(fate_of(in_flight, index, pending.member_id, *FATE_AFTER[kind]))
         first, last = in_flight.firsts[index], in_flight.lasts[index]
         self._first_offset = min(first, self._first_offset) if self.began else first
         self._last_offset = max(last, self._last_offset)
@@ -102,7 +100,7 @@ class Transition:
             if error is _NONE:
                 changed = self._commit()
             else:
-                changed = self.take_back()
+                changed = self.take_back(now_ms)
                 if error in FENCING:
                     partition.host.fenced(partition, now_ms)
             then(error, outcome.error_message, now_ms)
@@ -136,44 +134,42 @@ class Transition:
             if fate.last_offset >= start:
                 yield fate._replace(first_offset=start)
 
-    def take_back(self) -> bool:
-        """It does not count: members hold what they held, unless their time is up by now. Returns as `_commit`."""
+    def take_back(self, now_ms: int) -> bool:
+        """It does not count: the member holds what it held, unless its time is up by now. Returns as `_commit`."""
         partition = self._partition
         in_flight = partition.in_flight
         freed = False
         fates: list[Fate] = []
         for index in self._ranges():
-            holder = in_flight.holders[index]
-            assert isinstance(holder, Pending)
-            count = in_flight.counts[index]
-            if in_flight.lasts[index] >= in_flight.start and not holder.lock.expired:
-                in_flight.change(index, ACQUIRED, count, holder.lock)
+            count, until_ms = in_flight.counts[index], in_flight.locked_until[index]
+            if in_flight.lasts[index] >= in_flight.start and until_ms > now_ms:
+                in_flight.change(index, ACQUIRED, count, self._pending.member_id, until_ms)
+                partition.keep_until(until_ms)
             else:
                 in_flight.change(index, after(partition, index, AVAILABLE), count, None)
                 freed = True
             if self._fates is not None:
-                fates += self._taken_back(index, holder.lock)
+                fates += self._taken_back(index, expired=until_ms <= now_ms)
         self._join()
         if fates:
             partition.host.record_observer.settled(partition.key, fates, STATE_FORGOTTEN)
         return partition.pass_what_is_done() or freed
 
-    def _taken_back(self, index: int, lock: Lock) -> Iterator[Fate]:
-        """What has become of a range meanwhile that was held by `lock` and is not any more."""
+    def _taken_back(self, index: int, *, expired: bool) -> Iterator[Fate]:
+        """What has become of a range meanwhile that the member held and does not any more. `expired`: its lock has."""
         in_flight = self._partition.in_flight
         if in_flight.states[index] != ACQUIRED:
-            yield fate_of(in_flight, index, lock.member_id, EXPIRED if lock.expired else None)
+            yield fate_of(in_flight, index, self._pending.member_id, EXPIRED if expired else None)
         elif is_over(self._partition):
-            yield fate_of(in_flight, index, lock.member_id, RELEASED)
+            yield fate_of(in_flight, index, self._pending.member_id, RELEASED)
 
     def _ranges(self) -> list[int]:
         """The ranges that are on their way, wherever they are by now."""
         if not self.began:
             return []
         holders = self._partition.in_flight.holders
-        mine = set(self._pending.values())
         found = self._partition.in_flight.ranges_between(self._first_offset, self._last_offset)
-        return [index for index in found if holders[index] in mine]
+        return [index for index in found if holders[index] is self._pending]
 
     def _join(self) -> None:
         in_flight = self._partition.in_flight

@@ -85,6 +85,57 @@ def test_a_fetch_that_is_overtaken_takes_nothing() -> None:
     assert other.acquires() == [(0, 0, 1)]
 
 
+def test_who_has_no_session_or_is_ahead_of_it_is_refused_and_what_it_holds_stays_its_own() -> None:
+    broker = Broker()
+    ready(broker)
+    produce(broker, b"a")
+    ada, bob = Member(broker), Member(broker, "bob")
+    for epoch in (1, 7, 2**31 - 1, -1):
+        assert ada.fetches(epoch=epoch).error_code is E.share_session_not_found
+        assert ada.says((0, 0, [ACCEPT]), epoch=epoch).error_code is E.share_session_not_found
+    assert ada.acquires(0, epoch=0) == [(0, 0, 1)]
+    for epoch in (2, 77, 2**31 - 1, -2, -(2**31)):
+        assert ada.fetches(epoch=epoch).error_code is E.invalid_share_session_epoch
+        assert ada.says((0, 0, [ACCEPT]), epoch=epoch).error_code is E.invalid_share_session_epoch
+    assert bob.acquires(0) == []
+    ada.epoch = 1
+    assert ada.acknowledges((0, 0, [ACCEPT])) is E.none, "its session is where it was"
+
+
+def test_who_was_gone_has_lost_what_it_held_whoever_has_it_now() -> None:
+    broker = Broker()
+    ready(broker)
+    produce(broker, b"a", b"b")
+    ada = Member(broker)
+    assert ada.acquires(0) == [(0, 1, 1)]
+    ada.disconnects()
+    bob, again = Member(broker, "bob"), Member(broker)
+    assert bob.acquires(0, most=1, share_acquire_mode=1) == [(0, 0, 2)]
+    again.fetches(epoch=0)
+    for offset in (0, 1):
+        assert again.acknowledges((offset, offset, [ACCEPT])) is E.invalid_record_state
+    assert bob.acknowledges((0, 0, [ACCEPT])) is E.none
+    assert again.acquires(0) == [(1, 1, 2)]
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(300)
+def test_ten_thousand_sessions_of_one_client_are_no_more_than_the_broker_has() -> None:
+    broker = Broker()
+    ready(broker)
+    crowd, most = Member(broker), broker.cluster.settings.group_share_max_share_sessions
+    for number in range(10_000):
+        crowd.name = f"m{number}"
+        crowd.asks_for(0, epoch=0)
+        broker.loop.wait(0)
+        assert crowd.hears().error_code is (E.none if number < most else E.share_session_limit_reached)
+    assert len(broker.cluster.nodes[0].led_share_partitions.sessions) == most
+    crowd.disconnects()
+    assert len(broker.cluster.nodes[0].led_share_partitions.sessions) == 0
+    produce(broker, b"a")
+    assert Member(broker).acquires(0) == [(0, 0, 1)]
+
+
 def test_sessions_are_limited_whoever_opens_them(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(group_share_max_share_sessions=100, group_share_max_size=100)
     ready(broker)

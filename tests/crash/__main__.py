@@ -64,7 +64,8 @@ async def _rounds(killing: Killing, rounds: int) -> None:
             told = killing.told
             print(
                 f"round {number + 1}: {told['records']:,} records, {told['commits']:,} commits, "
-                f"{told['sync_group']:,} assignments and {told['epochs']:,} epochs acknowledged, all there",
+                f"{told['sync_group']:,} assignments and {told['epochs']:,} epochs acknowledged, all there; "
+                f"{told['deliveries']:,} deliveries by a share group, {told['outcomes']:,} acknowledged",
                 flush=True,
             )
     await killing.ends()

@@ -21,6 +21,7 @@ from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.disk.checking import check_partition, partition_folders
 from tests.crash.killed_members import Alone, Together, one_owner_each
+from tests.crash.killed_shares import Queue, Sharer
 from tests.crash.truth import Registers
 from tests.support.batches import contents
 from tests.support.data_requests import topic as new_topic
@@ -159,6 +160,7 @@ class Killing:
             for number in range(3)
         ]
         self.committers = [Committer(f"commits-{number}", commits) for number in range(COMMITTERS)]
+        self.queue = Queue(TOPIC)
         self._ready = self._killed = False
 
     async def round(self, number: int) -> None:
@@ -182,6 +184,9 @@ class Killing:
         """A last start, and a stop in peace."""
         process, port, log = await self._start("never")
         await self.looks(port, from_the_start=True)
+        wire = Waiting(port)
+        await self.queue.nothing_is_lost(wire, [producer.acknowledged for producer in self.producers], self.told)
+        wire.close()
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
         self._read(log)
@@ -217,12 +222,13 @@ class Killing:
         made = await wire.asks("create_topics", 7, topics=(new_topic(TOPIC, PARTITIONS),))
         assert made.topics[0].error_code is E.none
         await wire.asks("find_coordinator", 1, coordinator_keys=("g",), key_type=0)
+        await self.queue.prepared(wire)
         wire.close()
         self._ready = True
 
     async def _load(self, port: int, seconds: float, process: Process) -> None:
-        everybody: list[Producer | Alone | Committer | Together] = [
-            *self.producers, *self.members, *self.committers, *self.consumers,
+        everybody: list[Producer | Alone | Committer | Together | Sharer] = [
+            *self.producers, *self.members, *self.committers, *self.consumers, *self.queue.members,
         ]  # fmt: skip
         wires = [Waiting(port) for _ in everybody]
         tasks = [
@@ -254,6 +260,7 @@ class Killing:
         await one_owner_each(wire, self.consumers)
         for committer in self.committers:
             await committer.looks(wire)
+        await self.queue.looks(wire)
         wire.close()
 
     def _read(self, log: Any) -> None:

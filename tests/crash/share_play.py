@@ -6,6 +6,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from kohort.coordinator.share_partitions.in_flight import member_of
 from kohort.coordinator.share_partitions.record_states import ACCEPT, REJECT, RELEASE
 from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
@@ -158,7 +159,7 @@ class SharePlay:
         for known in self.life.cluster.nodes[0].led_share_partitions.of_group(GROUP):
             in_flight = known.in_flight
             for first, last, holder in zip(in_flight.firsts, in_flight.lasts, in_flight.holders, strict=True):
-                if getattr(holder, "member_id", None) == member.member_id:
+                if holder is not None and member_of(holder) == member.member_id:
                     found |= set(range(first, last + 1))
         return found
 

@@ -27,7 +27,8 @@ async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
     except Exception:
         print(f"KOHORT_SEED={SEED}, round {number}")
         raise
-    assert min(killing.told[what] for what in ("records", "commits", "sync_group", "heartbeat", "epochs")) > 0
+    done = ("records", "commits", "sync_group", "heartbeat", "epochs", "deliveries", "outcomes")
+    assert min(killing.told[what] for what in done) > 0
     verified = CliRunner().invoke(admin, ["verify", str(killing.path)])
     assert verified.exit_code == 0, verified.output
     assert "0 damaged" in verified.output

@@ -9,7 +9,6 @@ from kohort.broker.cluster import replay
 from kohort.broker.cluster.group_events import Recorded
 from kohort.control.share_safety import ShareSafety
 from kohort.coordinator.share_partitions import transitions
-from kohort.coordinator.share_partitions.in_flight import Lock
 from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from tests.simulation.sharing import Queues
@@ -42,7 +41,7 @@ def test_a_record_is_one_members_until_it_is_done_with(seed: int, monkeypatch: p
 )
 def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken == "locks end early":
-        monkeypatch.setattr(SharePartition, "lock_for", lambda self, member_id, now_ms: Lock(member_id, now_ms + 300))
+        monkeypatch.setattr(SharePartition, "locks_until", lambda self, now_ms: now_ms + 300)
     elif broken == "what is accepted may be had again":
         monkeypatch.setattr(transitions, "STATE_AFTER", (ARCHIVED, AVAILABLE, AVAILABLE, ARCHIVED))
     else:

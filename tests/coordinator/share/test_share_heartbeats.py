@@ -211,6 +211,19 @@ def test_in_a_compacted_log_a_member_s_records_may_come_in_any_order() -> None:
     assert other.share_group.names == {"foo": 1}
 
 
+def test_who_is_ahead_of_its_epoch_or_far_behind_is_fenced_and_keeps_what_it_has() -> None:
+    world = ShareGroupWorld(foo=1)
+    ada = world.member("ada")
+    world.rests(ada)
+    epoch, has = ada.epoch, dict(ada.has)
+    for said in (epoch + 1, epoch + 77, 2**31 - 1, epoch - 2):
+        if said > 0:
+            assert ada.beats(member_epoch=said).error is E.fenced_member_epoch
+    assert list(world.coordinator.share_groups["g"].members) == [ada.member_id]
+    ada.epoch, ada.has = epoch, has
+    assert ada.beats().error is E.none
+
+
 def test_expiry_leaves_share_groups_alone() -> None:
     world = ShareGroupWorld(settings={"offsets_retention_check_interval_ms": 1_000, "offsets_retention_ms": 1}, foo=1)
     ada = world.member("ada")

@@ -158,7 +158,7 @@ class World:
             words = [offsets, NAMES[in_flight.states[index]], str(in_flight.counts[index])]
             holder = in_flight.holders[index]
             if in_flight.states[index] == ACQUIRED:
-                words.append(holder.member_id)  # type: ignore[union-attr]
+                words.append(str(holder))
             elif holder is not None:
                 words.append("pending")
             shown.append(" ".join(words))

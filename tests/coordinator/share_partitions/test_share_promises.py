@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, badly_formed
-from kohort.coordinator.share_partitions.in_flight import Lock, lock_of
+from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED, member_of
 from kohort.coordinator.share_partitions.record_observer import Fate, RecordObserver
 from kohort.coordinator.share_partitions.record_states import (
     ACCEPT,
@@ -193,15 +193,14 @@ class Promises(RuleBasedStateMachine):
     def renews(self, batches: list[Acknowledgement], member: str, *, until_refused: bool) -> None:
         """As in Kafka what was renewed before a refusal stays renewed: the ranges say which."""
         for offset, record in self.records.items():
-            lock = self.lock_at(offset)
-            if record.owner == member and lock is not None:
-                record.expires_ms = lock.deadline_ms
+            until_ms = self.locked_until(offset)
+            if record.owner == member and until_ms is not None:
+                record.expires_ms = until_ms
 
-    def lock_at(self, offset: int) -> Lock | None:
+    def locked_until(self, offset: int) -> int | None:
         in_flight = self.world.partition.in_flight
         for index in in_flight.ranges_between(offset, offset):
-            holder = in_flight.holders[index]
-            return holder if isinstance(holder, Lock) else None
+            return in_flight.locked_until[index] if isinstance(in_flight.holders[index], str) else None
         return None
 
     def after(self, record: Record, state: int) -> int:
@@ -307,8 +306,10 @@ class Promises(RuleBasedStateMachine):
                 record, holder = self.records[offset], in_flight.holders[index]
                 assert (in_flight.states[index], in_flight.counts[index]) == (record.state, record.count), offset
                 assert (holder is not None) == (record.owner is not None), offset
-                if isinstance(holder, Lock):
-                    assert (holder.member_id, holder.deadline_ms) == (record.owner, record.expires_ms)
+                if holder is not None:
+                    assert (member_of(holder), in_flight.locked_until[index]) == (record.owner, record.expires_ms)
+                else:
+                    assert in_flight.locked_until[index] == NOT_LOCKED
                 complete += IS_TERMINAL[record.state]
         assert in_flight.complete == complete
 
@@ -326,16 +327,11 @@ class Promises(RuleBasedStateMachine):
         assert len(covered) == len(in_flight)
 
     @invariant()
-    def locks_hold_what_they_say(self) -> None:
-        in_flight = self.world.partition.in_flight
-        held: dict[int, int] = {}
-        for first, last, holder in zip(in_flight.firsts, in_flight.lasts, in_flight.holders, strict=True):
-            if isinstance(holder, Lock):
-                held[id(holder)] = held.get(id(holder), 0) + last - first + 1
-                assert holder in self.world.partition.locks
-        deadlines = [lock.deadline_ms for lock in self.world.partition.locks]
-        assert deadlines == sorted(deadlines)
-        assert all(lock.held >= held.get(id(lock), 0) for lock in self.world.partition.locks)
+    def a_timer_rings_when_the_first_lock_expires_or_before(self) -> None:
+        partition = self.world.partition
+        first_ms = partition.in_flight.first_expiry(self.world.now_ms)
+        assert partition.in_flight.due(self.world.now_ms) == []
+        assert first_ms == NOT_LOCKED or partition.rings_at_ms <= first_ms
 
     @invariant()
     def nothing_below_the_start_is_open(self) -> None:
@@ -348,7 +344,7 @@ class Promises(RuleBasedStateMachine):
     def who_hears_events_knows_who_holds_what(self) -> None:
         in_flight, follower = self.world.partition.in_flight, self.follower
         held = {
-            offset: (lock_of(holder).member_id, in_flight.counts[index])
+            offset: (member_of(holder), in_flight.counts[index])
             for index, holder in enumerate(in_flight.holders)
             if holder is not None
             for offset in range(in_flight.firsts[index], in_flight.lasts[index] + 1)

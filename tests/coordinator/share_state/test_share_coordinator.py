@@ -6,9 +6,11 @@ import pytest
 
 from kohort.coordinator.context import Shard
 from kohort.coordinator.effects import Append
+from kohort.coordinator.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator, StateShard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state_loading import ShareStateLoading
+from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.coordinator.share_state.state_requests import (
@@ -20,7 +22,7 @@ from kohort.coordinator.share_state.state_requests import (
     write_state,
 )
 from kohort.coordinator.share_state.state_upkeep import redundant_before, snapshot_cold, topic_deleted_in_states
-from kohort.protocol.batches import read_batches
+from kohort.protocol.batches import EncodedRecords, encode_record, keys_and_values, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.purgatory import Purgatory
 
@@ -89,11 +91,15 @@ class World:
         other = ShareCoordinator(Purgatory(), self.coordinator.has_partition, partitions=1)
         loading = ShareStateLoading(other, 0)
         assert summarize_state(other, KEY).error_code is E.coordinator_load_in_progress
-        for offset, batch in enumerate(self.log):
-            for header in read_batches(batch):
-                loading.apply_batch(batch, header._replace(base_offset=offset))
+        _apply(loading, self.log)
         loading.finish(0)
         return other
+
+
+def _apply(loading: ShareStateLoading, log: list[bytes]) -> None:
+    for offset, batch in enumerate(log):
+        for header in read_batches(batch):
+            loading.apply_batch(batch, header._replace(base_offset=offset))
 
 
 def test_who_asks_while_a_write_is_under_way_waits_for_it() -> None:
@@ -176,6 +182,25 @@ def test_after_some_updates_comes_a_snapshot_and_the_log_says_the_same_as_memory
         assert again[KEY].batches == world.coordinator.shards[0].states[KEY].batches
         assert again == world.coordinator.shards[0].states
     assert world.coordinator.shards[0].states[KEY].snapshot_epoch == 3
+
+
+@pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
+def test_a_damaged_record_ends_the_load_and_nothing_of_it_is_served(kind: int) -> None:
+    world = World()
+    world.initializes()
+    world.writes(StateBatch(0, 4, 2, 1))
+    world.settled()
+    ((key, value),) = keys_and_values(world.log[kind], next(iter(read_batches(world.log[kind]))))
+    assert key is not None
+    assert value is not None
+    bare = value[:-1].rpartition(b"\x02" if kind == UPDATE else b"\x01")[0]  # up to the number of batches
+    for damaged in (value[:-1], value[:3], b"", b"\x00\x01" + value[2:], bare + b"\xff\xff\xff\xff\x0f"):
+        other = ShareCoordinator(Purgatory(), world.coordinator.has_partition, partitions=1)
+        loading = ShareStateLoading(other, 0)
+        with pytest.raises(UnreadableRecord):
+            _apply(loading, [*world.log, EncodedRecords(encode_record(key, damaged, 0), 1).batch(0)])
+        loading.fail()
+        assert summarize_state(other, KEY).error_code is E.not_coordinator
 
 
 def test_what_is_deleted_is_forgotten_by_the_log_too() -> None:

@@ -31,6 +31,7 @@ from kohort.purgatory import DelayedOperation, Purgatory
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
+    from kohort.coordinator.forgotten_groups import ForgottenGroups
     from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.writing import WriteQueue
     from kohort.coordinator.share.share_config import ShareConfig
@@ -91,6 +92,8 @@ class GroupCoordinator(CoordinatorContext):
         """Share groups (KIP-932)."""
         self.streams_groups: dict[str, StreamsGroup] = {}
         """Streams groups (KIP-1071)."""
+        self.forgotten: ForgottenGroups | None = None
+        """Groups that only the log has. None: there has been none."""
         self.unwritten: dict[str, WriteQueue] = {}
         """What groups of the newer protocols are writing, by group id."""
         self.topics: TopicView = NoTopics()
@@ -159,12 +162,14 @@ class GroupCoordinator(CoordinatorContext):
         """A new, empty group."""
         group = ClassicGroup(self, group_id, self.partition_of(group_id), self.wall_ms(now_ms))
         self.groups[group_id] = group
+        self._inherit(group)
         return group
 
     def create_consumer_group(self, group_id: str) -> ConsumerGroup:
         """A new consumer group without members."""
         group = ConsumerGroup(self, group_id, self.partition_of(group_id))
         self.consumer_groups[group_id] = group
+        self._inherit(group)
         return group
 
     def forget_consumer_group(self, group: ConsumerGroup) -> None:
@@ -176,7 +181,9 @@ class GroupCoordinator(CoordinatorContext):
         """A share group without members, which nobody knows yet."""
         from kohort.coordinator.share.share_group import ShareGroup
 
-        return ShareGroup(self, group_id, self.partition_of(group_id))
+        group = ShareGroup(self, group_id, self.partition_of(group_id))
+        self._inherit(group)
+        return group
 
     def forget_share_group(self, group: "ShareGroup") -> None:
         """A share group that was never written, deleted, or has another coordinator now."""
@@ -187,7 +194,14 @@ class GroupCoordinator(CoordinatorContext):
         """A streams group without members, which nobody knows yet."""
         from kohort.coordinator.streams.streams_group import StreamsGroup
 
-        return StreamsGroup(self, group_id, self.partition_of(group_id))
+        group = StreamsGroup(self, group_id, self.partition_of(group_id))
+        self._inherit(group)
+        return group
+
+    def _inherit(self, group: Group) -> None:
+        """Offsets belong to the group that has the id."""
+        if self.forgotten is not None:
+            self.forgotten.bequeath(group)
 
     def resume_timers(self, group: ConsumerGroup, before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""
@@ -239,6 +253,11 @@ class GroupCoordinator(CoordinatorContext):
         """The group of that id, whatever its protocol."""
         return self.groups.get(group_id) or self.modern_group(group_id)
 
+    def described_group(self, group_id: str) -> Group | None:
+        """The group of that id, as whoever only reads sees it: see `forgotten_groups.py`."""
+        group = self.group(group_id)
+        return group if group is not None or self.forgotten is None else self.forgotten.shown(group_id)
+
     def modern_group(self, group_id: str) -> ModernGroup | None:
         """The group of that id, if it is of one of the newer protocols."""
         return (
@@ -271,6 +290,8 @@ class GroupCoordinator(CoordinatorContext):
         `producer`: id and epoch, of the transaction in which they are written. `group_id`: they come behind all that a
         consumer group of that id is still writing, and fail with it.
         """
+        if self.forgotten is not None:
+            self.forgotten.written(partition)
         token = self.await_write(partition, on_written)
         append = Append(token, partition, records, now_ms + self.epoch_ms, OFFSETS_TOPIC, producer)
         writes = None if group_id is None else self.unwritten.get(group_id)

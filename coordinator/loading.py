@@ -143,10 +143,7 @@ class Loading:
                     self._known[key[: -_INT.size]] = partitions
                 self._apply_offset(partitions, partition, value)
             case GroupKey(group_id):
-                if value is not None:
-                    self._groups[group_id] = read_group_value(value)
-                else:
-                    self._groups.pop(group_id, None)
+                self._apply_to_classic_group(group_id, value)
             case None:
                 reader = RecordReader(key)
                 kind = reader.int16()
@@ -156,6 +153,16 @@ class Loading:
                     self._apply_to_share_group(kind, reader, value)
                 elif kind in STREAMS_KINDS:
                     self._apply_to_streams_group(kind, reader, value)
+
+    def _apply_to_classic_group(self, group_id: str, value: bytes | None) -> None:
+        """It takes the place of a group of another kind, whose end need not have been written (forgotten_groups.py)."""
+        self._consumer_groups.pop(group_id, None)
+        if self._streams_groups is not None:
+            self._streams_groups.groups.pop(group_id, None)
+        if value is not None:
+            self._groups[group_id] = read_group_value(value)
+        else:
+            self._groups.pop(group_id, None)
 
     def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._share_groups is None:
@@ -344,6 +351,8 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
             stop_all(consumer_group, member)
         coordinator.consumer_observer.group_gone(consumer_group, "coordinator_failover")
         coordinator.forget_consumer_group(consumer_group)
+    if coordinator.forgotten is not None:
+        coordinator.forgotten.unload(partition)
     if coordinator.share_groups:
         from kohort.coordinator.share.share_loading import unload_share_groups
 

@@ -10,7 +10,6 @@ from kohort.coordinator.classic import joining, syncing
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -46,21 +45,19 @@ def join_group(
 def _make_room(coordinator: GroupCoordinator, request: JoinGroupRequest, now_ms: int) -> None:
     """A classic group takes the place of one without members.
 
-    Who comes with a member id is refused all the same. Kafka has forgotten the group then, and its offsets are those of
-    the next group of that id; here a group that has offsets stays as a classic one without members.
+    Who comes with a member id is refused, and the group is forgotten all the same (`forgotten_groups.py`); but for one
+    of which something is being written, or that has offsets in an open transaction: a classic group has these.
     """
-    group = coordinator.committing_group(request.group_id)
+    from kohort.coordinator.group_succession import forget_empty_group, replace_empty_group
+
+    group_id = request.group_id
+    group = coordinator.committing_group(group_id)
     assert group is not None, "only such groups become classic"
-    if request.member_id and not group.offsets and not group.pending_offsets and not group.commits_in_flight:
-        delete_group(coordinator, request.group_id, now_ms, _ignored)
-        return
-    from kohort.coordinator.group_succession import replace_empty_group
-
-    replace_empty_group(coordinator, group, joining.create(coordinator, request.group_id, now_ms), now_ms)
-
-
-def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """A group whose end could not be written is still there; nobody waits for that."""
+    busy = group.pending_offsets is not None or group.commits_in_flight or group_id in coordinator.unwritten
+    if request.member_id and not busy:
+        forget_empty_group(coordinator, group)
+    else:
+        replace_empty_group(coordinator, group, now_ms)
 
 
 def sync_group(

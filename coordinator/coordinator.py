@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_host import ConsumerConfig
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
+    from kohort.coordinator.forgotten_groups import ForgottenGroups
     from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.modern_group import ModernGroup
     from kohort.coordinator.modern.writing import WriteQueue
@@ -93,6 +94,8 @@ class GroupCoordinator(CoordinatorContext):
         """Share groups (KIP-932)."""
         self.streams_groups: dict[str, StreamsGroup] = {}
         """Streams groups (KIP-1071)."""
+        self.forgotten: ForgottenGroups | None = None
+        """Groups that only the log has. None: there has been none."""
         self.unwritten: dict[str, WriteQueue] = {}
         """What groups of the newer protocols are writing, by group id."""
         self.topics: TopicView = NoTopics()
@@ -161,6 +164,7 @@ class GroupCoordinator(CoordinatorContext):
         """A new, empty group."""
         group = ClassicGroup(self, group_id, self.partition_of(group_id), self.wall_ms(now_ms))
         self.groups[group_id] = group
+        self._inherit(group)
         return group
 
     def create_consumer_group(self, group_id: str) -> "ConsumerGroup":
@@ -169,6 +173,7 @@ class GroupCoordinator(CoordinatorContext):
 
         group = ConsumerGroup(self, group_id, self.partition_of(group_id))
         self.consumer_groups[group_id] = group
+        self._inherit(group)
         return group
 
     def forget_consumer_group(self, group: "ConsumerGroup") -> None:
@@ -180,7 +185,9 @@ class GroupCoordinator(CoordinatorContext):
         """A share group without members, which nobody knows yet."""
         from kohort.coordinator.share.share_group import ShareGroup
 
-        return ShareGroup(self, group_id, self.partition_of(group_id))
+        group = ShareGroup(self, group_id, self.partition_of(group_id))
+        self._inherit(group)
+        return group
 
     def forget_share_group(self, group: "ShareGroup") -> None:
         """A share group that was never written, deleted, or has another coordinator now."""
@@ -191,7 +198,14 @@ class GroupCoordinator(CoordinatorContext):
         """A streams group without members, which nobody knows yet."""
         from kohort.coordinator.streams.streams_group import StreamsGroup
 
-        return StreamsGroup(self, group_id, self.partition_of(group_id))
+        group = StreamsGroup(self, group_id, self.partition_of(group_id))
+        self._inherit(group)
+        return group
+
+    def _inherit(self, group: Group) -> None:
+        """Offsets belong to the group that has the id."""
+        if self.forgotten is not None:
+            self.forgotten.bequeath(group)
 
     def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
         """Members have the timers that they would have without what was taken back; see rollback.py."""
@@ -243,6 +257,11 @@ class GroupCoordinator(CoordinatorContext):
         """The group of that id, whatever its protocol."""
         return self.groups.get(group_id) or self.modern_group(group_id)
 
+    def described_group(self, group_id: str) -> Group | None:
+        """The group of that id, as whoever only reads sees it: see `forgotten_groups.py`."""
+        group = self.group(group_id)
+        return group if group is not None or self.forgotten is None else self.forgotten.shown(group_id)
+
     def modern_group(self, group_id: str) -> "ModernGroup | None":
         """The group of that id, if it is of one of the newer protocols."""
         return (
@@ -275,6 +294,8 @@ class GroupCoordinator(CoordinatorContext):
         `producer`: id and epoch, of the transaction in which they are written. `group_id`: they come behind all that a
         consumer group of that id is still writing, and fail with it.
         """
+        if self.forgotten is not None:
+            self.forgotten.written(partition)
         token = self.await_write(partition, on_written)
         append = Append(token, partition, records, now_ms + self.epoch_ms, OFFSETS_TOPIC, producer)
         writes = None if group_id is None else self.unwritten.get(group_id)

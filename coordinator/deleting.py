@@ -87,7 +87,7 @@ def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | No
 
     Yields where others may be served.
     """
-    for number, group in enumerate(list(coordinator.all_groups()), 1):
+    for number, group in enumerate(_groups_with_offsets(coordinator), 1):
         partitions = group.offsets.topics.get(topic) if group.offsets is not None else None
         if partitions is not None:
             gone = [(topic, p) for p, committed in partitions.items() if committed.topic_id in (None, topic_id)]
@@ -100,6 +100,14 @@ def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | No
         from kohort.coordinator.share.share_topics import forget_topic
 
         yield from forget_topic(coordinator, topic_id, now_ms)
+
+
+def _groups_with_offsets(coordinator: GroupCoordinator) -> list[Group]:
+    """All groups, and those that only the log has; these never expire, as in Kafka."""
+    groups = list(coordinator.all_groups())
+    if coordinator.forgotten is not None:
+        groups += [each for each in coordinator.forgotten.with_offsets() if coordinator.group(each.group_id) is None]
+    return groups
 
 
 class Sweep(DelayedOperation):

@@ -22,7 +22,7 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
         return _described(group)
     error = coordinator.availability(group_id)
     if error is ErrorCode.none:
-        what = "not found" if coordinator.group(group_id) is None else "is not a classic group"
+        what = "not found" if coordinator.described_group(group_id) is None else "is not a classic group"
         return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} {what}.", State.DEAD.value)
     return _missing(group_id, error, None, "")
 
@@ -60,6 +60,8 @@ def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup
         found[group.partition].append(group)
     for modern in coordinator.modern_groups():
         found[modern.partition].append(modern)
+    for forgotten in () if coordinator.forgotten is None else coordinator.forgotten.all_shown():
+        found[forgotten.partition].append(forgotten)
     return list(found.values())
 
 

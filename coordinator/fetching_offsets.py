@@ -34,7 +34,7 @@ def offset_fetch(
 
     What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
     """
-    group = coordinator.group(group_id)
+    group = coordinator.described_group(group_id)
     modern = coordinator.committing_group(group_id)
     if modern is not None:
         error = modern.check_fetch(member_id, member_epoch)

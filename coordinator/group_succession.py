@@ -6,6 +6,7 @@ Consumer groups: consumer-groups §17.1. Streams groups: streams-groups §3, §1
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.persisting import group_entry
 from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
 from kohort.coordinator.classic.states import CLASSIC, State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
@@ -33,22 +34,33 @@ def make_streams_group(
     return group, changes
 
 
-def replace_empty_group(
-    coordinator: GroupCoordinator, group: ConsumerGroup | StreamsGroup, classic: ClassicGroup, now_ms: int
-) -> None:
-    """Gives the place of a group without members, and its offsets, to a classic one that was just created.
+def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | StreamsGroup, now_ms: int) -> None:
+    """Gives the place of a group without members, and its offsets, to a new classic one.
 
     The topology of a streams group is lost.
+
+    The one's tombstones and the other's record are one batch (Kafka: `classicGroupJoinToClassicGroup`). If it cannot be
+    written, the group is back, and whoever has joined the classic one meanwhile hears of the failure.
     """
+    classic = coordinator.create_group(group.group_id, now_ms)
     changes = GroupChanges(group)
     if isinstance(group, ConsumerGroup):
         changes = ChangeSet(group)
         changes.converts = Conversion(classic, CONSUMER, CLASSIC, 0, 0)
-    changes.write_last([(key, None) for key in group.record_keys()])
+    changes.write_last([*((key, None) for key in group.record_keys()), group_entry(classic)])
     group.vanish()
     move_offsets(group, classic)
     give_back_unless_written(coordinator, group, classic, changes)
     changes.write(now_ms, MIGRATION, _ignored)
+
+
+def forget_empty_group(coordinator: GroupCoordinator, group: ModernGroup) -> None:
+    """Takes a group without members away, and writes nothing. Nobody is told: its records are still there."""
+    if coordinator.forgotten is None:
+        from kohort.coordinator.forgotten_groups import ForgottenGroups  # for whoever comes with an id that nobody has
+
+        coordinator.forgotten = ForgottenGroups()
+    coordinator.forgotten.forget(group)
 
 
 def take_over(classic: ClassicGroup, group: ModernGroup, changes: GroupChanges, now_ms: int) -> None:

@@ -142,10 +142,7 @@ class Loading:
                     self._known[key[: -_INT.size]] = partitions
                 self._apply_offset(partitions, partition, value)
             case GroupKey(group_id):
-                if value is not None:
-                    self._groups[group_id] = read_group_value(value)
-                else:
-                    self._groups.pop(group_id, None)
+                self._apply_to_classic_group(group_id, value)
             case None:
                 reader = RecordReader(key)
                 kind = reader.int16()
@@ -162,6 +159,17 @@ class Loading:
 
             self._consumer_groups = ConsumerLoading(self._coordinator, self._partition)
         self._consumer_groups.apply(kind, reader, value)
+
+    def _apply_to_classic_group(self, group_id: str, value: bytes | None) -> None:
+        """It takes the place of a group of another kind, whose end need not have been written (forgotten_groups.py)."""
+        if self._consumer_groups is not None:
+            self._consumer_groups.groups.pop(group_id, None)
+        if self._streams_groups is not None:
+            self._streams_groups.groups.pop(group_id, None)
+        if value is not None:
+            self._groups[group_id] = read_group_value(value)
+        else:
+            self._groups.pop(group_id, None)
 
     def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._share_groups is None:
@@ -338,6 +346,8 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
         from kohort.coordinator.consumer.consumer_loading import unload_consumer_groups
 
         unload_consumer_groups(coordinator, partition)
+    if coordinator.forgotten is not None:
+        coordinator.forgotten.unload(partition)
     if coordinator.share_groups:
         from kohort.coordinator.share.share_loading import unload_share_groups
 

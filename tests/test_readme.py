@@ -95,5 +95,6 @@ OF_NEWER_PROTOCOLS = (
     "12-a-partition-not-given-up",
     "13-a-poison-record",
     "14-a-worker-outlives-its-lock",
+    "17-a-stream-without-its-topic",
 )
 """Stories that kafkajs can't tell: it does not speak those protocols."""

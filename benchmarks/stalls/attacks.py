@@ -24,10 +24,14 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.protocol.messages.streams_group_heartbeat import Subtopology, TaskIds, TopicInfo, Topology
 from tests.support.batches import batch
 
 MANY = 49_000
 """Just fewer elements than a request may hold (`kohort.request.max.elements`)."""
+
+SUBTOPOLOGIES = 10_000
+"""Their source topic is missing, so that no internal topic is made."""
 
 PARTITIONS = 9_000
 TOPIC = CreatableTopic(name="wide", num_partitions=PARTITIONS, replication_factor=1, assignments=(), configs=())
@@ -187,6 +191,32 @@ def _join(metadata: bytes) -> bytes:
 HEARTBEAT = frame("heartbeat", 0, group_id="g", generation_id=1, member_id="m")
 ALL_TOPICS = frame("metadata", 9, topics=None)
 
+
+def _streams_beat(epoch: int, member: str, topology: Topology | None) -> bytes:
+    none: tuple[TaskIds, ...] | None = () if topology is not None else None
+    tasks = {"active_tasks": none, "standby_tasks": none, "warmup_tasks": none}
+    fields: dict[str, Any] = {"process_id": member, "topology": topology, "rebalance_timeout_ms": 60_000, **tasks}
+    return frame("streams_group_heartbeat", 0, group_id="s", member_id=member, member_epoch=epoch, **fields)
+
+
+def _long_topology() -> tuple[bytes, ...]:
+    """Two members bring a topology of many subtopologies and leave; then the group is deleted, and all begins anew."""
+    subtopologies = (
+        Subtopology(
+            subtopology_id=f"{number}",
+            source_topics=("wide",),
+            state_changelog_topics=(
+                TopicInfo(name=f"s{number}", partitions=0, replication_factor=1, topic_configs=()),
+            ),
+        )
+        for number in range(SUBTOPOLOGIES)
+    )
+    topology = Topology(epoch=0, subtopologies=tuple(subtopologies))
+    joins = (_streams_beat(0, name, topology) for name in ("ada", "bob"))
+    leaves = (_streams_beat(-1, name, None) for name in ("ada", "bob"))
+    return *joins, *leaves, frame("delete_groups", 1, groups_names=("s",))
+
+
 ATTACKS: dict[str, Attack] = {
     "nothing": Attack(()),
     "heartbeats": Attack((HEARTBEAT,) * 1_000, connections=10),
@@ -269,6 +299,7 @@ ATTACKS: dict[str, Attack] = {
             ),
         ),
     ),
+    "streams-topology": Attack(_long_topology()),
     "produce": Attack((_produce(2 * PARTITIONS),), prepare=wide_topic),
     "fetch": Attack((_fetch(0),), prepare=wide_topic),
     "waiting-fetches": Attack((_produce(1),), prepare=wide_topic, parked=(_fetch(60_000), 20)),

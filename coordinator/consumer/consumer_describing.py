@@ -20,13 +20,13 @@ def describe_consumer_group(coordinator: GroupCoordinator, group_id: str) -> Des
     """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no consumer group, or who else to ask."""
     if not group_id:
         return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
-    group = coordinator.consumer_groups.get(group_id)
-    if group is not None:
+    group = coordinator.described_group(group_id)
+    if isinstance(group, ConsumerGroup):
         return _described(group)
     error = coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return DescribedGroup(error_code=error, group_id=group_id)
-    refusal = (group_missing if coordinator.group(group_id) is None else not_a_consumer_group)(group_id)
+    refusal = (group_missing if group is None else not_a_consumer_group)(group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

@@ -17,4 +17,4 @@ def refusal_of_none(coordinator: "GroupCoordinator", kind: str, group_id: str) -
     error = coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return Refusal(error, MESSAGES.get(error))
-    return group_missing(group_id) if coordinator.group(group_id) is None else not_of_kind(kind, group_id)
+    return group_missing(group_id) if coordinator.described_group(group_id) is None else not_of_kind(kind, group_id)

@@ -25,8 +25,8 @@ from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue,
 
 def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
     """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no streams group, or who else to ask."""
-    group = coordinator.streams_groups.get(group_id)
-    if group is not None:
+    group = coordinator.described_group(group_id)
+    if isinstance(group, StreamsGroup):
         return _described(group)
     refusal = refusal_of_none(coordinator, STREAMS, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)

@@ -46,6 +46,7 @@ class StreamsGroup(ModernGroup):
         "configs",
         "configured",
         "described",
+        "encoded_topology",
         "endpoint_epoch",
         "initial_delay",
         "owners",
@@ -67,6 +68,8 @@ class StreamsGroup(ModernGroup):
         self.members: dict[str, StreamsMember] = {}
         self.targets: dict[str, TaskSets] = {}
         self.topology: Topology | None = None
+        self.encoded_topology: tuple[Topology, bytes] | None = None
+        """The value of a topology's record that was made ahead of its write."""
         self.sources: dict[str, Subtopology] = {}
         """By topic, the subtopology that reads it; of several the last one."""
         self.required_topics: frozenset[str] = frozenset()
@@ -187,7 +190,11 @@ class StreamsGroup(ModernGroup):
 
     def record_of(self, change: Change) -> Record:
         """The record that says a change."""
-        return key_of(self.group_id, change.kind, change.name), value_of(change)
+        key, encoded = key_of(self.group_id, change.kind, change.name), self.encoded_topology
+        if encoded is None or encoded[0] is not change.value:
+            return key, value_of(change)
+        self.encoded_topology = None
+        return key, encoded[1]
 
     def _set_streams_epoch(self, value: StreamsEpoch | None) -> StreamsEpoch:
         before = StreamsEpoch(self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs)

@@ -1,6 +1,6 @@
 """Keys and values of a streams group's records, as Kafka 4.3 writes them (streams-groups §14)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from itertools import repeat
 from struct import pack
 from typing import TypeVar
@@ -122,6 +122,16 @@ def _endpoint(endpoint: UserEndpoint | None) -> bytes:
 
 def _write_topology(value: Topology) -> bytes:
     return INT.pack(value.epoch) + _array(value.subtopologies, _subtopology) + NO_TAGS
+
+
+def encoding_topology(value: Topology) -> Generator[None, None, bytes]:
+    """The value of a topology's record, as `value_of` makes it. Yields after each subtopology."""
+    parts = [VERSION_0, INT.pack(value.epoch), compact_length(len(value.subtopologies))]
+    for each in value.subtopologies:
+        parts.append(_subtopology(each))
+        yield
+    parts.append(NO_TAGS)
+    return b"".join(parts)
 
 
 def _subtopology(value: Subtopology) -> bytes:

@@ -218,7 +218,7 @@ def _look_at_topology(beat: _Beat) -> Configured | Refusal:
     brought = prepared.brought
     if brought is None and request.topology is not None:
         brought = topology_of(request.topology)
-    refusal = take_topology(group, changes, brought)
+    refusal = take_topology(group, changes, brought, prepared)
     if refusal is not None:
         return refusal
     found = configured(group, changes, prepared)

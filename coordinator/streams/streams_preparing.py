@@ -4,7 +4,8 @@ from collections.abc import Generator
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_topologies import Prepared, working_out
+from kohort.coordinator.streams.streams_group_records import encoding_topology
+from kohort.coordinator.streams.streams_topologies import Prepared, comparing, working_out
 from kohort.coordinator.streams.streams_values import Subtopology, Topology
 
 LARGE = 100
@@ -15,6 +16,20 @@ def preparing(
     coordinator: GroupCoordinator, group_id: str, brought: Topology | None
 ) -> Generator[None, None, Prepared]:
     """Finds out what a heartbeat needs to know of its group's topology, or of the one that it brings."""
+    prepared = yield from _worked_out(coordinator, group_id, brought)
+    if brought is None or not _is_large(brought):
+        return prepared
+    group = coordinator.streams_groups.get(group_id)
+    if group is None or group.topology is None:
+        return prepared._replace(encoded=(yield from encoding_topology(brought)))
+    known = group.topology
+    is_equal = yield from comparing(brought, known)
+    return prepared._replace(equal_to=known if is_equal else None)
+
+
+def _worked_out(
+    coordinator: GroupCoordinator, group_id: str, brought: Topology | None
+) -> Generator[None, None, Prepared]:
     topology = large_topology(coordinator, group_id, brought)
     if topology is None:
         return Prepared(brought)
@@ -29,7 +44,11 @@ def large_topology(coordinator: GroupCoordinator, group_id: str, brought: Topolo
     topology = brought if group is None or group.topology is None else group.topology
     if topology is None or (group is not None and _is_up_to_date(group)):
         return None
-    return topology if sum(map(_size_of, topology.subtopologies)) > LARGE else None
+    return topology if _is_large(topology) else None
+
+
+def _is_large(topology: Topology) -> bool:
+    return sum(map(_size_of, topology.subtopologies)) > LARGE
 
 
 def _is_up_to_date(group: StreamsGroup) -> bool:

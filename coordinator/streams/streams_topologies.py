@@ -30,6 +30,10 @@ class Prepared(NamedTuple):
     """What `TopicView.version` was then."""
     outcome: ConfiguredTopology | Refusal | None = None
     """What came of it; None if nothing was worked out."""
+    encoded: bytes | None = None
+    """The value of the record of the topology that is brought, if it is a large one that the group has not."""
+    equal_to: Topology | None = None
+    """The group's topology, if the one that is brought was compared with it and has the same content."""
 
 
 class Configured(NamedTuple):
@@ -42,7 +46,9 @@ class Configured(NamedTuple):
     """Its epoch if it is ready."""
 
 
-def take_topology(group: StreamsGroup, changes: GroupChanges, topology: Topology | None) -> Refusal | None:
+def take_topology(
+    group: StreamsGroup, changes: GroupChanges, topology: Topology | None, prepared: Prepared
+) -> Refusal | None:
     """Takes over the topology of the first member. Others must bring an equal one, or one of an older epoch.
 
     INVALID_REQUEST; UNKNOWN_SERVER_ERROR for a negative epoch and for two subtopologies of one id.
@@ -54,12 +60,30 @@ def take_topology(group: StreamsGroup, changes: GroupChanges, topology: Topology
         return UNFORESEEN
     known = group.topology
     if known is None:
+        if prepared.encoded is not None:
+            group.encoded_topology = topology, prepared.encoded
         changes.make(StreamsKind.TOPOLOGY, None, topology)
         return None
     if topology.epoch < known.epoch:
         return None
+    if prepared.equal_to is known:
+        return None
     is_equal = topology.epoch == known.epoch and by_id == {each.subtopology_id: each for each in known.subtopologies}
     return None if is_equal else UPDATED_TOPOLOGY
+
+
+def comparing(brought: Topology, known: Topology) -> Generator[None, None, bool]:
+    """Whether two topologies have the same epoch and content, in whatever order. Yields after each subtopology."""
+    if (brought.epoch, len(brought.subtopologies)) != (known.epoch, len(known.subtopologies)):
+        return False
+    by_id = {each.subtopology_id: each for each in known.subtopologies}
+    seen: set[str] = set()
+    for each in brought.subtopologies:
+        if by_id.get(each.subtopology_id) != each or each.subtopology_id in seen:
+            return False
+        seen.add(each.subtopology_id)
+        yield
+    return True
 
 
 def stale_status(group: StreamsGroup, topology_epoch: int) -> tuple[Status, ...]:

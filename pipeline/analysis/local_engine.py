@@ -106,7 +106,7 @@ class _Silver:
         found.coordinator_moves = self._moves.get((cluster, partition), [])
         for topic_id in sorted(found.topic_ids):
             found.topic_names += self._names.get((cluster, topic_id), [])
-        for topic in sorted(self._topics.get(group, set()) | found.shared_topics):
+        for topic in sorted(self._topics.get(group, set()) | found.shared_topics | found.streamed_topics):
             found.end_offsets += self._ends.get((cluster, topic), [])
         if cluster in self._until_ms:
             found.until_ms = min(self._until_ms[cluster], self._window.until_ms)

@@ -26,6 +26,7 @@ from kohort.pipeline.history.since import (
 )
 from kohort.pipeline.history.stalls import Stall, find_stalls
 from kohort.pipeline.history.storms import Storm, find_storms
+from kohort.pipeline.history.streams_history import StreamsHistory, streams_history
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ class GroupAnalysis:
     stalls: list[Stall]
     share: ShareHistory | None = None
     """What became of records; None: it is no share group."""
+    streams: StreamsHistory | None = None
+    """Threads, tasks and topologies; None: it is no streams group."""
 
     @property
     def group_id(self) -> str:
@@ -120,5 +123,5 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     stalls = find_stalls(group, commits, rebalances, ownership)
     return GroupAnalysis(
         group, timeline, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls,
-        share,
+        share, streams_history(group),
     )  # fmt: skip

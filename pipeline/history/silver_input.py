@@ -12,6 +12,7 @@ import pyarrow as pa
 from kohort.pipeline.history.commit_pieces import CommitPieces
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, TopicPartition
 from kohort.pipeline.history.zones import settle_zone
+from kohort.pipeline.records.layouts import STREAMS_TOPOLOGY
 from kohort.pipeline.silver.ranges import joined, moves_between
 from kohort.pipeline.silver.silver_rows import (
     CoordinatorMove,
@@ -59,6 +60,13 @@ class GroupRows:
         return ids | {each.topic_id for each in self.share_states}
 
     @property
+    def streamed_topics(self) -> set[str]:
+        """The topics of a streams group's topology: changelogs are read, too, and never committed."""
+        return {
+            topic for row in self.group_records if row.record_type == STREAMS_TOPOLOGY for topic in row.topics or ()
+        }
+
+    @property
     def shared_topics(self) -> set[str]:
         """The topics of which a share group reads, as far as their names are known."""
         shared = {each.topic_id for each in self.share_states}
@@ -89,7 +97,7 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
     group.conflicts += pieces.conflicts
     group.aborted_commits = pieces.undone
     group.commits = pieces.by_partition()
-    _ends(group, rows.end_offsets, rows.shared_topics)
+    _ends(group, rows.end_offsets, rows.shared_topics | rows.streamed_topics)
     group.intact_from = min((each.intact_from for each in joined(rows.log_ranges)), default=0)
     moves = {(move.ts_ms, move.epoch) for move in rows.coordinator_moves}
     group.coordinator_moves = sorted(moves | moves_between(rows.log_ranges))

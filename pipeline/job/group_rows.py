@@ -16,6 +16,7 @@ from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.history.silver_input import GroupRows
 from kohort.pipeline.job.commit_frames import commit_places, packed_commits
 from kohort.pipeline.job.file_frames import silver_frame
+from kohort.pipeline.records.layouts import STREAMS_TOPOLOGY
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES
 from kohort.pipeline.sources.window import Window
@@ -83,6 +84,8 @@ def _rows(spark: SparkSession, silver: Place, places: DataFrame, groups: DataFra
     topics = places.select("cluster", "group_id", "topic")
     topics = topics.unionByName(shared.join(names, ["cluster", "topic_id"]).select("cluster", "group_id", "topic"))
     topics = topics.unionByName(silver_frame(spark, silver, "share_lags").select("cluster", "group_id", "topic"))
+    topologies = silver_frame(spark, silver, "group_records").where(F.col("record_type") == STREAMS_TOPOLOGY)
+    topics = topics.unionByName(topologies.select("cluster", "group_id", F.explode("topics").alias("topic")))
     ends = silver_frame(spark, silver, "end_offsets")
     yield _as_struct(ends.join(F.broadcast(topics.distinct()), ["cluster", "topic"]), "end_offsets")
 

@@ -33,6 +33,7 @@ class Evidence(TypedDict, total=False):
     burrow_status: str | None
     came_back: bool | None
     causes: dict[str, int]
+    changelog_records: int | None
     classic_members: list[str]
     clients: list[str]
     commits: int
@@ -119,9 +120,12 @@ class Evidence(TypedDict, total=False):
     sizes: list[int]
     skew: float | None
     slow: int
+    standbys: int | None
     stood_ms: int
     stops: int
     take_overs: int
+    tasks: list[str]
+    """As Kafka Streams names them: a subtopology's id and a partition."""
     time_rebalancing_s: float
     times: int
     to: list[str]
@@ -129,6 +133,7 @@ class Evidence(TypedDict, total=False):
     tombstones: int
     took_ms: list[int]
     topic: str
+    topology_epoch: int
     topics: list[str]
     total_wait_ms: int
     turns: int

@@ -14,6 +14,7 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "R45": ("R15", "R20", "R32"),
     "R48": ("R47", "R50"),
     "R49": ("R50",),
+    "R55": ("R27",),
     "R46": ("R01", "R02", "R03", "R05", "R15", "R20", "R30", "R32"),
 }
 """Rules that tell a cause, and those whose findings may be nothing but what it does to a group."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
-from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES
+from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES, STREAMS_EPOCH, STREAMS_TOPOLOGY
 from kohort.pipeline.records.offset_commits import Commits, Ints, read_commits
 from kohort.pipeline.records.record_codec import Decoded, Value, decode, decode_key, kafka_uuid
 from kohort.pipeline.records.schema import RecordError
@@ -26,6 +26,7 @@ from kohort.pipeline.silver.silver_rows import (
     UndecodedRecord,
 )
 from kohort.pipeline.silver.silver_schemas import CODED_COMMITS, table_of
+from kohort.pipeline.silver.streams_says import TASKS, epoch_says, topics_of, topology_says
 from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.source_rows import TopicName
@@ -258,6 +259,10 @@ class SilverRows:
             self._named_topics(value)
         if decoded.type == 16:
             row.topics = value["topics"]
+        elif decoded.type == STREAMS_EPOCH:
+            row.streams = epoch_says(value)
+        elif decoded.type == STREAMS_TOPOLOGY:
+            row.topics, row.streams = topics_of(value), topology_says(value)
         if member is not None:
             self._member(decoded.type, value, at, group, member)
 
@@ -289,6 +294,7 @@ class SilverRows:
             row.regex = value.get("subscribedTopicRegex") or None
             row.rack = value.get("rackId") or None
             row.speaks = "classic" if classic else GROUP_TYPES[kind]
+            row.process_id, row.topology_epoch = value.get("processId"), value.get("topologyEpoch")
             row.logical_client = row.instance_id or f"{value['clientId']}@{value['clientHost'].lstrip('/')}"
         elif kind in (8, 14, 22):
             row.member_epoch, row.previous_epoch = value["memberEpoch"], value["previousMemberEpoch"]
@@ -299,6 +305,8 @@ class SilverRows:
         elif kind in (8, 14):
             self._parts_by_id(row, "assigned", value["assignedPartitions"])
             self._parts_by_id(row, "pending_revocation", value.get("partitionsPendingRevocation"))
+        for field, role in TASKS.get(kind, ()):
+            self._tasks(row, role, value[field])
 
     def _parts_by_id(self, member: GroupMember, role: str, topics: list[Value] | None) -> None:
         self._rows["member_partitions"] += [
@@ -312,6 +320,20 @@ class SilverRows:
                 parts=topic["partitions"],
             )
             for topic in topics or ()
+        ]
+
+    def _tasks(self, member: GroupMember, role: str, tasks: list[Value]) -> None:
+        self._rows["member_partitions"] += [
+            MemberPartitions(
+                partition=member.partition,
+                offset=member.offset,
+                group_id=member.group_id,
+                member_id=member.member_id,
+                subtopology=each["subtopologyId"],
+                role=role,
+                parts=each["partitions"],
+            )
+            for each in tasks
         ]
 
 

@@ -38,7 +38,8 @@ class GroupRecord:
     """Any other record of a group. Columns that its type doesn't have are None.
 
     op_id: offset of the first record that the coordinator wrote in the same operation.
-    offset_gap_before: offsets missing before it.
+    offset_gap_before: offsets missing before it. topics: those that a regular expression or a topology means.
+    streams: JSON with what only a record of a streams group says (`pipeline/silver/streams_says.py`).
     """
 
     partition: Int32
@@ -65,6 +66,7 @@ class GroupRecord:
     regex: str | None = None
     topics: list[str] | None = None
     dialect: str | None = None
+    streams: str | None = None
     rank: Int8 = 0
 
 
@@ -92,12 +94,18 @@ class GroupMember:
     is_leader: bool | None = None
     speaks: str | None = None
     logical_client: str | None = None
+    process_id: str | None = None
+    topology_epoch: Int32 | None = None
     rank: Int8 = 0
 
 
 @dataclass(slots=True, kw_only=True)
 class MemberPartitions:
-    """Partitions of one topic. role: assigned, owned_before, target, pending_revocation."""
+    """Partitions of one topic, or tasks of one subtopology.
+
+    role: assigned, owned_before, target, pending_revocation; of tasks active, standby, warmup, and each of these behind
+    `target_` or `pending_`.
+    """
 
     partition: Int32
     offset: Int64
@@ -105,6 +113,7 @@ class MemberPartitions:
     member_id: str
     topic: str | None = None
     topic_id: str | None = None
+    subtopology: str | None = None
     role: str
     parts: list[Int32]
     rank: Int8 = 0

@@ -55,7 +55,7 @@ COUNTS_ONCE = {
     "offset_commits": RECORD,
     "group_records": RECORD,
     "group_members": (*RECORD, "member_id"),
-    "member_partitions": (*RECORD, "member_id", "topic", "topic_id", "role"),
+    "member_partitions": (*RECORD, "member_id", "topic", "topic_id", "subtopology", "role"),
     "share_states": RECORD,
     "decode_errors": (*RECORD, "error"),
     "events": ("cluster", "event_id"),

@@ -32,7 +32,7 @@ _TOO_LONG, _OTHERWISE, _NO_LINE = (
 _EXAMPLE = 200
 """Characters of a line that is shown because nothing was understood."""
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
-_IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\] (?P<text>.*)$")
+_IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\](?:\[MemberId [^\]]*\])? (?P<text>.*)$")
 _TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
 
 

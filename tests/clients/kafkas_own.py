@@ -34,10 +34,11 @@ CLASSES = {
     "kafka-dump-log": TOOLS + "DumpLogSegments",
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
     "CopyingStream": "CopyingStream",
+    "CountingStream": "CountingStream",
     "SharingConsumers": "SharingConsumers",
 }
 """What Kafka's shell scripts start."""
-OURS = ("CopyingStream.java", "SharingConsumers.java")
+OURS = ("CopyingStream.java", "CountingStream.java", "SharingConsumers.java")
 
 
 @cache

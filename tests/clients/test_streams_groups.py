@@ -191,6 +191,8 @@ def test_a_streams_group_from_its_first_task_to_its_end(bootstrap: str, applicat
     assert (row["TYPE"], row["PROTOCOL"]) == ("Streams", "streams")
     (row,) = table(said("kafka-streams-groups", *of_group, "--describe", "--state"))
     assert (row["STATE"], row["#MEMBERS"]) == ("Stable", "1")
+    listed = table(said("kafka-streams-groups", *asked, "--list", "--state"))
+    assert {"GROUP": stream.group_id, "STATE": "Stable"} in listed
     members = said("kafka-streams-groups", *of_group, "--describe", "--members", "--verbose")
     assert "ACTIVE: 0:[0,1,2,3]; 1:[0,1,2,3]" in members
     rows = table(said("kafka-streams-groups", *of_group, "--describe", "--offsets"))

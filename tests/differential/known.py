@@ -31,11 +31,6 @@ NO_LOGGERS = (
     "Kohort has no loggers, and no subscriptions to clients' metrics (KIP-714), whose settings could be told or set."
 )
 
-FORGOTTEN = (
-    "A join with a member id makes Kafka forget an empty consumer group without writing that: whoever writes does not "
-    "find it, whoever reads does until its partition is written to, and after a restart it is back. Kohort deletes it, "
-    "unless it has offsets: then it is a classic one without members."
-)
 KEPT_INSTANCE = (
     "A member that comes again with another instance id keeps the one it had, too, in Kafka: nobody else may take it. "
     "Kohort lets it go. (All whose id is not known yet are one member here, `nobody`.)"
@@ -186,20 +181,6 @@ KNOWN: tuple[Known, ...] = (
         r"transaction_states\[\]\.topics\[\](\.partitions\[\])?",
         also=lambda kafka, kohort: all(each in kohort for each in kafka),
     ),
-    Known(
-        FORGOTTEN,
-        "ConsumerGroupDescribe",
-        r"groups\[\]\.(error_code|error_message|group_state|group_epoch|assignment_epoch|assignor_name)",
-        kafka=r'NONE|null|"?Empty"?|\d+|"?(uniform|range)"?',
-        kohort=r'GROUP_ID_NOT_FOUND|"?Group \S+ (not found|is not a consumer group)\."?|""|0',
-    ),
-    Known(
-        FORGOTTEN,
-        "ConsumerGroupHeartbeat",
-        "error_message",
-        kafka=r'"?Group \S+ not found\."?',
-        kohort=r'"?Group \S+ is not a consumer group\."?',
-    ),
     Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_code", kafka="UNRELEASED_INSTANCE_ID", kohort="NONE"),
     # The code alone says little; the message beside it must name `nobody`.
     Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_message", kafka='"?Static .* owned by nobody member.*'),
@@ -209,13 +190,6 @@ KNOWN: tuple[Known, ...] = (
         "member_id|member_epoch|heartbeat_interval_ms|assignment",
         kafka="null|0",
         kohort=r'"?\S+-member"?|[1-9]\d*|\{.*\}',
-    ),
-    Known(
-        FORGOTTEN,
-        "OffsetFetch",
-        r"groups\[\]\.(error_code|topics\[\])",
-        kafka=r"UNKNOWN_MEMBER_ID|UNKNOWN_SERVER_ERROR|STALE_MEMBER_EPOCH|\[\]",
-        kohort=r"NONE|\[(.*committed_offset: -1.*|.*partitions: \[\].*)\]",
     ),
 )
 

@@ -296,6 +296,8 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "member_state": "Number of its state in the record, consumer protocol.",
         "is_leader": "Whether it is the leader of the generation.",
         "speaks": "Protocol that it speaks: classic, consumer, share or streams.",
+        "process_id": "Process whose thread it is, in streams groups.",
+        "topology_epoch": "Epoch of its topology, in streams groups.",
     },
     "group_records": {
         "record_type": "Type of the record by its key's version.",
@@ -310,7 +312,8 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "offset_gap_before": "Offsets that are missing before it.",
         "member_id": "Member that the record is about.",
         "regex": "Pattern that the record resolves.",
-        "topics": "Topics that fit the pattern.",
+        "topics": "Topics that fit the pattern, or that the topology names.",
+        "streams": "What only a streams group's record says, as JSON: its topology, or what its epoch was decided by.",
         "dialect": "Release whose layout it has, where that is not the usual one.",
     },
     "log_ranges": {
@@ -325,10 +328,12 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "last_epoch": "Last leader epoch.",
     },
     "member_partitions": {
-        "role": "assigned, owned_before, target or pending_revocation.",
+        "role": "assigned, owned_before, target or pending_revocation; of tasks active, standby or warmup, also behind "
+        "target_ or pending_.",
         "parts": "Numbers of the partitions.",
-        "topic": "Name of the topic; null where the record has its id.",
-        "topic_id": "Id of the topic; null where the record has its name.",
+        "topic": "Name of the topic; null where the record has its id, or names tasks.",
+        "topic_id": "Id of the topic; null where the record has its name, or names tasks.",
+        "subtopology": "Id of the subtopology whose tasks these are, in streams groups.",
     },
     "offset_commits": {
         "committed_offset": "Offset that the group will read next; null in a tombstone.",

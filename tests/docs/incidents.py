@@ -7,8 +7,16 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from tests.docs.sources import BEHAVIOUR
-from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories
-from tests.pipeline.incidents.told import ALSO_RECORDED, OF_CLASSIC_GROUPS, OF_LOSSES, OF_SHARES, SAID, SERIOUS
+from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories, streams_stories
+from tests.pipeline.incidents.told import (
+    ALSO_RECORDED,
+    OF_CLASSIC_GROUPS,
+    OF_LOSSES,
+    OF_SHARES,
+    OF_STREAMS,
+    SAID,
+    SERIOUS,
+)
 
 INCIDENTS = BEHAVIOUR / "incidents.md"
 TITLES = {
@@ -16,6 +24,7 @@ TITLES = {
     stories: "Groups of the consumer protocol",
     loss_stories: "Losses and stops, and healthy habits",
     share_stories: "Share groups",
+    streams_stories: "Streams groups",
 }
 
 
@@ -62,7 +71,7 @@ def _lines(mark: str) -> Iterator[str]:
 
 
 def _said(group: str) -> str:
-    if of_group := (OF_CLASSIC_GROUPS | OF_LOSSES | OF_SHARES).get(group):
+    if of_group := (OF_CLASSIC_GROUPS | OF_LOSSES | OF_SHARES | OF_STREAMS).get(group):
         found = [(rule, severity, clients) for rule, (severity, clients) in of_group.items()]
     elif warning := SERIOUS.get(group):
         found = [(warning[0], "warning", warning[1])]

@@ -217,5 +217,22 @@ REASONS: dict[str, tuple[str, str]] = {
         "How the last members went, where that is known.",
         "Certain where a session expired, else likely or possible.",
     ),
+    "R53": (
+        "The task has state, its process had no copy of it, records waited by samples, other tasks went on, and its "
+        "changelog holds enough, where that is known.",
+        "Certain that it stood with log ends, else likely; that it was being restored is likely or possible.",
+    ),
+    "R54": (
+        "A process, by its id or its name and host, went with tasks after a short life and was back, three times.",
+        "Certain; how it went only events tell.",
+    ),
+    "R55": (
+        "Topology epochs while nobody came or went; or a group that was deleted and has another topology since.",
+        "Certain.",
+    ),
+    "R56": (
+        "Members were there all the time in which the group's epochs had no topology that is ready.",
+        "Certain.",
+    ),
 }
 """By rule: what excludes other explanations, and the confidence."""

@@ -43,6 +43,11 @@ def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> s
     return {at for at in partitions if (never_computed if at not in has_target else not has_target[at])}
 
 
+def may_be_forgotten(coordinator: GroupCoordinator, state: dict[str, Any] | None) -> bool:
+    """Whether a group may be in the log alone: it had no members when somebody was refused (consumer-groups §17.1)."""
+    return coordinator.forgotten is not None and state is not None and not state["members"]
+
+
 def picture(coordinator: GroupCoordinator) -> dict[str, Any]:
     """What the log is to keep of each group, by id. None: a classic group in the middle of a rebalance."""
     groups: dict[str, Any] = {}

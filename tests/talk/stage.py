@@ -202,6 +202,8 @@ class Stage:
     def would_survive(self) -> bool:
         """Whether the log tells all there is to know of the groups: nobody waits, and one protocol is all they have."""
         coordinators = self.server.cluster.coordinators
+        if any(each.forgotten is not None for each in coordinators):
+            return False  # the log has groups that are gone
         return all(_is_in_the_log(each) for one in coordinators for each in one.streams_groups.values()) and all(
             group.state in (State.STABLE, State.EMPTY)
             and not group.pending_joins

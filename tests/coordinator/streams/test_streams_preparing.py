@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from kohort.coordinator.modern.modern_values import Change
+from kohort.coordinator.streams.streams_group_records import value_of
+from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.coordinator.streams.streams_preparing import LARGE, large_topology, preparing
 from kohort.coordinator.streams.streams_requests import topology_of
 from kohort.coordinator.streams.streams_topologies import Prepared
@@ -56,6 +60,34 @@ def test_a_heartbeat_takes_what_was_worked_out() -> None:
     ada.beats(prepared=prepared)
     assert world.streams_group.configured is prepared.outcome
     assert len(ada.active) == LARGE
+
+
+def test_the_record_of_a_large_one_is_made_ahead() -> None:
+    """Byte for byte as the heartbeat would make it, and kept no longer than until it is written."""
+    world, other = StreamsGroupWorld(foo=2), StreamsGroupWorld(foo=2)
+    prepared, _ = prepared_for(world, large())
+    topology = topology_of(large())
+    assert prepared.encoded == value_of(Change(StreamsKind.TOPOLOGY, None, topology))
+    world.member("ada", topology=large()).joins(prepared=prepared)
+    other.member("ada", topology=large()).joins()
+    assert world.log == other.log
+    assert world.streams_group.encoded_topology is None
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["equal", "another store"])
+def test_a_large_one_is_compared_ahead_with_the_one_that_the_group_has(changed: bool) -> None:
+    world = StreamsGroupWorld(foo=2)
+    world.rests(world.member("ada", topology=large()))
+    brought = large()
+    if changed:
+        brought = replace(brought, subtopologies=(*brought.subtopologies[1:], brought.subtopologies[1]))
+    else:
+        brought = replace(brought, subtopologies=tuple(reversed(brought.subtopologies)))
+    prepared, _ = prepared_for(world, brought)
+    assert prepared.encoded is None
+    assert (prepared.equal_to is world.streams_group.topology) is not changed
+    heard = world.member("bob", topology=brought).joins(prepared=prepared).heard
+    assert heard.error_code is (E.unknown_server_error if changed else E.none)
 
 
 def test_nothing_is_worked_out_that_is_known() -> None:

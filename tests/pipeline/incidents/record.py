@@ -3,7 +3,7 @@
     python -m tests.pipeline.incidents.record kafka consumer OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
     python -m tests.pipeline.incidents.record kohort classic OUT.tar.gz
 
-It takes four minutes (loss: ten, share: two). At the end the broker restarts (consumer), or stands still for 8 s (classic). The
+It takes four minutes (loss: ten, share and streams: two). At the end the broker restarts (consumer), or stands still for 8 s (classic). The
 result holds `segments/` (the offsets topic, and what share coordinators keep), `broker.log` or `events/`, `log-ends.jsonl`, `topics.json`, and
 `truth.jsonl`.
 """
@@ -31,8 +31,10 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from tests import restarting
-from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories
-from tests.pipeline.incidents.stage import PATIENCE_S, Stage, Truth, play
+from tests.clients.kafkas_own import class_path
+from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories, streams_stories
+from tests.pipeline.incidents.stage import PATIENCE_S, Stage, play
+from tests.pipeline.incidents.truth import Truth
 from tests.support.shared_folder import SHARED
 
 SETTINGS = {
@@ -46,6 +48,12 @@ SETTINGS = {
 }
 MORE_SETTINGS = {
     "loss": {"group.consumer.migration.policy": "disabled"},
+    "streams": {
+        "group.streams.session.timeout.ms": "6000",
+        "group.streams.min.session.timeout.ms": "1000",
+        "group.streams.heartbeat.interval.ms": "1000",
+        "group.streams.min.heartbeat.interval.ms": "100",
+    },
     "share": {
         "group.share.session.timeout.ms": "6000",
         "group.share.min.session.timeout.ms": "1000",
@@ -201,7 +209,13 @@ def _copy_segments(data: Path, out: Path) -> None:
         shutil.copy(log, place)
 
 
-STORIES = {"consumer": stories, "classic": classic_stories, "loss": loss_stories, "share": share_stories}
+STORIES = {
+    "consumer": stories,
+    "classic": classic_stories,
+    "loss": loss_stories,
+    "share": share_stories,
+    "streams": streams_stories,
+}
 
 
 def main() -> None:
@@ -213,6 +227,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=31710, help="of the real Kafka")
     parser.add_argument("--only", nargs="*", default=[], metavar="STORY", help="these stories, to try them")
     options = parser.parse_args()
+    if options.stories == "streams":
+        class_path()  # once: its processes take what is built
     with tempfile.TemporaryDirectory() as name:
         folder, out = Path(name) / "broker", Path(name) / "out"
         folder.mkdir()

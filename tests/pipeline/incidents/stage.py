@@ -23,26 +23,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.pipeline.incidents.truth import Truth
+
 PARTITIONS = 4
 PATIENCE_S = 60
 RECORDS_A_SECOND = 5
 """In each partition."""
 SAMPLE_S = 2.0
-
-
-class Truth:
-    """What really happened, a line of JSON each."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file, self._lock = file, threading.Lock()
-
-    def tell(self, group: str, event: str, **more: object) -> None:
-        """Something that was done to a group, now."""
-        self.write({"ms": time.time_ns() // 1_000_000, "group": group, "event": event, **more})
-
-    def write(self, line: dict[str, object]) -> None:
-        with self._lock:
-            self._file.write(json.dumps(line) + "\n")
 
 
 class Member:
@@ -52,6 +39,8 @@ class Member:
         """command: a module of this package, and its arguments."""
         self.name = name
         self._group = group
+        self._heard: set[str] = set()
+        self._changed = threading.Condition()
         module, *arguments = command
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.{module}", *arguments],
@@ -73,6 +62,11 @@ class Member:
         self._group.tell("signal", member=self.name, signal=number.name)
         self._process.send_signal(number)
 
+    def until(self, event: str) -> None:
+        """Waits until it has told of something for the first time: on a busy machine a JVM takes long to begin."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: event in self._heard, 3 * PATIENCE_S), f"{self.name}: no {event}"
+
     def stop(self) -> None:
         """Closes the consumer and waits for that."""
         self._group.tell("stop", member=self.name)
@@ -92,7 +86,11 @@ class Member:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._group.stage.truth.write({**json.loads(line), "group": self._group.name})
+            told = json.loads(line)
+            self._group.stage.truth.write({**told, "group": self._group.name})
+            with self._changed:
+                self._heard.add(str(told.get("event")))
+                self._changed.notify_all()
 
 
 class Group:
@@ -172,6 +170,15 @@ class Group:
         self.tell("start", member=name, **habits)
         return self._member(name, ["sharer", name, json.dumps(settings), self.name, json.dumps(habits)])
 
+    def streams(self, name: str, *, home: str = "", pause_ms: int = 0, stores: tuple[str, ...] = ("counts",)) -> Member:
+        """A process of Kafka Streams. home: of its state; whoever had the same one left its state there."""
+        options = {
+            "bootstrap": self.stage.bootstrap, "group": self.name, "name": name, "topic": self.name,
+            "home": home or name, "pause_ms": pause_ms, "stores": stores,
+        }  # fmt: skip
+        self.tell("start", member=name, home=home or name, stores=stores)
+        return self._member(name, ["streamer", json.dumps(options)])
+
     def _member(self, name: str, command: list[str]) -> Member:
         member = Member(self, name, command)
         self.members.append(member)
@@ -194,6 +201,9 @@ class Stage:
         self.groups: list[Group] = []
         self._topics: dict[str, int] = {}
         self._rates: dict[str, tuple[float, ...]] = {}
+        self._watched: dict[str, int] = {}
+        self._keyed: set[str] = set()
+        self._last_key = 0
         self._log_ends = log_ends
         self._over = threading.Event()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._produce, self._sample)]
@@ -209,10 +219,28 @@ class Stage:
 
     def share_group(self, name: str, *, partitions: int = PARTITIONS) -> Group:
         """A new share group that begins with the first record of its topic."""
-        entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ResourceType.GROUP, name, incremental_configs=[entry])
-        self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+        self.group_config(name, "share.auto.offset.reset", "earliest")
         return self.group(name, partitions=partitions)
+
+    def streams_group(self, name: str, *, partitions: int = PARTITIONS, standbys: int = 0) -> Group:
+        """A new streams group, whose topic has records with a key of their own each."""
+        self._keyed.add(name)
+        self.group_config(name, "streams.num.standby.replicas", str(standbys))
+        return self.group(name, partitions=partitions)
+
+    def group_config(self, group_id: str, name: str, value: str) -> None:
+        """A setting of a group."""
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.GROUP, group_id, incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+
+    def watch(self, name: str, partitions: int = PARTITIONS) -> None:
+        """Samples where a topic that somebody else has made ends."""
+        self._watched[name] = partitions
+
+    def delete_group(self, group_id: str) -> None:
+        """With its offsets."""
+        self.admin.delete_consumer_groups([group_id])[group_id].result(PATIENCE_S)
 
     def topic(self, name: str, partitions: int = PARTITIONS) -> None:
         """A new topic."""
@@ -286,7 +314,7 @@ class Stage:
                     if rate := rates[partition % len(rates)]:
                         at = due.setdefault((name, partition), now)
                         while at <= now:
-                            _produce(producer, name, partition)
+                            _produce(producer, name, partition, self._key(name))
                             at += 1 / rate
                         due[name, partition] = at
                     else:
@@ -294,9 +322,14 @@ class Stage:
             producer.poll(0)
         producer.flush(PATIENCE_S)
 
+    def _key(self, topic: str) -> bytes | None:
+        self._last_key += 1
+        return str(self._last_key).encode() if topic in self._keyed else None
+
     def _sample(self) -> None:
         while not self._over.wait(SAMPLE_S):
-            places = [TopicPartition(name, n) for name, count in list(self._topics.items()) for n in range(count)]
+            topics = self._topics | self._watched
+            places = [TopicPartition(name, n) for name, count in topics.items() for n in range(count)]
             if not places:
                 continue
             starts = self._offsets(places, OffsetSpec.earliest())
@@ -330,9 +363,9 @@ class Stage:
         return found
 
 
-def _produce(producer: Producer, topic: str, partition: int) -> None:
+def _produce(producer: Producer, topic: str, partition: int, key: bytes | None) -> None:
     try:
-        producer.produce(topic, b"x", partition=partition)
+        producer.produce(topic, b"x", key=key, partition=partition)
     except KafkaException as problem:
         if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # it is a new one
             raise

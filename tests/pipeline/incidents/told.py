@@ -79,6 +79,15 @@ OF_SHARES_WITH_EVENTS = OF_SHARES | {
 }
 """And where kohort's event log does."""
 
+OF_STREAMS: dict[str, dict[str, tuple[str, list[str]]]] = {
+    "restoring": {"R53": ("warning", ["p-1"])},
+    "copied": {},
+    "flapping": {"R54": ("warning", ["p-2"])},
+    "rolling": {},
+    "upgraded": {"R55": ("warning", [])},
+}
+"""What is said of streams groups by the offsets topic and samples of log ends."""
+
 SERIOUS: dict[str, tuple[str, list[str]] | None] = {
     "quiet": None,
     "quiet-mixed": None,

@@ -1,0 +1,236 @@
+"""Members, tasks and topologies of a streams group over time: from its records, or from kohort's events without them.
+
+Records of a member that leaves and of one that expires are alike: only events tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from kohort.pipeline.history.inputs import GroupInput, by_offset
+from kohort.pipeline.history.share_members import LEFT, UNKNOWN, VANISHED
+from kohort.pipeline.records import layouts as kinds
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
+from kohort.pipeline.silver.streams_says import StreamsTopology, read_epoch, read_topology
+from kohort.pipeline.sources.source_rows import GroupEvent
+
+STREAMS = "streams"
+KEPT_MS = 10 * 60_000
+"""`state.cleanup.delay.ms`: for so long a process keeps the state of a task that it has no more."""
+_NOT_READY = "NotReady"
+_EXPIRED = ("session_expired", "epoch_timeout")
+_THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
+"""What Kafka Streams puts behind `client.id` for each thread."""
+
+Task = tuple[str, int]
+"""A subtopology's id, and a partition."""
+
+
+@dataclass(slots=True)
+class ThreadStay:
+    """A member's time in the group: it is a thread of a process. had: active tasks that it had at last.
+
+    name, host: of its process. end_ms: None while it is there.
+    """
+
+    member_id: str
+    process_id: str
+    name: str
+    host: str
+    topology_epoch: int
+    start_ms: int
+    end_ms: int | None = None
+    ended: str = UNKNOWN
+    had: frozenset[Task] = frozenset()
+
+
+@dataclass(slots=True)
+class TaskStay:
+    """An active task in the hands of a member. is_cold: its process had no copy of it shortly before."""
+
+    task: Task
+    member: ThreadStay
+    start_ms: int
+    is_cold: bool
+    end_ms: int | None = None
+
+
+@dataclass(slots=True)
+class StreamsHistory:
+    """topologies: from when on each was the group's; None: it was deleted. ready: from when on it was, or was not.
+
+    begun: when a group of that name began. standbys: copies of each task in the latest epoch; None: nobody says.
+    until_ms: the end of what was looked at.
+    """
+
+    until_ms: int
+    threads: list[ThreadStay] = field(default_factory=list)
+    tasks: list[TaskStay] = field(default_factory=list)
+    topologies: list[tuple[int, StreamsTopology | None]] = field(default_factory=list)
+    ready: list[tuple[int, bool]] = field(default_factory=list)
+    begun: list[int] = field(default_factory=list)
+    standbys: int | None = None
+
+    def topology_at(self, ts_ms: int) -> StreamsTopology | None:
+        """The one that the group had then, as far as its record was read."""
+        found = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
+        return found[-1] if found else None
+
+
+def streams_history(group: GroupInput) -> StreamsHistory | None:
+    """The story of a streams group; None for a group of another kind. Its records and events must be in order."""
+    walk = _Walk(group)
+    for record in group.records:
+        if record.group_type == STREAMS:
+            walk.record(record)
+    events = [event for event in group.events if event.group_type == STREAMS]
+    if not any(record.group_type == STREAMS for record in group.records):
+        for event in events:
+            walk.event(event)
+        if not events:
+            return None
+    walk.tell_ends(group.events)
+    return walk.history
+
+
+def process_name(client_id: str, process_id: str, host: str) -> str:
+    """What a person calls a process: its `client.id`, else where it runs."""
+    name = _THREAD.sub("", client_id)
+    return name if name and (not process_id or process_id not in name) else f"{name or process_id}@{host.lstrip('/')}"
+
+
+class _Walk:
+    """Goes over what is known of a group, in its order."""
+
+    def __init__(self, group: GroupInput) -> None:
+        self.history = StreamsHistory(group.until_ms)
+        self._there: dict[str, ThreadStay] = {}
+        self._active: dict[str, dict[Task, TaskStay]] = {}
+        self._copies: dict[str, set[Task]] = {}
+        self._last_had_ms: dict[tuple[str, Task], int] = {}
+        self._rows: dict[int, list[GroupMember]] = by_offset(group.members)
+        self._parts: dict[int, list[MemberPartitions]] = by_offset(group.parts)
+
+    # --- records
+
+    def record(self, record: GroupRecord) -> None:
+        handle = _RECORDS.get(record.record_type)
+        if handle is not None:
+            handle(self, record)
+
+    def _member(self, record: GroupRecord) -> None:
+        member_id = record.member_id or ""
+        if record.is_tombstone:
+            self._goes(member_id, record.ts_ms)
+            return
+        row = self._rows[record.offset][0]
+        self._comes(
+            member_id,
+            row.process_id or "",
+            row.client_id or "",
+            row.client_host or "",
+            row.topology_epoch or 0,
+            record.ts_ms,
+        )
+
+    def _current(self, record: GroupRecord) -> None:
+        member_id, parts = record.member_id or "", self._parts.get(record.offset, [])
+        self._has(member_id, _tasks(parts, "active"), _tasks(parts, "standby"), record.ts_ms)
+
+    def _epoch(self, record: GroupRecord) -> None:
+        if record.streams is None:
+            return
+        epoch = read_epoch(record.streams)
+        self.history.standbys = epoch.standbys
+        self._is_ready(epoch.is_ready, record.ts_ms)
+
+    def _topology(self, record: GroupRecord) -> None:
+        topology = None if record.streams is None else read_topology(record.streams)
+        self.history.topologies.append((record.ts_ms, topology))
+
+    # --- events
+
+    def event(self, event: GroupEvent) -> None:
+        member_id, detail = event.member_id or "", event.detail or {}
+        if event.kind in ("member_added", "member_metadata_changed"):
+            process_id, epoch = detail.get("process_id", ""), detail.get("topology_epoch", "0")
+            self._comes(member_id, process_id, event.client_id or "", event.client_host or "", int(epoch), event.ts)
+        elif event.kind == "member_removed":
+            self._goes(member_id, event.ts)
+        elif event.kind in ("member_assigned", "member_revoked"):
+            active, copies = set(self._active.get(member_id, ())), set(self._copies.get(member_id, ()))
+            change = set.union if event.kind == "member_assigned" else set.difference
+            active, copies = change(active, _named(detail, "active")), change(copies, _named(detail, "standby"))
+            self._has(member_id, active, copies, event.ts)
+        elif event.kind == "group_created":
+            self.history.begun.append(event.ts)
+        elif event.kind == "epoch_bumped" and event.state_to:
+            self._is_ready(event.state_to != _NOT_READY, event.ts)
+
+    # --- what both tell
+
+    def _comes(self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int) -> None:
+        stay = self._there.get(member_id)
+        if stay is not None and stay.process_id == process_id:
+            stay.topology_epoch = epoch
+            return
+        self._goes(member_id, ts_ms)
+        name = process_name(client_id, process_id, host)
+        self._there[member_id] = stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms)
+        self.history.threads.append(stay)
+
+    def _goes(self, member_id: str, ts_ms: int) -> None:
+        self._has(member_id, set(), set(), ts_ms, goes=True)
+        if (stay := self._there.pop(member_id, None)) is not None:
+            stay.end_ms = ts_ms
+
+    def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int, *, goes: bool = False) -> None:
+        stay = self._there.get(member_id)
+        if stay is None:  # it joined before what was read
+            return
+        mine = self._active.setdefault(member_id, {})
+        for task in mine.keys() | self._copies.get(member_id, set()):
+            self._last_had_ms[stay.process_id, task] = ts_ms
+        if active or not goes:
+            stay.had = frozenset(active) or stay.had
+        for task in mine.keys() - active:
+            mine.pop(task).end_ms = ts_ms
+        for task in sorted(active - mine.keys()):
+            had_ms = self._last_had_ms.get((stay.process_id, task))
+            mine[task] = TaskStay(task, stay, ts_ms, had_ms is None or ts_ms - had_ms > KEPT_MS)
+            self.history.tasks.append(mine[task])
+        self._copies[member_id] = copies
+
+    def _is_ready(self, is_ready: bool, ts_ms: int) -> None:
+        if not self.history.ready or self.history.ready[-1][1] != is_ready:
+            self.history.ready.append((ts_ms, is_ready))
+
+    def tell_ends(self, events: Iterable[GroupEvent]) -> None:
+        """How members went, where events say so: the event and the record are of one moment."""
+        causes = [event for event in events if event.kind == "member_removed" and event.cause]
+        for stay in self.history.threads:
+            end_ms = stay.end_ms
+            near = [each for each in causes if each.member_id == stay.member_id and end_ms is not None]
+            cause = min(near, key=lambda each: abs(each.ts - (end_ms or 0)), default=None)
+            if cause is not None:
+                stay.ended = VANISHED if cause.cause in _EXPIRED else LEFT
+
+
+def _tasks(parts: Iterable[MemberPartitions], role: str) -> set[Task]:
+    return {(row.subtopology or "", part) for row in parts if row.role == role for part in row.parts}
+
+
+def _named(detail: dict[str, str], role: str) -> set[Task]:
+    """Tasks by the names that an event gives them; of very many it names some."""
+    names = [name.rpartition("_") for name in detail.get(role, "").split() if "_" in name]
+    return {(subtopology, int(part)) for subtopology, _, part in names if part.isdigit()}
+
+
+_RECORDS: dict[int, Callable[[_Walk, GroupRecord], None]] = {
+    kinds.STREAMS_MEMBER: _Walk._member,
+    kinds.STREAMS_CURRENT_MEMBER: _Walk._current,
+    kinds.STREAMS_EPOCH: _Walk._epoch,
+    kinds.STREAMS_TOPOLOGY: _Walk._topology,
+}

@@ -1,0 +1,167 @@
+"""Tasks with state that nobody worked on after they were given to a process which had no copy of them.
+
+The coordinator isn't told how far a task is restored (Kafka 4.3 refuses a member's task offsets). What shows is when a
+task was given, when the first commit of what it reads came, whether records waited meanwhile, and how much its
+changelog holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
+from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
+
+MOSTLY = 0.7
+"""Records waited at so many of the samples."""
+FEWEST_SAMPLES = 2
+SEVERAL_TIMES = 3
+"""A shorter silence than so many usual gaps is none."""
+FEWEST_COMMITS = 20
+"""Before and after, where commits alone tell what is usual."""
+TIMES_THE_USUAL = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """A task that stood from the moment it was given. ended: a commit came, else it was taken away or is still so.
+
+    stood_ms: while records waited. lag: records that waited at the last sample; changelog: records that its changelogs
+    hold at most. None: no samples tell. others_went_on: records of other tasks were read meanwhile; None: there are no
+    such tasks.
+    """
+
+    stay: TaskStay
+    end_ms: int
+    ended: bool
+    stood_ms: int
+    lag: int | None
+    changelog: int | None
+    others_went_on: bool | None
+
+
+def restores(group: GroupInput, history: StreamsHistory, shortest_ms: int) -> Iterator[Restore]:
+    """Those that stood for so long, in the order in which they were given."""
+    for stay in history.tasks:
+        if stay.is_cold and (found := _restore(group, history, stay, shortest_ms)) is not None:
+            yield found
+
+
+def _restore(group: GroupInput, history: StreamsHistory, stay: TaskStay, shortest_ms: int) -> Restore | None:
+    changelogs = _changelogs(history, stay)
+    if not changelogs:
+        return None
+    read = _read_by(history, stay.task, stay.start_ms)
+    progress_ms = min((ms for each in read if (ms := _progress(group, each, stay.start_ms)) is not None), default=None)
+    end_ms = min(each for each in (progress_ms, stay.end_ms, history.until_ms) if each is not None)
+    if end_ms - stay.start_ms < shortest_ms:
+        return None
+    waited = _waited(group, read, stay.start_ms, end_ms)
+    if waited is None and not _stands_out(group, read, stay.start_ms, progress_ms):
+        return None
+    since_ms, lag = waited or (stay.start_ms, None)
+    if end_ms - since_ms < max(shortest_ms, SEVERAL_TIMES * _usual_ms(group)):
+        return None
+    went_on = _others_went_on(group, history, stay, end_ms)
+    return Restore(
+        stay, end_ms, end_ms == progress_ms, end_ms - since_ms, lag, _held(group, changelogs, end_ms), went_on
+    )
+
+
+def _progress(group: GroupInput, place: TopicPartition, since_ms: int) -> int | None:
+    """When a position first moved forward after that."""
+    commits = group.commits.get(place)
+    if commits is None:
+        return None
+    before = commits.committed[commits.ts_ms <= since_ms]
+    known = int(before[-1]) if len(before) else -1
+    moved = (commits.ts_ms > since_ms) & (commits.committed > known)
+    return int(commits.ts_ms[moved][0]) if moved.any() else None
+
+
+def _usual_ms(group: GroupInput) -> float:
+    """How far apart commits of one partition are, where they are farthest apart."""
+    many = (commits.ts_ms for commits in group.commits.values() if len(commits.ts_ms) >= FEWEST_SAMPLES + 1)
+    return max((float(np.median(np.diff(ts_ms))) for ts_ms in many), default=0.0)
+
+
+def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_ms: int) -> tuple[int, int] | None:
+    """From when on records waited, and how many at last; None: no samples say so."""
+    waiting: dict[int, int] = {}
+    for place in places:
+        if (ends := group.ends.get(place)) is not None:
+            for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms):
+                waiting[at_ms] = waiting.get(at_ms, 0) + lag
+    moments = sorted(waiting)
+    late = [at_ms for at_ms in moments if waiting[at_ms] > 0]
+    if len(late) < FEWEST_SAMPLES or len(late) < MOSTLY * len(moments):
+        return None
+    return late[0], waiting[late[-1]]
+
+
+def _lags(ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
+    for n in np.flatnonzero((ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)).tolist():
+        at_ms, position = int(ends.sampled_ms[n]), int(ends.log_start[n])
+        if commits is not None and (before := commits.committed[commits.ts_ms <= at_ms]).size:
+            position = int(before[-1])
+        yield at_ms, max(0, int(ends.log_end[n]) - position)
+
+
+def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, progress_ms: int | None) -> bool:
+    """Whether commits alone show it: they were regular, then there were none for long, then they were regular again."""
+    if progress_ms is None:
+        return False
+    for place in places:
+        times = group.commits[place].ts_ms if place in group.commits else np.zeros(0, np.int64)
+        before, after = times[times <= start_ms], times[times >= progress_ms]
+        if len(before) < FEWEST_COMMITS or len(after) < FEWEST_COMMITS:
+            continue
+        usual_ms = max(float(np.median(np.diff(each))) for each in (before[-FEWEST_COMMITS:], after[:FEWEST_COMMITS]))
+        if progress_ms - int(before[-1]) >= TIMES_THE_USUAL * max(usual_ms, 1.0):
+            return True
+    return False
+
+
+def _changelogs(history: StreamsHistory, stay: TaskStay) -> list[TopicPartition]:
+    """Where the state of a task is kept; nothing of one without state."""
+    topology = history.topology_at(stay.start_ms)
+    subtopology = topology.subtopologies.get(stay.task[0]) if topology is not None else None
+    return [] if subtopology is None else [(topic, stay.task[1]) for topic in subtopology.stores]
+
+
+def _held(group: GroupInput, changelogs: list[TopicPartition], at_ms: int) -> int | None:
+    """Records that changelogs hold at most: compaction leaves holes."""
+    held: int | None = None
+    for place in changelogs:
+        if (ends := group.ends.get(place)) is not None and (sampled := ends.sampled_ms <= at_ms).any():
+            n = int(np.flatnonzero(sampled)[-1])
+            held = (held or 0) + int(ends.log_end[n] - ends.log_start[n])
+    return held
+
+
+def _others_went_on(group: GroupInput, history: StreamsHistory, stay: TaskStay, end_ms: int) -> bool | None:
+    """Whether something was committed for tasks that were not given anew; None: there are none."""
+    others = {each.task for each in history.tasks if _was_there(each, stay.start_ms, end_ms)} - {stay.task}
+    places = [place for task in others for place in _read_by(history, task, stay.start_ms)]
+    quarter_ms = (end_ms - stay.start_ms) // 4  # in the midst of it: what stands and goes on together has one cause
+    span = stay.start_ms + quarter_ms, end_ms - quarter_ms
+    return any(_moved(group, place, *span) for place in places) if places else None
+
+
+def _was_there(other: TaskStay, start_ms: int, end_ms: int) -> bool:
+    """Whether a task was in the same hands from before the one moment to after the other."""
+    return other.start_ms < start_ms and (other.end_ms is None or other.end_ms > end_ms)
+
+
+def _read_by(history: StreamsHistory, task: Task, at_ms: int) -> list[TopicPartition]:
+    topology = history.topology_at(at_ms)
+    subtopology = topology.subtopologies.get(task[0]) if topology is not None else None
+    return [] if subtopology is None else [(topic, task[1]) for topic in (*subtopology.reads, *subtopology.rereads)]
+
+
+def _moved(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) -> bool:
+    moved_ms = _progress(group, place, start_ms)
+    return moved_ms is not None and moved_ms <= end_ms

@@ -1,0 +1,94 @@
+"""R54: a process of a streams group leaves and comes back, again and again, and its tasks move each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.share_members import LEFT, VANISHED
+from kohort.pipeline.history.streams_history import StreamsHistory
+from kohort.pipeline.history.streams_processes import Process, processes, taken_over
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
+
+ID = "R54"
+RETURNS = 3
+WINDOW_MS = 30 * 60_000
+SHORT_LIFE_MS = 10 * 60_000
+"""A process that was there for longer before it went has come and gone for other reasons, such as deploys."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Return:
+    """A process that came back. ended: how it had gone. lived: under the ids that its threads had before."""
+
+    gone_ms: int
+    back_ms: int
+    moved: int
+    ended: str
+    lived: bool
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    if (streams := analysis.streams) is None:
+        return
+    everybody = processes(streams)
+    found = [(process, came) for process in everybody if _flaps(came := list(_returns(streams, process)))]
+    for process, came in found:
+        yield _finding(process, came, together=len(found) == len(everybody) > 1)
+
+
+def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:
+    """Each time that it went after a short life with tasks, and came back."""
+    for gone, back in pairwise(process.stays):
+        if gone.end_ms is None or gone.end_ms - gone.start_ms > SHORT_LIFE_MS or not gone.had:
+            continue
+        moved = taken_over(streams, gone, back.end_ms or streams.until_ms)
+        yield _Return(gone.end_ms, back.start_ms, moved, gone.ended, bool(gone.member_ids & back.member_ids))
+
+
+def _flaps(came: list[_Return]) -> bool:
+    return busiest([each.back_ms for each in came], WINDOW_MS) >= RETURNS
+
+
+def _finding(process: Process, came: list[_Return], *, together: bool) -> Finding:
+    away_ms = [each.back_ms - each.gone_ms for each in came]
+    orderly = all(each.ended == LEFT for each in came)
+    return Finding(
+        ID,
+        "A process comes and goes, and its tasks with it",
+        INFO if orderly and together else WARNING,
+        CERTAIN,
+        f"{process.name} went and came back {times(len(came))}, away for {seconds(min(away_ms))} to {seconds(max(away_ms))}; "
+        + (
+            f"{several(sum(each.moved for each in came), 'task')} moved to others meanwhile"
+            if any(each.moved for each in came)
+            else "nobody worked on its tasks meanwhile"
+        )
+        + f"; {_how(came)}"
+        + ("; all processes of the group did so" if together else ""),
+        f"Look at what {process.name} logged before it went (an uncaught exception, a kill for want of memory, a failed liveness "
+        "probe; max.poll.interval.ms for a thread that works for too long). Each time its tasks are restored elsewhere: keep "
+        "state.dir on a disk that outlives the process, and copies with streams.num.standby.replicas. An absence that is "
+        "shorter than streams.session.timeout.ms (group.streams.session.timeout.ms) moves nothing, if the process does not leave.",
+        came[0].gone_ms,
+        came[-1].back_ms,
+        [process.name],
+        {
+            "restarts": len(came),
+            "back_after_ms": list(away_ms),
+            "moves": [each.moved for each in came],
+            "expiries": sum(each.ended == VANISHED for each in came),
+        },
+    )
+
+
+def _how(came: list[_Return]) -> str:
+    if all(each.lived for each in came):
+        return "it lived on meanwhile, as it came back under its member ids: it was cut off or stood still"
+    if expired := sum(each.ended == VANISHED for each in came):
+        return f"its session expired {times(expired)}"
+    if all(each.ended == LEFT for each in came):
+        return "it left in an orderly way"
+    return "whether it left or lost its sessions is not told by the offsets topic"

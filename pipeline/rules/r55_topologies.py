@@ -1,0 +1,123 @@
+"""R55: members of a streams group have different topologies for long; or the group was deleted to give it another one.
+
+Kafka 4.3 refuses a topology that differs from the group's, and writes nothing of that. Members that bring one of an
+older epoch are taken and told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.streams_history import StreamsHistory, ThreadStay
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, listed, moment, seconds, several
+
+ID = "R55"
+STUCK_MS = 5 * 60_000
+"""A rolling upgrade in which nobody came or went for so long has stopped."""
+TOGETHER_MS = 5_000
+"""A group and its offsets are deleted in one batch."""
+
+_ADVICE = (
+    "Kafka 4.3 takes no other topology while the group exists. Either give the new version an application.id of its own, or "
+    "stop all instances, note the offsets (kafka-streams-groups --describe --offsets), delete the group "
+    "(kafka-streams-groups --delete), set them again under its id (kafka-consumer-groups --reset-offsets --from-file), and "
+    "start the new version: a group of offsets alone becomes a streams group and keeps them."
+)
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    if (streams := analysis.streams) is None:
+        return
+    yield from _stale(streams)
+    yield from _made_anew(analysis, streams)
+
+
+def _stale(streams: StreamsHistory) -> Iterator[Finding]:
+    """Members of an older epoch, where nobody came or went for long."""
+    moments = sorted({each for stay in streams.threads for each in (stay.start_ms, stay.end_ms) if each is not None})
+    stuck = [
+        (since, until, old)
+        for since, until in pairwise([*moments, streams.until_ms])
+        if until - since >= STUCK_MS and (old := _older(streams, since))
+    ]
+    if not stuck:
+        return
+    since_ms, until_ms, old = max(stuck, key=lambda each: each[1] - each[0])
+    names, newest = sorted({stay.name for stay in old}), _newest(streams, since_ms)
+    yield Finding(
+        ID,
+        "Members have an older topology than their group",
+        WARNING,
+        CERTAIN,
+        f"{several(len(old), 'member')} of {listed(names)} {'has' if len(old) == 1 else 'have'} had the topology of epoch "
+        f"{listed(str(each) for each in sorted({stay.topology_epoch for stay in old}))} for {seconds(until_ms - since_ms)}, "
+        f"while the group's is of epoch {newest} (STALE_TOPOLOGY); nobody came or went meanwhile, so that an upgrade has "
+        "stopped half-way",
+        f"Finish the upgrade of {listed(names)}, or go back to the version that the others have. " + _ADVICE,
+        since_ms,
+        until_ms,
+        names,
+        {
+            "lasted_ms": until_ms - since_ms,
+            "members": len(old),
+            "topology_epoch": newest,
+            "open": until_ms == streams.until_ms,
+        },
+    )
+
+
+def _newest(streams: StreamsHistory, at_ms: int) -> int:
+    """The group's epoch; where no record says it, the newest that a member has brought."""
+    topology = streams.topology_at(at_ms)
+    if topology is not None:
+        return topology.epoch
+    since_ms = max((begun_ms for begun_ms in streams.begun if begun_ms <= at_ms), default=0)
+    return max((stay.topology_epoch for stay in streams.threads if since_ms <= stay.start_ms <= at_ms), default=0)
+
+
+def _older(streams: StreamsHistory, at_ms: int) -> list[ThreadStay]:
+    newest = _newest(streams, at_ms)
+    there = (
+        stay for stay in streams.threads if stay.start_ms <= at_ms and (stay.end_ms is None or stay.end_ms > at_ms)
+    )
+    return [stay for stay in there if stay.topology_epoch < newest]
+
+
+def _made_anew(analysis: GroupAnalysis, streams: StreamsHistory) -> Iterator[Finding]:
+    """A group that was deleted and has another topology since."""
+    known = [(ts_ms, topology) for ts_ms, topology in streams.topologies]
+    for (_, before), (gone_ms, gone), (again_ms, after) in zip(known, known[1:], known[2:], strict=False):
+        if before is None or gone is not None or after is None or before == after:
+            continue
+        lost = _lost(analysis, gone_ms, again_ms)
+        yield Finding(
+            ID,
+            "The group was deleted to change its topology",
+            WARNING if lost else INFO,
+            CERTAIN,
+            f"at {moment(gone_ms)} UTC the group was deleted, and {seconds(again_ms - gone_ms)} later it began anew with "
+            f"another topology; "
+            + (
+                f"{several(lost, 'committed offset')} went with it: what it read it began where auto.offset.reset says, earliest "
+                "in Kafka Streams unless set"
+                if lost
+                else "its offsets were set again before"
+            ),
+            _ADVICE,
+            gone_ms,
+            again_ms,
+            [],
+            {"tombstones": lost, "lasted_ms": again_ms - gone_ms},
+        )
+
+
+def _lost(analysis: GroupAnalysis, gone_ms: int, again_ms: int) -> int:
+    """Offsets that went with the group and were not there when it began anew."""
+    lost = 0
+    for commits in analysis.group.commits.values():
+        went = any(abs(int(ts_ms) - gone_ms) <= TOGETHER_MS for ts_ms in commits.gone_ms)
+        set_again = ((commits.ts_ms > gone_ms) & (commits.ts_ms <= again_ms)).any()
+        lost += went and not set_again
+    return lost

@@ -1,0 +1,62 @@
+"""R56: a streams group has members and no tasks, as topics of its topology are missing or do not fit (NotReady)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.streams_history import StreamsHistory
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, Finding, listed, seconds
+
+ID = "R56"
+LONG_MS = 60_000
+"""Missing internal topics are made within a heartbeat or two."""
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    if (streams := analysis.streams) is None:
+        return
+    spans = pairwise([*streams.ready, (streams.until_ms, True)])
+    stood = [_with_members(streams, start, end) for (start, is_ready), (end, _) in spans if not is_ready]
+    lasted_ms, since_ms, until_ms, names = max(stood, default=(0, 0, 0, []))
+    if lasted_ms >= LONG_MS:
+        yield _finding(streams, lasted_ms, since_ms, until_ms, names)
+
+
+def _with_members(streams: StreamsHistory, start_ms: int, end_ms: int) -> tuple[int, int, int, list[str]]:
+    """How long of a stretch there were members, from the first to the last one, and their processes."""
+    there = sorted(
+        (max(stay.start_ms, start_ms), min(stay.end_ms or end_ms, end_ms), stay.name)
+        for stay in streams.threads
+        if stay.start_ms < end_ms and (stay.end_ms is None or stay.end_ms > start_ms)
+    )
+    lasted_ms, covered_ms = 0, start_ms
+    for since_ms, until_ms, _ in there:
+        lasted_ms += max(0, until_ms - max(since_ms, covered_ms))
+        covered_ms = max(covered_ms, until_ms)
+    return lasted_ms, there[0][0] if there else start_ms, covered_ms, sorted({name for _, _, name in there})
+
+
+def _finding(streams: StreamsHistory, lasted_ms: int, since_ms: int, until_ms: int, names: list[str]) -> Finding:
+    topology = streams.topology_at(since_ms)
+    sources = (
+        [] if topology is None else sorted({name for each in topology.subtopologies.values() for name in each.reads})
+    )
+    return Finding(
+        ID,
+        "The topology is not ready, and nobody has tasks",
+        CRITICAL,
+        CERTAIN,
+        f"for {seconds(lasted_ms)} the group had members ({listed(names)}) and no tasks: it was NotReady, as topics of its "
+        "topology are missing or have other numbers of partitions than they must",
+        "Which topics they are say the clients' logs (MISSING_SOURCE_TOPICS, INCORRECTLY_PARTITIONED_TOPICS, "
+        "MISSING_INTERNAL_TOPICS with the reason why they could not be made) and kafka-streams-groups --describe --state. "
+        + (f"It reads {listed(sources)}. " if sources else "")
+        + "Create source topics, give those that are joined as many partitions as each other, delete internal topics of "
+        "another number, and let the application create topics (CREATE on the cluster or on its internal topics).",
+        since_ms,
+        until_ms,
+        names,
+        {"lasted_ms": lasted_ms, "topics": sources, "open": until_ms == streams.until_ms},
+    )

@@ -1,0 +1,195 @@
+"""Streams groups by construction: threads, tasks and topologies, as the offsets topic or kohort's event log tells them.
+
+Times are seconds from zero. A story tells with records, or (`told_by_events`) with group events; commits and samples of
+log ends stand beside either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
+from kohort.pipeline.silver.streams_says import epoch_says, topology_says
+from kohort.pipeline.sources.source_rows import GroupEvent
+from tests.pipeline.stories import ms
+
+SOURCE, CHANGELOG = "words", "wordcount-counts-changelog"
+
+
+@dataclass
+class StreamsStory:
+    """A streams group with one subtopology, which has state unless it is told otherwise. Told in the order of time."""
+
+    name: str = "wordcount"
+    told_by_events: bool = False
+    until: float = 600
+    records: list[GroupRecord] = field(default_factory=list)
+    members: list[GroupMember] = field(default_factory=list)
+    parts: list[MemberPartitions] = field(default_factory=list)
+    events: list[GroupEvent] = field(default_factory=list)
+    ends: dict[tuple[str, int], LogEnds] = field(default_factory=dict)
+    commits: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+    had: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    gone_ms: int | None = None
+
+    # --- the group
+
+    def topology(self, at: float, epoch: int = 0, *, stores: tuple[str, ...] = (CHANGELOG,)) -> StreamsStory:
+        says = {"epoch": epoch, "subtopologies": [_subtopology(stores)]}
+        self._record(at, 23, streams=topology_says(says))
+        self._event(at, "group_created")
+        return self
+
+    def epoch(self, at: float, *, ready: bool = True, standbys: int = 0) -> StreamsStory:
+        configs = [{"key": "num.standby.replicas", "value": str(standbys)}]
+        validated = 0 if ready else -1
+        self._record(
+            at, 17, streams=epoch_says({"validatedTopologyEpoch": validated, "lastAssignmentConfigs": configs})
+        )
+        self._event(at, "epoch_bumped", state_to="Assigning" if ready else "NotReady")
+        return self
+
+    def deleted(self, at: float) -> StreamsStory:
+        for kind in (20, 17, 23):
+            self._record(at, kind, gone=True)
+        self._event(at, "group_deleted")
+        return self
+
+    # --- threads
+
+    def joins(self, at: float, *names: str, process: str = "", epoch: int = 0, member: str = "") -> StreamsStory:
+        """Threads of processes of their names. process: its id; member: theirs, with the thread's name behind it."""
+        for name in names:
+            process_id, member_id = process or f"{name}-process", f"{member or name}-id"
+            self._record(at, 19, member_id)
+            self.members.append(
+                GroupMember(
+                    partition=0, offset=self.records[-1].offset, group_id=self.name, member_id=member_id,
+                    client_id=f"{name}-StreamThread-1-consumer", client_host="/10.0.0.1", speaks="streams",
+                    process_id=process_id, topology_epoch=epoch,
+                )
+            )  # fmt: skip
+            detail = {"process_id": process_id, "topology_epoch": str(epoch)}
+            self._event(at, "member_added", member_id, client=f"{name}-StreamThread-1-consumer", detail=detail)
+            self.had[member_id] = {"active": set(), "standby": set()}
+        return self
+
+    def has(self, at: float, member: str, *active: int, copies: tuple[int, ...] = ()) -> StreamsStory:
+        """All tasks of a thread from now on, by their partitions."""
+        member_id, now = f"{member}-id", {"active": set(active), "standby": set(copies)}
+        self._record(at, 22, member_id)
+        self.members.append(
+            GroupMember(
+                partition=0, offset=self.records[-1].offset, group_id=self.name, member_id=member_id, member_epoch=2,
+                previous_epoch=1, member_state=1,
+            )
+        )  # fmt: skip
+        had = self.had[member_id]
+        for role, parts in now.items():
+            self.parts.append(
+                MemberPartitions(
+                    partition=0, offset=self.records[-1].offset, group_id=self.name, member_id=member_id,
+                    subtopology="0", role=role, parts=sorted(parts),
+                )
+            )  # fmt: skip
+        for kind, less, more in (("member_revoked", now, had), ("member_assigned", had, now)):
+            change = {role: more[role] - less[role] for role in now if more[role] - less[role]}
+            if change:
+                names = {role: " ".join(f"0_{part}" for part in sorted(parts)) for role, parts in change.items()}
+                self._event(at, kind, member_id, detail=names)
+        self.had[member_id] = now
+        return self
+
+    def goes(self, at: float, *members: str, cause: str | None = None) -> StreamsStory:
+        """cause: as an event has it; None: nobody gave one."""
+        for name in members:
+            for kind in (22, 21, 19):
+                self._record(at, kind, f"{name}-id", gone=True)
+            if self.told_by_events or cause is not None:
+                self._event(at, "member_removed", f"{name}-id", cause=cause, always=True)
+        return self
+
+    # --- what it reads
+
+    def reads(
+        self, start: float, end: float, *parts: int, every: float = 1, rate: int = 10, topic: str = SOURCE
+    ) -> StreamsStory:
+        """Commits: at each moment all that was written until then."""
+        for part in parts:
+            for at in np.arange(start, end, every).tolist():
+                self.commits.setdefault((topic, part), []).append((ms(at), int(at * rate)))
+        return self
+
+    def log(
+        self, *parts: int, rate: int = 10, topic: str = SOURCE, every: float = 5, records: int | None = None
+    ) -> StreamsStory:
+        """Samples of where logs end: at so many records, or growing by so many a second."""
+        times = np.arange(0, self.until, every)
+        moments = np.array([ms(at) for at in times.tolist()], np.int64)
+        for part in parts:
+            ends = (times * rate).astype(np.int64) if records is None else np.full(len(times), records, np.int64)
+            self.ends[topic, part] = LogEnds(moments, np.zeros(len(times), np.int64), ends)
+        return self
+
+    def offsets_deleted(self, at: float) -> StreamsStory:
+        """Tombstones of all that was committed."""
+        self.gone_ms = ms(at)
+        return self
+
+    # --- the whole
+
+    def group_input(self) -> GroupInput:
+        group = GroupInput(self.name, until_ms=ms(self.until))
+        if not self.told_by_events:
+            group.records, group.members, group.parts = self.records, self.members, self.parts
+        group.events, group.ends = self.events, self.ends
+        gone = np.array([] if self.gone_ms is None else [self.gone_ms], np.int64)
+        for place, found in self.commits.items():
+            columns = np.array(sorted(found), np.int64).T
+            group.commits[place] = PartitionCommits(columns[0], columns[1], gone)
+        return group
+
+    def found(self) -> dict[str, Finding]:
+        """What is said of it, by rule."""
+        return {finding.rule: finding for finding in diagnose(analyse(self.group_input()))}
+
+    def _record(
+        self, at: float, kind: int, member_id: str | None = None, *, gone: bool = False, streams: str | None = None
+    ) -> None:
+        offset = len(self.records)
+        self.records.append(
+            GroupRecord(
+                partition=0, offset=offset, ts_ms=ms(at), group_id=self.name, record_type=kind, group_type="streams",
+                is_tombstone=gone, op_id=offset, member_id=member_id, streams=streams,
+            )
+        )  # fmt: skip
+
+    def _event(
+        self, at: float, kind: str, member_id: str | None = None, *, cause: str | None = None, client: str | None = None,
+        state_to: str | None = None, detail: dict[str, str] | None = None, always: bool = False,
+    ) -> None:  # fmt: skip
+        if not self.told_by_events and not always:
+            return
+        number = len(self.events)
+        self.events.append(
+            GroupEvent(
+                event_id=f"{number}", seq=number, ts=ms(at), kind=kind, group_id=self.name, group_type="streams",
+                member_id=member_id, client_id=client, client_host="/10.0.0.1", cause=cause, state_to=state_to,
+                detail=detail, origin="event_log",
+            )
+        )  # fmt: skip
+
+
+def _subtopology(stores: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "subtopologyId": "0",
+        "sourceTopics": [SOURCE],
+        "repartitionSourceTopics": [],
+        "stateChangelogTopics": [{"name": name} for name in stores],
+    }

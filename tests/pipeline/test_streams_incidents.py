@@ -1,0 +1,105 @@
+"""Streams groups of a real Kafka 4.3 with real processes of Kafka Streams 4.3, told by the offsets topic.
+
+`incidents/streams_stories.py` is what was done, `incidents/record.py` made the recording.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.history.streams_history import StreamsHistory
+from kohort.pipeline.history.streams_processes import processes
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from tests.pipeline.incidents.recorded import log_alone, recorded, unpacked
+from tests.pipeline.incidents.streams_stories import HEALTHY
+from tests.pipeline.incidents.told import OF_STREAMS
+
+RECORDING = "streams-kafka-4.3"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(RECORDING, tmp_path_factory.mktemp(RECORDING))
+
+
+@pytest.fixture(scope="module")
+def groups(folder: Path) -> dict[str, GroupInput]:
+    return recorded(folder)
+
+
+def said(group: GroupInput) -> dict[str, Finding]:
+    return {found.rule: found for found in diagnose(analyse(copy.copy(group))) if found.severity != "info"}
+
+
+def serious(group: GroupInput) -> dict[str, tuple[str, list[str]]]:
+    return {rule: (finding.severity, sorted(finding.clients)) for rule, finding in said(group).items()}
+
+
+def truth(folder: Path, group: str, event: str) -> list[dict[str, object]]:
+    """What was done to a group, or what its processes told."""
+    lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
+    return [each for each in lines if each["group"] == group and str(each["event"]).split()[0] == event]
+
+
+def history_of(group: GroupInput) -> StreamsHistory:
+    found = analyse(copy.copy(group)).streams
+    assert found is not None
+    return found
+
+
+def test_what_is_said(groups: dict[str, GroupInput]) -> None:
+    assert {name: serious(group) for name, group in groups.items()} == OF_STREAMS
+
+
+def test_healthy_habits_are_left_alone() -> None:
+    assert all(OF_STREAMS[name] == {} for name in HEALTHY)
+
+
+def test_the_offsets_topic_alone_is_no_false_alarm(groups: dict[str, GroupInput]) -> None:
+    """Without samples of log ends, and without the broker's log."""
+    for name, group in groups.items():
+        assert serious(log_alone(group)).items() <= OF_STREAMS[name].items(), name
+
+
+def test_tasks_stood_for_as_long_as_they_were_restored(groups: dict[str, GroupInput], folder: Path) -> None:
+    """It was not through when it was closed: Kafka tells nobody how far it was, so the cause is possible only."""
+    finding = said(groups["restoring"])["R53"]
+    (killed_ms,) = [int(str(each["ms"])) for each in truth(folder, "restoring", "signal")]
+    begun = [each for each in truth(folder, "restoring", "restoring") if int(str(each["ms"])) > killed_ms]
+    assert finding.evidence["tasks"] == sorted(f"0_{str(each['event']).split()[1]}" for each in begun)
+    assert finding.clients == ["p-1"]
+    (stopped_ms,) = [int(str(each["ms"])) for each in truth(folder, "restoring", "stop")]
+    assert finding.evidence["longest_ms"] == pytest.approx(stopped_ms - int(str(begun[0]["ms"])), abs=10_000)
+    assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
+    to_restore = max(int(str(each["event"]).split()[2]) for each in begun)
+    assert finding.evidence["changelog_records"] == pytest.approx(to_restore, abs=100)
+
+
+def test_returns_are_those_of_the_process_that_was_killed(groups: dict[str, GroupInput], folder: Path) -> None:
+    finding = said(groups["flapping"])["R54"]
+    assert finding.evidence["restarts"] == len(truth(folder, "flapping", "signal"))
+    assert sum(finding.evidence["moves"]) >= 4
+    (process,) = [each for each in processes(history_of(groups["flapping"])) if each.name == "p-2"]
+    assert all(before.end_ms and before.end_ms < after.start_ms for before, after in pairwise(process.stays))
+    assert len({each.process_id for stay in process.stays for each in stay.threads}) == 1, "its state directory stayed"
+
+
+def test_a_group_that_was_deleted_for_another_topology(groups: dict[str, GroupInput], folder: Path) -> None:
+    finding = said(groups["upgraded"])["R55"]
+    (deleted,) = truth(folder, "upgraded", "deleted")
+    assert finding.start_ms == pytest.approx(int(str(deleted["ms"])), abs=2_000)
+    assert finding.evidence["tombstones"] == 4
+    known = [topology for _, topology in history_of(groups["upgraded"]).topologies]
+    assert [each is None for each in known] == [False, True, False]
+    stores = [
+        {name for part in each.subtopologies.values() for name in part.stores} for each in known if each is not None
+    ]
+    assert stores == [{"upgraded-counts-changelog"}, {"upgraded-counts-changelog", "upgraded-more-changelog"}]

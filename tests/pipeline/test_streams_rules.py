@@ -1,0 +1,267 @@
+"""What is said of streams groups, and what isn't: stories by the offsets topic, by kohort's events, with samples."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pipeline.streams_story import CHANGELOG, SOURCE, StreamsStory
+
+BOTH = pytest.mark.parametrize("by_events", [False, True], ids=["records", "events"])
+
+
+def group(*, by_events: bool = False, standbys: int = 0, until: float = 600, stores: bool = True) -> StreamsStory:
+    """ada and bob have a thread and two tasks each."""
+    story = StreamsStory(told_by_events=by_events, until=until)
+    story.topology(0, stores=(CHANGELOG,) if stores else ()).epoch(0, standbys=standbys).joins(0, "ada", "bob")
+    copies = ((2, 3), (0, 1)) if standbys else ((), ())
+    return story.has(1, "ada", 0, 1, copies=copies[0]).has(1, "bob", 2, 3, copies=copies[1])
+
+
+# Restores
+
+
+def restoring(
+    *, stood: float = 200, standbys: int = 0, held: int | None = 1_000_000, stores: bool = True, sampled: bool = True
+) -> StreamsStory:
+    """bob goes, and ada gets its tasks, which nobody works on for so long; ada's own go on."""
+    story = group(standbys=standbys, stores=stores).reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
+    story.reads(101 + stood, 600, 2, 3)
+    if sampled:
+        story.log(0, 1, 2, 3)
+    if held is not None:
+        story.log(0, 1, 2, 3, topic=CHANGELOG, records=held)
+    return story
+
+
+def test_tasks_that_are_restored_for_long() -> None:
+    found = restoring().found()
+    assert found.keys() == {"R53"}
+    finding = found["R53"]
+    assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "likely")
+    assert finding.clients == ["ada"]
+    assert finding.evidence["tasks"] == ["0_2", "0_3"]
+    assert finding.evidence["longest_ms"] == pytest.approx(200_000, abs=6_000)
+    assert finding.evidence["changelog_records"] == 1_000_000
+    assert "streams.num.standby.replicas=1" in finding.advice
+    assert "group.streams.num.standby.replicas" in finding.advice
+
+
+def test_the_offsets_topic_alone_shows_that_they_stood_and_not_why() -> None:
+    finding = restoring(sampled=False, held=None).found()["R53"]
+    assert (finding.confidence, finding.cause_confidence) == ("likely", "possible")
+
+
+def test_a_task_that_is_still_restored_is_open() -> None:
+    finding = restoring(stood=1000).found()["R53"]
+    assert finding.evidence["open"]
+    assert finding.cause_confidence == "possible", "it may hang as well"
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        restoring(stood=20),
+        restoring(standbys=1),
+        restoring(held=10),
+        restoring(stores=False),
+        restoring(stood=30, sampled=False),
+    ],
+    ids=["soon", "who kept a copy", "small changelog", "no state", "soon, without samples"],
+)
+def test_tasks_that_are_not_restored_for_long_are_left_alone(healthy: StreamsStory) -> None:
+    assert healthy.found() == {}
+
+
+def test_nothing_to_read_is_no_restore() -> None:
+    """No record comes for partitions 2 and 3 while ada has them."""
+    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
+    story.log(0, 1).log(2, 3, records=990).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+
+
+def test_a_group_that_stands_as_a_whole_restores_nothing() -> None:
+    """What it depends on is away."""
+    story = group().reads(1, 100, 0, 1, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3)
+    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+
+
+def test_whoever_commits_seldom_is_not_silent() -> None:
+    story = group(until=1800).reads(1, 1800, 0, 1, every=120).reads(1, 100, 2, 3, every=120)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(230, 1800, 2, 3, every=120)
+    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+
+
+def test_a_process_that_is_back_soon_has_its_state() -> None:
+    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").joins(160, "bob").has(161, "bob", 2, 3).reads(300, 600, 2, 3)
+    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+
+
+# Processes
+
+
+def flapping(
+    *, by_events: bool = False, often: int = 4, cause: str | None = None, lives: float = 60, same_process: bool = True
+) -> StreamsStory:
+    """bob goes and comes back, each time with another thread."""
+    story = group(by_events=by_events, until=3600)
+    at, member = 0.0, "bob"
+    for number in range(often):
+        at += lives
+        story.goes(at, member, cause=cause).has(at + 1, "ada", 0, 1, 2, 3)
+        member = f"bob{number}"
+        at += 30
+        story.joins(at, "bob", member=member, process="bob-process" if same_process else member)
+        story.has(at + 1, "ada", 0, 1).has(at + 2, member, 2, 3)
+    return story
+
+
+@BOTH
+@pytest.mark.parametrize("same_process", [True, False], ids=["same id", "another id each time"])
+def test_a_process_that_comes_and_goes(by_events: bool, same_process: bool) -> None:
+    """Without its state directory it has another process id each time."""
+    found = flapping(by_events=by_events, same_process=same_process).found()
+    assert found.keys() == {"R54"}
+    finding = found["R54"]
+    assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", ["bob"])
+    assert finding.evidence["restarts"] == 4
+    assert finding.evidence["moves"] == [2, 2, 2, 2]
+    assert finding.evidence["back_after_ms"] == [30_000] * 4
+    assert "not told by the offsets topic" in finding.text
+
+
+def test_events_say_how_it_went() -> None:
+    finding = flapping(cause="session_expired").found()["R54"]
+    assert finding.evidence["expiries"] == 4
+    assert "its session expired 4 times" in finding.text
+
+
+def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile() -> None:
+    story = group(until=3600)
+    for at in (100, 200, 300):
+        story.goes(at, "bob").has(at + 1, "ada", 0, 1, 2, 3)
+        story.joins(at + 30, "bob").has(at + 31, "ada", 0, 1).has(at + 32, "bob", 2, 3)
+    assert "cut off or stood still" in story.found()["R54"].text
+
+
+@BOTH
+@pytest.mark.parametrize(("often", "lives"), [(2, 60), (4, 1200)], ids=["twice", "after long lives"])
+def test_restarts_now_and_then_are_left_alone(by_events: bool, often: int, lives: float) -> None:
+    story = flapping(by_events=by_events, often=often, lives=lives)
+    story.until = 6000
+    assert story.found() == {}
+
+
+@BOTH
+def test_a_rolling_restart_is_left_alone(by_events: bool) -> None:
+    story = StreamsStory(told_by_events=by_events, until=900).topology(0).epoch(0)
+    names = [f"pod-{number}" for number in range(5)]
+    story.joins(0, *names)
+    for number, name in enumerate(names):
+        story.has(1, name, number)
+    for number, name in enumerate(names):
+        at = 60 * (number + 1)
+        story.goes(at, name).has(at + 1, names[number - 1], number - 1, number)
+        story.joins(at + 20, name).has(at + 21, names[number - 1], number - 1).has(at + 22, name, number)
+    assert story.found() == {}
+
+
+@BOTH
+def test_pods_that_come_and_go_are_no_process_that_flaps(by_events: bool) -> None:
+    """An autoscaler: each one comes once."""
+    story = group(by_events=by_events, until=3600)
+    for number in range(6):
+        at, name = 100 + 60 * number, f"pod-{number}"
+        story.joins(at, name).has(at + 1, "bob", 2).has(at + 2, name, 3)
+        story.goes(at + 30, name).has(at + 31, "bob", 2, 3)
+    assert story.found() == {}
+
+
+# Topologies
+
+
+@BOTH
+def test_an_upgrade_that_has_stopped(by_events: bool) -> None:
+    story = StreamsStory(told_by_events=by_events, until=2000).topology(0, 2).epoch(0).joins(0, "ada", epoch=2)
+    story.joins(10, "bob", epoch=1)
+    found = story.found()
+    assert found.keys() == {"R55"}
+    finding = found["R55"]
+    assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", ["bob"])
+    assert finding.evidence["topology_epoch"] == 2
+    assert finding.evidence["open"]
+    assert "application.id" in finding.advice
+
+
+@BOTH
+def test_an_upgrade_that_goes_on_is_left_alone(by_events: bool) -> None:
+    """Every four minutes one process has the newer topology."""
+    story = StreamsStory(told_by_events=by_events, until=3000).topology(0, 2).epoch(0)
+    names = [f"pod-{number}" for number in range(5)]
+    story.joins(0, "first", epoch=2).joins(0, *names, epoch=1)
+    for number, name in enumerate(names):
+        story.goes(240 * (number + 1), name).joins(240 * (number + 1) + 20, name, epoch=2)
+    assert story.found() == {}
+
+
+def test_events_of_a_group_that_began_anew_count_from_then_on() -> None:
+    story = StreamsStory(told_by_events=True, until=2000).topology(0, 5).joins(0, "ada", epoch=5).goes(100, "ada")
+    assert story.deleted(101).topology(200, 1).joins(200, "ada", epoch=1).found() == {}
+
+
+def deleted(*, stores: tuple[str, ...], kept: bool = False) -> StreamsStory:
+    """A group that is deleted with its offsets, and begins anew with the given stores."""
+    story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).offsets_deleted(110)
+    if kept:
+        story.reads(120, 121, 0, 1, 2, 3)
+    story.topology(200, stores=stores).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
+    return story.reads(202, 600, 0, 1, 2, 3)
+
+
+def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() -> None:
+    finding = deleted(stores=(CHANGELOG, "another-changelog")).found()["R55"]
+    assert (finding.severity, finding.confidence) == ("warning", "certain")
+    assert finding.evidence["tombstones"] == 4
+    assert "auto.offset.reset" in finding.text
+    assert "kafka-streams-groups --delete" in finding.advice
+
+
+def test_offsets_that_were_set_again_are_not_lost() -> None:
+    assert deleted(stores=(CHANGELOG, "another-changelog"), kept=True).found()["R55"].severity == "info"
+
+
+def test_a_group_that_was_deleted_and_has_the_same_topology_is_left_alone() -> None:
+    assert "R55" not in deleted(stores=(CHANGELOG,)).found()
+
+
+# Not ready
+
+
+@BOTH
+def test_members_without_tasks_as_topics_are_missing(by_events: bool) -> None:
+    story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
+    found = story.found()
+    assert found.keys() == {"R56"}
+    finding = found["R56"]
+    assert (finding.severity, finding.confidence, finding.clients) == ("critical", "certain", ["ada"])
+    assert finding.evidence["open"]
+    assert "MISSING_SOURCE_TOPICS" in finding.advice
+    assert finding.evidence["topics"] == ([] if by_events else [SOURCE])
+
+
+@BOTH
+def test_internal_topics_that_are_made_soon_are_no_trouble(by_events: bool) -> None:
+    story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
+    assert story.epoch(7).has(8, "ada", 0, 1, 2, 3).found() == {}
+
+
+@BOTH
+def test_a_group_without_members_need_not_be_ready(by_events: bool) -> None:
+    story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
+    assert story.goes(20, "ada").found() == {}

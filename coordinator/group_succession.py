@@ -29,7 +29,7 @@ def make_streams_group(
     """A streams group in place of a classic one without members (streams-groups §3). Its offsets stay."""
     group = coordinator.new_streams_group(classic.group_id)
     changes = GroupChanges(group)
-    changes.creates = True
+    changes.creates = changes.replaces = True
     take_over(classic, group, changes, now_ms)
     return group, changes
 

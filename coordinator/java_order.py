@@ -31,6 +31,11 @@ def in_map_order(
     return sorted(found, key=bucket)
 
 
+def capacity_for(count: int) -> int:
+    """What Kafka's assignors ask a map for that is to hold that many items (`AssignorHelpers.newHashMap`)."""
+    return int((count + 1) / _LOAD_FACTOR + 1)
+
+
 def in_assignors_order(known: Iterable[T], added: Iterable[T], hash_of: Callable[[T], int], most: int) -> list[T]:
     """Members of a group as Kafka's assignors get them. Who joins with this heartbeat is added last.
 

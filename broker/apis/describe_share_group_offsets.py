@@ -17,6 +17,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
@@ -25,7 +26,7 @@ from kohort.protocol.messages.describe_share_group_offsets import (
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kohort.broker.cluster.node import Node
     from kohort.broker.scheduling.cooperative import Task
@@ -98,7 +99,7 @@ def _wanted(node: Node, asked: DescribeShareGroupOffsetsRequestGroup, ticket: Ti
     access = node.cluster.access
     if access is not None and not access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
         return Refusal(ErrorCode.group_authorization_failed)
-    return _all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked)
+    return _all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked.topics)
 
 
 def _all(node: Node, group_id: str, ticket: Ticket) -> Partitions | Refusal:
@@ -114,12 +115,19 @@ def _all(node: Node, group_id: str, ticket: Ticket) -> Partitions | Refusal:
     }
 
 
-def _named(node: Node, asked: DescribeShareGroupOffsetsRequestGroup) -> Partitions:
+def _named(node: Node, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]) -> Partitions | Refusal:
+    """A topic that is there without partitions, or with one below 0, fails the group (seen in Kafka 4.3.0)."""
     wanted: dict[str, tuple[UUID | None, tuple[int, ...]]] = {}
-    for each in asked.topics or ():
+    for each in topics:
         topic = node.cluster.topics.by_name(each.topic_name)
+        if topic is not None and min(each.partitions, default=-1) < 0:
+            error = ErrorCode.unknown_server_error
+            return Refusal(error, SHARE_OFFSETS_ERRORS[error])
         known = wanted[each.topic_name][1] if each.topic_name in wanted else ()
-        wanted[each.topic_name] = (None if topic is None else topic.topic_id, tuple(sorted({*known, *each.partitions})))
+        if topic is None:
+            wanted[each.topic_name] = None, (*known, *each.partitions)
+        else:
+            wanted[each.topic_name] = topic.topic_id, tuple(sorted({*known, *each.partitions}))
     return wanted
 
 

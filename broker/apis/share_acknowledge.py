@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, Said, is_refused, said_in
+from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, Said, fail, is_refused, said_in
 from kohort.broker.apis.share_requests import SHORT, Leaders, by_topic, refusal_of
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
 from kohort.broker.scheduling.cooperative import at_once
@@ -67,7 +67,10 @@ def _steps(
     def acknowledged(outcomes: dict[tuple[UUID | None, int], Acknowledged], now_ms: int) -> None:
         if request.share_session_epoch == FINAL_EPOCH:
             node.led_share_partitions.end_session(session, now_ms)
-        response = _response(node, ticket, session.group_id, outcomes)
+        if fail(outcomes):
+            response = error_response(request, ErrorCode.unknown_server_error)
+        else:
+            response = _response(node, ticket, session.group_id, outcomes)
         if waits:
             ticket.reply(response)
         else:

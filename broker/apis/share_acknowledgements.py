@@ -8,7 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledging, badly_formed
+from kohort.coordinator.share_partitions.acknowledging import (
+    NOTHING_TO_BEGIN_WITH,
+    Acknowledgement,
+    acknowledging,
+    badly_formed,
+)
 from kohort.coordinator.share_partitions.record_states import REJECT, RENEW
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_outcome import MESSAGES
@@ -16,7 +21,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
@@ -75,6 +80,11 @@ def is_refused(batches: Sequence[Acknowledgement], ticket: Ticket, renews: bool)
     return badly_formed(batches, highest, renews=renews)
 
 
+def fail(outcomes: Mapping[Which, Acknowledged]) -> bool:
+    """Whether what came of partitions makes the whole request fail."""
+    return any(outcome.message is NOTHING_TO_BEGIN_WITH for outcome in outcomes.values())
+
+
 class Acknowledging:
     """All that one request says, on behalf of one member. `then` gets what came of each partition."""
 
@@ -106,13 +116,13 @@ class Acknowledging:
 
     def _find(self, which: Which, batches: Sequence[Acknowledgement]) -> SharePartition | Acknowledged:
         """The share partition, or why nothing can be said of it."""
-        if is_refused(batches, self._ticket, self._renews):
-            return Acknowledged(ErrorCode.invalid_request)
         topic_id, index = which
         node = self._node
         topic = node.cluster.topics.by_id(topic_id)
         if topic is None or topic_id is None:
             return Acknowledged(ErrorCode.unknown_topic_id)
+        if is_refused(batches, self._ticket, self._renews):
+            return Acknowledged(ErrorCode.invalid_request)
         access = node.cluster.access
         if access is not None and not access.allows(self._ticket, READ_TOPIC, topic.name):
             return Acknowledged(ErrorCode.topic_authorization_failed)

@@ -44,8 +44,14 @@ class ShareSession:
         """Each with whether the next answer must name it: it is new, or had an error."""
         self.closed = False
 
-    def update(self, topics: Iterable[FetchTopic], forgotten: Iterable[ForgottenTopic] = ()) -> None:
-        """Adds what a request names, and forgets what it wants forgotten."""
+    def begin(self, topics: Iterable[FetchTopic]) -> None:
+        """Adds what the first request names. Its answer tells of all that were read, later ones of news only."""
+        for topic in topics:
+            for part in topic.partitions:
+                self.partitions[topic.topic_id, part.partition_index] = False
+
+    def update(self, topics: Iterable[FetchTopic], forgotten: Iterable[ForgottenTopic]) -> None:
+        """Adds what a later request names, of which the next answer tells, and forgets what it wants forgotten."""
         for topic in topics:
             for part in topic.partitions:
                 self.partitions.setdefault((topic.topic_id, part.partition_index), True)
@@ -129,9 +135,12 @@ class ShareSessions:
             return ErrorCode.invalid_share_session_epoch
         return session
 
-    def update(
-        self, session: ShareSession, topics: Iterable[FetchTopic], forgotten: Iterable[ForgottenTopic] = ()
-    ) -> None:
+    def begin(self, session: ShareSession, topics: Iterable[FetchTopic]) -> None:
+        """See `ShareSession.begin`."""
+        session.begin(topics)
+        self._remembered += len(session.partitions)
+
+    def update(self, session: ShareSession, topics: Iterable[FetchTopic], forgotten: Iterable[ForgottenTopic]) -> None:
         """See `ShareSession.update`."""
         before = len(session.partitions)
         session.update(topics, forgotten)

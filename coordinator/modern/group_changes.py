@@ -35,6 +35,7 @@ class GroupChanges:
         "from_state",
         "group",
         "last_offset",
+        "replaces",
         "ticket",
     )
 
@@ -54,6 +55,8 @@ class GroupChanges:
         """Where the last record stands in the log, once it is written, if the shell reported it."""
         self.creates = False
         """Whether the group is new."""
+        self.replaces = False
+        """Whether it is in the place of one of another kind."""
         self.epoch_cause = ""
         """Why the group has another epoch, where it is not what the request is about."""
         self.assignor_us = 0

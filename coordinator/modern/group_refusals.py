@@ -48,10 +48,12 @@ def unknown_member(member_id: str, group_id: str) -> Refusal:
     return Refusal(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {group_id}.")
 
 
-def fenced_epoch(kind: str, received: int, known: int) -> Refusal:
-    """The member's epoch is not the coordinator's."""
+def fenced_epoch(kind: str, received: int, known: int, previous: int | None = None) -> Refusal:
+    """The member's epoch is not the coordinator's. `previous`: the one before, which a smaller one is compared with."""
+    is_greater = received > known
+    also = "" if is_greater or previous is None else f", and it does not match the previous member epoch ({previous})"
     message = (
-        f"The {kind} group member has a {'greater' if received > known else 'smaller'} member epoch ({received}) "
-        f"than the one known by the group coordinator ({known}). The member must abandon all its partitions and rejoin."
+        f"The {kind} group member has a {'greater' if is_greater else 'smaller'} member epoch ({received}) than the "
+        f"one known by the group coordinator ({known}){also}. The member must abandon all its partitions and rejoin."
     )
     return Refusal(ErrorCode.fenced_member_epoch, message)

@@ -46,4 +46,4 @@ def check_epoch(member: ShareMember, epoch: int) -> Refusal | None:
     current = member.current
     if epoch in (0, current.epoch) or (epoch < current.epoch and epoch == current.previous_epoch):
         return None
-    return fenced_epoch(SHARE, epoch, current.epoch)
+    return fenced_epoch(SHARE, epoch, current.epoch, current.previous_epoch)

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from kohort.coordinator.java_order import in_map_order, in_table_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import is_target_due
 from kohort.coordinator.modern.modern_values import Target, TargetEpoch
@@ -20,7 +21,7 @@ def compute(group: ShareGroup, changes: GroupChanges, now_ms: int) -> None:
     """Computes the target for the group's epoch, and notes it for the members whose share changes."""
     members = [
         Subscriber(member.member_id, topic_ids(group, member), group.target_of(member.member_id))
-        for member in group.members.values()
+        for member in _in_order(group)
     ]
     subscribed = {topic_id for member in members for topic_id in member.topics}
     homogeneous = all(count == len(members) for count in group.names.values())
@@ -30,6 +31,18 @@ def compute(group: ShareGroup, changes: GroupChanges, now_ms: int) -> None:
         if target != group.targets.get(member_id):
             changes.make(ShareKind.TARGET, member_id, target)
     changes.make(ShareKind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
+
+
+def _in_order(group: ShareGroup) -> list[ShareMember]:
+    """Members as Kafka's assignor gets them: it decides between members that are equally good by that.
+
+    Who joins with this heartbeat is in Kafka's table already, unlike in groups of the other kinds (seen in 4.3.0).
+    """
+    return in_map_order(in_table_order(group.members.values(), _hash_of, group.most_members), _hash_of)
+
+
+def _hash_of(member: ShareMember) -> int:
+    return member.java_hash
 
 
 def topic_ids(group: ShareGroup, member: ShareMember) -> frozenset[UUID]:

@@ -1,15 +1,16 @@
 """The assignor of share groups, `simple` (share-groups §5; Kafka 4.2+: `SimpleAssignor`).
 
 Several members may have one partition. Each has about as many as the others, each partition is shared by as many as any
-other, and everybody keeps as much as that allows. Which ones move then is as it comes.
+other, and everybody keeps as much as that allows. Who gives up and who is given what goes by the order of Kafka's hash
+maps (seen in Apache Kafka 4.3.0).
 """
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
+from kohort.coordinator.java_order import capacity_for, hash_of_id, in_map_order
 from kohort.coordinator.modern.modern_values import Target
 
 TopicIdPartition = tuple[UUID, int]
@@ -31,19 +32,21 @@ class Subscriber(NamedTuple):
 def assign(
     members: Sequence[Subscriber], assignable: Mapping[UUID, frozenset[int]], *, homogeneous: bool
 ) -> dict[str, Target]:
-    """What each member is to have, by its id. `assignable`: of all topics that somebody subscribes to.
+    """What each member is to have, by its id. `members`: in the order in which Kafka's assignors get them.
 
-    `homogeneous`: all subscribe to the same, so that all partitions are shared out at once; else each topic by itself.
+    `assignable`: of all topics that somebody subscribes to. `homogeneous`: all subscribe to the same, so that all
+    partitions are shared out at once; else each topic by itself.
     """
     topics = sorted({topic_id for member in members for topic_id in member.topics})
     if homogeneous:
         partitions = [(topic_id, each) for topic_id in topics for each in sorted(assignable[topic_id])]
-        shares = [_share_out(members, partitions)]
+        shares = [_share_out(members, partitions, _by_hash)]
     else:
         shares = [
             _share_out(
                 [member for member in members if topic_id in member.topics],
                 [(topic_id, each) for each in sorted(assignable[topic_id])],
+                _by_number,
             )
             for topic_id in topics
         ]
@@ -58,17 +61,36 @@ def _target(parts: Iterable[Iterable[TopicIdPartition]]) -> Target:
     return {topic_id: frozenset(found[topic_id]) for topic_id in sorted(found)}
 
 
-def _share_out(members: Sequence[Subscriber], partitions: list[TopicIdPartition]) -> dict[str, set[TopicIdPartition]]:
+_Order = Callable[[Iterable[TopicIdPartition], int], list[TopicIdPartition]]
+"""How a map of partitions is walked that is made for that many of them."""
+
+
+def _by_hash(partitions: Iterable[TopicIdPartition], made_for: int) -> list[TopicIdPartition]:
+    return in_map_order(partitions, _hash_of, capacity=made_for)
+
+
+def _hash_of(partition: TopicIdPartition) -> int:
+    return 31 * hash_of_id(partition[0]) + partition[1]
+
+
+def _by_number(partitions: Iterable[TopicIdPartition], made_for: int) -> list[TopicIdPartition]:
+    """Partitions of one topic are numbers in Kafka, and small numbers are their own hashes."""
+    return sorted(partitions)
+
+
+def _share_out(
+    members: Sequence[Subscriber], partitions: list[TopicIdPartition], order: _Order
+) -> dict[str, Iterable[TopicIdPartition]]:
     """What each member has of these partitions, by its id."""
     if not members or not partitions:
         return {}
     sharing = -(-len(members) // len(partitions))
     wanted = desired_counts(len(members), len(partitions), sharing)
-    plan = _Plan(members, partitions, sharing, {each.member_id: n for each, n in zip(members, wanted, strict=True)})
-    plan.take_from_shared_by_too_many()
+    plan = _Plan(members, partitions, sharing, wanted, order)
     plan.take_from_who_has_too_much()
+    plan.take_from_shared_by_too_many()
     plan.hand_out()
-    return plan.has
+    return {member.member_id: has for member, has in zip(members, plan.has, strict=True)}
 
 
 def desired_counts(members: int, partitions: int, sharing: int) -> list[int]:
@@ -79,64 +101,71 @@ def desired_counts(members: int, partitions: int, sharing: int) -> list[int]:
 
 
 class _Plan:
-    """Who has what, while it is being shared out."""
+    """Who has what, while it is being shared out. Members go by their numbers."""
 
     def __init__(
-        self, members: Sequence[Subscriber], partitions: list[TopicIdPartition], sharing: int, wanted: dict[str, int]
+        self,
+        members: Sequence[Subscriber],
+        partitions: list[TopicIdPartition],
+        sharing: int,
+        wanted: list[int],
+        order: _Order,
     ) -> None:
         self._sharing = sharing
         self._wanted = wanted
-        self.has: dict[str, set[TopicIdPartition]] = {member.member_id: set() for member in members}
-        self._sharers: dict[TopicIdPartition, list[str]] = {each: [] for each in partitions}
-        for member in members:
+        self._order = order
+        self.has: list[dict[TopicIdPartition, None]] = [{} for _ in members]
+        assignable = set(partitions)
+        sharers: dict[TopicIdPartition, set[int]] = {}
+        for number, member in enumerate(members):
             for topic_id, numbers in member.target.items():
-                for number in sorted(numbers):
-                    self._give((topic_id, number), member.member_id)
+                for each in ((topic_id, index) for index in sorted(numbers)):
+                    if each in assignable:
+                        sharers.setdefault(each, set()).add(number)
+                        self.has[number][each] = None
+        walked = order([*sharers, *(each for each in partitions if each not in sharers)], capacity_for(len(partitions)))
+        self._sharers = {each: sharers.get(each, set()) for each in walked}
 
-    def _give(self, partition: TopicIdPartition, member_id: str) -> None:
-        """What cannot be assigned, or not any more, is passed over."""
-        sharers = self._sharers.get(partition)
-        if sharers is not None:
-            sharers.append(member_id)
-            self.has[member_id].add(partition)
+    def _take(self, partition: TopicIdPartition, number: int) -> None:
+        self._sharers[partition].remove(number)
+        del self.has[number][partition]
 
-    def _take(self, partition: TopicIdPartition, member_id: str) -> None:
-        self._sharers[partition].remove(member_id)
-        self.has[member_id].discard(partition)
-
-    def _surplus(self, member_id: str) -> int:
-        return len(self.has[member_id]) - self._wanted[member_id]
-
-    def take_from_shared_by_too_many(self) -> None:
-        """Who has most beyond its count gives up first."""
-        for partition, sharers in self._sharers.items():
-            for _ in range(len(sharers) - self._sharing):
-                self._take(partition, max(sharers, key=self._surplus))
+    def _lacking(self) -> list[int]:
+        return [number for number, has in enumerate(self.has) if len(has) < self._wanted[number]]
 
     def take_from_who_has_too_much(self) -> None:
-        """What most others share goes first."""
-        for member_id, has in self.has.items():
-            surplus = self._surplus(member_id)
+        """What comes first in its map goes first."""
+        for number, has in enumerate(self.has):
+            surplus = len(has) - self._wanted[number]
             if surplus > 0:
-                spare = sorted(has, key=lambda partition: (-len(self._sharers[partition]), partition))
-                for partition in spare[:surplus]:
-                    self._take(partition, member_id)
+                for partition in self._order(has, 0)[:surplus]:
+                    self._take(partition, number)
+
+    def take_from_shared_by_too_many(self) -> None:
+        """The first members give up."""
+        for partition, sharers in self._sharers.items():
+            surplus = len(sharers) - self._sharing
+            if surplus > 0:
+                for number in sorted(sharers)[:surplus]:
+                    self._take(partition, number)
 
     def hand_out(self) -> None:
-        """Goes round among those that have too little, with all partitions that too few share."""
-        lacking = {member_id: -self._surplus(member_id) for member_id in self.has}
-        waiting = deque(member_id for member_id, count in lacking.items() if count > 0)
+        """Goes round among those that have too little, with all partitions that too few share.
+
+        It ends with the first round in which nobody is given anything, as in Kafka, whatever is left then.
+        """
+        waiting = self._lacking()
+        round_: Iterator[int] = iter(waiting)
+        given = False
         for partition, sharers in self._sharers.items():
-            refused = 0
-            while len(sharers) < self._sharing and refused < len(waiting):
-                member_id = waiting.popleft()
-                if member_id in sharers:
-                    refused += 1
-                    waiting.append(member_id)
-                    continue
-                refused = 0
-                sharers.append(member_id)
-                self.has[member_id].add(partition)
-                lacking[member_id] -= 1
-                if lacking[member_id]:
-                    waiting.append(member_id)
+            while len(sharers) < self._sharing and waiting:
+                number = next(round_, None)
+                if number is None:
+                    if not given:
+                        return
+                    waiting = [each for each in waiting if len(self.has[each]) < self._wanted[each]]
+                    round_, given = iter(waiting), False
+                elif number not in sharers:
+                    sharers.add(number)
+                    self.has[number][partition] = None
+                    given = True

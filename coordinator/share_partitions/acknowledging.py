@@ -23,6 +23,8 @@ PART_NOT_ACQUIRED: Final = "The batch cannot be acknowledged. The subset batch i
 OFFSET_NOT_ACQUIRED: Final = "The offset cannot be acknowledged. The offset is not acquired."
 NOT_OWNER_OF_BATCH: Final = "Member is not the owner of batch record"
 NOT_OWNER_OF_OFFSET: Final = "Member is not the owner of offset"
+NOTHING_TO_BEGIN_WITH: Final = "Records from before the start on, and nothing is in flight."
+"""Never sent: Kafka 4.3.0 fails over the whole request then (UNKNOWN_SERVER_ERROR, seen)."""
 NO_RENEWAL: Final = "Renewing the acquisition lock is not enabled for the group."
 
 
@@ -121,6 +123,8 @@ class _Request:
         number = in_flight.batch_at_or_before(said.first_offset)
         if number < 0 and said.first_offset < in_flight.start:
             number = in_flight.batch_at_or_before(in_flight.start)
+            if number < 0:
+                return Refused(ErrorCode.unknown_server_error, NOTHING_TO_BEGIN_WITH)
         if number < 0:
             return Refused(ErrorCode.invalid_record_state, NOT_FOUND)
         found = in_flight.batches_beginning_in(in_flight.batch_firsts[number], said.last_offset)

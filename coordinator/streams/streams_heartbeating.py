@@ -29,7 +29,7 @@ from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_reconciling import reconcile
 from kohort.coordinator.streams.streams_replies import answer, gone, refused, shutdown_status
-from kohort.coordinator.streams.streams_requests import endpoint_of, reported_tasks, tags_of, topology_of
+from kohort.coordinator.streams.streams_requests import endpoint_of, names_twice, reported_tasks, tags_of, topology_of
 from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, put_out, watch_revocation
 from kohort.coordinator.streams.streams_targets import assignment_configs, delay, update_target
 from kohort.coordinator.streams.streams_topologies import (
@@ -145,6 +145,8 @@ def _take_further(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ..
     group, changes, request, _, now_ms, _ = beat
     member = group.members[request.member_id]
     statuses = stale_status(group, member.metadata.topology_epoch) + update_target(group, changes, topology, now_ms)
+    if not member.has_reached(group.target_epoch) and names_twice(request):
+        return UNFORESEEN
     if not _advance(group, member, changes, request, now_ms):
         return FENCED_AS_UNKNOWN
     keep_alive(group, member, now_ms)
@@ -164,7 +166,7 @@ def _answer(
     except NotConfigured:
         return UNFORESEEN
     if changes.creates:
-        _forget_what_was_not_written(group, response)
+        _forget_what_was_not_written(changes, group, response)
     changes.ticket = sender.ticket
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response, topology.missing_internal))
     return None
@@ -275,13 +277,17 @@ def note_shutdown(group: StreamsGroup, member_id: str) -> None:
         group.shutdown_requested_by = member_id
 
 
-def _forget_what_was_not_written(group: StreamsGroup, response: StreamsGroupHeartbeatResponse) -> None:
+def _forget_what_was_not_written(
+    changes: GroupChanges, group: StreamsGroup, response: StreamsGroupHeartbeatResponse
+) -> None:
     """The join that creates a group leaves no more of it than its records, though it is answered with the rest.
 
-    Kafka makes the group anew of these records.
+    Kafka makes the group anew of these records. Only one in the place of a classic group tells its endpoints' epoch
+    before (seen in 4.3.0).
     """
     group.forget_memory()
-    response.endpoint_information_epoch = 0
+    if not changes.replaces:
+        response.endpoint_information_epoch = 0
 
 
 def _replying(

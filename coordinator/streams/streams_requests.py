@@ -50,10 +50,16 @@ def _copartition_group(said: wire.CopartitionGroup) -> CopartitionGroup:
 
 
 def reported_tasks(request: wire.StreamsGroupHeartbeatRequest) -> TaskSets | None:
-    """The tasks that the member says it has; None where it does not say. A subtopology that it names twice is one."""
+    """The tasks that the member says it has; None where it does not say."""
     if request.active_tasks is None or request.standby_tasks is None or request.warmup_tasks is None:
         return None
     return TaskSets(_tasks(request.active_tasks), _tasks(request.standby_tasks), _tasks(request.warmup_tasks))
+
+
+def names_twice(request: wire.StreamsGroupHeartbeatRequest) -> bool:
+    """Whether tasks that the member has are said in two parts, over which Kafka fails where it looks at them (seen)."""
+    said = (request.active_tasks or (), request.standby_tasks or (), request.warmup_tasks or ())
+    return any(len({each.subtopology_id for each in tasks}) < len(tasks) for tasks in said)
 
 
 def _tasks(said: Iterable[wire.TaskIds]) -> Tasks:

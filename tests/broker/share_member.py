@@ -106,9 +106,12 @@ class Member:
         return heard[0][1] if heard else None
 
     def fetches(self, *partitions: int, **asked: Any) -> Any:
-        """Fetches, and hears its answer at once."""
-        self.asks_for(*partitions, **asked)
+        """Fetches, and hears its answer when it has waited for a moment, in which partitions may begin."""
+        self.asks_for(*partitions, **{"wait_ms": 1} | asked)
         heard = self.hears()
+        if heard is None:
+            self.broker.loop.wait(1)
+            heard = self.hears()
         assert heard is not None
         return heard
 

@@ -34,7 +34,7 @@ def test_words_on_a_fetch_are_looked_at_as_well(lab: ShareLab) -> None:
     ada = Member(lab.broker)
     ada.fetches(0)
     with lab.faults.on("ShareFetch", records="t-0@3").error("UNKNOWN_SERVER_ERROR"):
-        assert ada.fetches(0, acks={0: [(0, 2, [ACCEPT])]}).error_code is E.none
+        assert ada.fetches(0, wait_ms=0, acks={0: [(0, 2, [ACCEPT])]}).error_code is E.none
         assert ada.fetches(0, acks={0: [(3, 3, [ACCEPT])]}).error_code is E.unknown_server_error
 
 
@@ -57,7 +57,7 @@ def test_the_answer_that_gives_some_records_is_lost(lab: ShareLab) -> None:
 def test_answers_wait_at_gates(lab: ShareLab) -> None:
     ada = Member(lab.broker)
     gate = lab.gates.hold("share-fetch-answer", group=GROUP)
-    ada.asks_for(0)
+    ada.asks_for(0, wait_ms=1)
     assert ada.hears() is None
     assert [held.member for held in gate.held] == ["ada"]
     gate.release("ada")

@@ -34,7 +34,9 @@ def main() -> None:
     parser.add_argument("--at-a-time", type=int, default=24, help="sequences of a kind played together; 24 unless said")
     parser.add_argument("--write", type=Path, default=Path("build/differential"), help="where conversations go")
     parser.add_argument(
-        "--kafka", metavar="HOST:PORT", help="a Kafka 4.3 that runs already, with the profile `consumer`"
+        "--kafka",
+        metavar="HOST:PORT",
+        help="a Kafka 4.3 that runs already, with the settings of tests/differential/brokers.py",
     )
     parser.add_argument("--kohort", metavar="HOST:PORT", help="a kohort that runs already, likewise")
     options = parser.parse_args()

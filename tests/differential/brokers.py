@@ -16,15 +16,23 @@ from tests.conformance import broker
 from tests.differential.codec import read_answer, write_request
 from tests.talk.values import Value
 
-PROFILE = "consumer"
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 100,
     "group.consumer.min.session.timeout.ms": 100,
     "group.consumer.min.heartbeat.interval.ms": 50,
     "group.consumer.assignment.interval.ms": 0,
+    "group.share.min.session.timeout.ms": 100,
+    "group.share.min.heartbeat.interval.ms": 50,
+    "group.share.assignment.interval.ms": 0,
+    "group.share.min.record.lock.duration.ms": 1000,
+    "group.share.delivery.count.limit": 3,
+    "group.streams.min.session.timeout.ms": 100,
+    "group.streams.min.heartbeat.interval.ms": 50,
+    "group.streams.initial.rebalance.delay.ms": 0,
+    "group.streams.assignment.interval.ms": 0,
 }
-"""As that profile of the conversations has them: nobody waits for a first join or between two assignments."""
+"""As the conversations' profiles have them: nobody waits for a first join or between two assignments."""
 
 READY_WITHIN_S = 60
 
@@ -42,7 +50,15 @@ def real_kafka(script: Path) -> Iterator[str]:
     """Starts a real Kafka, and yields its address. Raises CalledProcessError."""
     port = _two_free_ports()
     subprocess.run(
-        [sys.executable, script, "start", f"--profile={PROFILE}", f"--port={port}"], check=True, stdout=subprocess.PIPE
+        [
+            sys.executable,
+            script,
+            "start",
+            f"--port={port}",
+            *(f"--set={name}={value}" for name, value in SETTINGS.items()),
+        ],
+        check=True,
+        stdout=subprocess.PIPE,
     )
     try:
         yield f"127.0.0.1:{port}"

@@ -38,6 +38,9 @@ IDENTIFYING = (
     "broker_id",
     "api_key",
     "producer_id",
+    "subtopology_id",
+    "status_code",
+    "key",
 )
 UNTOLD = "(untold)"
 IN_ORDER = {"records", "coordinators"}

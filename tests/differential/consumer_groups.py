@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.differential.making import make_request, make_version
-from tests.differential.sequence import Step, request, topic, wait
+from tests.differential.sequence import Step, request, set_of_group, topic, wait
 from tests.talk.values import Value
 
 PEOPLE = ("ada", "bob", "cleo")
@@ -45,9 +45,9 @@ def consumers(random: Random) -> list[Step]:
         cast.instances = {"ada": "i1", "bob": "i2", "cleo": "i1"}
     steps = [topic("topic", random.choice((2, 3, 4)))]
     if random.random() < 0.4:
-        steps = [topic("topic", 3, in_order=True), topic("topic2", 2, in_order=True)]
+        steps = [topic("topic", 3, order="topics"), topic("topic2", 2, order="topics")]
     if random.random() < 0.08:
-        steps.append(_short_session())
+        steps.append(set_of_group(SHORT_SESSION))
     steps += random.choice(CLASSIC_BEGINNINGS if with_classic else BEGINNINGS)(cast)
     for _ in range(random.randint(2, 12)):
         steps += random.choice(MIXED_TURNS if with_classic else TURNS)(cast, random.choice(PEOPLE))
@@ -180,12 +180,6 @@ def _topics_change(cast: _Cast, person: str) -> list[Step]:
         created = {"name": "$topicnone", "num_partitions": 2, "replication_factor": 1}
         change = request(person, "CreateTopics", 7, {"topics": [created], "timeout_ms": 10_000})
     return [change]
-
-
-def _short_session() -> Step:
-    configs = [{"name": name, "config_operation": 0, "value": value} for name, value in SHORT_SESSION.items()]
-    resource = {"resource_type": 32, "resource_name": "$group", "configs": configs}
-    return request("zoe", "IncrementalAlterConfigs", 1, {"resources": [resource], "validate_only": False})
 
 
 # Turns of classic members

@@ -7,7 +7,9 @@ from random import Random
 
 from tests.differential.consumer_groups import consumers
 from tests.differential.making import make_request, make_version
-from tests.differential.sequence import Step, request, topic, wait
+from tests.differential.sequence import Step, disconnect, request, topic, wait
+from tests.differential.share_groups import shares
+from tests.differential.streams_groups import streams
 from tests.talk.values import Value
 
 PEOPLE = ("ada", "ada", "ada", "bob", "ada/2", "bob/2")
@@ -28,7 +30,7 @@ def groups(random: Random) -> list[Step]:
         if chance < 0.06:
             steps.append(wait(random.choice((50, 1_500))))
         elif chance < 0.09:
-            steps.append(Step("disconnects", random.choice(PEOPLE)))
+            steps.append(disconnect(random.choice(PEOPLE)))
         else:
             steps.append(make_request(random.choice(GROUP_APIS), random, random.choice(PEOPLE)))
     return steps
@@ -165,6 +167,8 @@ def _odd_header(random: Random) -> Step:
 KINDS: dict[str, Callable[[Random], list[Step]]] = {
     "groups": groups,
     "consumers": consumers,
+    "shares": shares,
+    "streams": streams,
     "transactions": transactions,
     "log": log,
     "topics": topics,

@@ -58,6 +58,23 @@ def _another_segment(kafka: Value, kohort: Value) -> bool:
     return bool(following) and following[0]["max_timestamp"] - kafka[0]["max_timestamp"] > SEGMENT_MS
 
 
+def _says_nothing(partition: Value) -> bool:
+    """Whether an answer tells of a partition only that it was looked at, or could not be begun."""
+    return not partition["records"] and not partition["acknowledge_error_code"]
+
+
+def _only_those_not_known_yet(kafka: Value, kohort: Value) -> bool:
+    """Whether only partitions are told by one of them that have no records, and are not acknowledged."""
+    parts = [_partitions(each) for each in (kafka, kohort)]
+    with_news = [sorted(each["partition_index"] for each in found if not _says_nothing(each)) for found in parts]
+    return with_news[0] == with_news[1]
+
+
+def _partitions(told: Value) -> list[Value]:
+    """Of topics or of partitions the partitions."""
+    return [each for item in told for each in item.get("partitions", [item])]
+
+
 def _written(batch: Value) -> Value:
     return {name: value for name, value in batch.items() if name != "producer_id"}
 
@@ -180,6 +197,19 @@ KNOWN: tuple[Known, ...] = (
         "DescribeTransactions",
         r"transaction_states\[\]\.topics\[\](\.partitions\[\])?",
         also=lambda kafka, kohort: all(each in kohort for each in kafka),
+    ),
+    Known(
+        "Which share partitions are known in time to the fetch that begins them, or that does not wait, depends on how "
+        "fast Kafka reads their states.",
+        "ShareFetch",
+        r"responses\[\](\.partitions\[\])?",
+        also=_only_those_not_known_yet,
+    ),
+    Known(
+        "A topic that is not there, and is asked for twice, is told of twice by Kafka.",
+        "DescribeShareGroupOffsets",
+        r"groups\[\]\.topics\[\]",
+        also=lambda kafka, kohort: {each["topic_name"] for each in kafka} == {each["topic_name"] for each in kohort},
     ),
     Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_code", kafka="UNRELEASED_INSTANCE_ID", kohort="NONE"),
     # The code alone says little; the message beside it must name `nobody`.

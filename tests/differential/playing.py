@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tests.differential.comparing import Difference, Mapping, compare
 from tests.differential.known import reason_for
+from tests.differential.learning import learn
 from tests.differential.sequence import Step, Steps
 from tests.differential.sides import Side
 from tests.differential.stage import Brokers, Scene, Stage
@@ -35,6 +36,9 @@ CHANGES_METADATA = {"AlterConfigs", "CreatePartitions", "CreateTopics", "DeleteT
 
 PATTERN_S = 0.3
 """How long the topics of a pattern may be looked for, which no heartbeat waits for."""
+
+READY_S = 0.3
+"""How long a share group makes partitions ready, which no heartbeat waits for."""
 
 TAKES_A_MOMENT = {
     "AlterPartitionReassignments",
@@ -138,6 +142,11 @@ class _Play:
             await asyncio.sleep(self.pause_s)
         elif step.api == "ConsumerGroupHeartbeat" and step.values.get("subscribed_topic_regex"):
             await asyncio.sleep(max(self.pause_s, PATTERN_S))
+        elif step.api == "ShareGroupHeartbeat" and step.values.get("subscribed_topic_names"):
+            await asyncio.sleep(max(self.pause_s, READY_S))
+        elif step.api == "StreamsGroupHeartbeat" and step.values.get("topology"):
+            await self.stage.there_at_both([self.names[name] for name in ("topicnew", "topicnew2")])
+            await self.stage.known_everywhere()
 
     async def _ask(self, side: Side, number: int, step: Step) -> None:
         await side.ask(number, step.speaker, step.api, step.version, harmless(step.api, step.values))
@@ -152,7 +161,8 @@ class _Play:
             alike = self.kafka.waiting == self.kohort.waiting
             if (alike and not self.kafka.waiting) or loop.time() > give_up_at:
                 return
-            if not await self._hear(SILENCE_S if alike else give_up_at - loop.time()) and alike:
+            heard = await self._hear(SILENCE_S if alike else give_up_at - loop.time())
+            if not heard and alike and self.kafka.waiting == self.kohort.waiting:
                 return
 
     async def _hear(self, within_s: float) -> bool:
@@ -219,29 +229,3 @@ def harmless(api: str, values: Value) -> Value:
     ):
         return values | {"validate_only": True}
     return values
-
-
-def learn(names: dict[str, Value], asked: Step, answer: Value) -> None:
-    """What names stand for from now on."""
-    if not isinstance(answer, dict):
-        return
-    fine = answer.get("error_code") == "NONE"
-    if asked.api == "JoinGroup" and answer["member_id"] and (fine or answer["error_code"] == "MEMBER_ID_REQUIRED"):
-        names[asked.speaker.partition("/")[0]] = answer["member_id"]
-        if fine:
-            names["generation"] = answer["generation_id"]
-            names[f"{asked.speaker}_epoch"] = answer["generation_id"]
-    elif asked.api == "ConsumerGroupHeartbeat" and fine:
-        names[asked.speaker] = answer["member_id"]
-        names[f"{asked.speaker}_epoch"] = max(answer["member_epoch"], 0)
-        if answer["assignment"] is not None:
-            names[f"{asked.speaker}_share"] = answer["assignment"]["topic_partitions"]
-    elif asked.api in ("InitProducerId", "EndTxn") and fine and answer.get("producer_id", -1) >= 0:
-        names |= {"pid": answer["producer_id"], "epoch": answer["producer_epoch"]}
-    elif asked.api == "Fetch" and answer.get("session_id"):
-        names["session"] = answer["session_id"]
-    elif asked.api == "CreateTopics":
-        for topic in answer["topics"]:
-            own = next((name for name, value in names.items() if value == topic["name"]), None)
-            if own and topic["error_code"] == "NONE" and "topic_id" in topic:
-                names[f"{own}_id"] = topic["topic_id"]

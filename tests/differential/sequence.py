@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.talk.values import Value
@@ -29,11 +29,26 @@ def request(speaker: str, api: str, version: int, values: Value) -> Step:
     return Step("request", speaker, api, version, values)
 
 
-def topic(name: str, partitions: int = 1, in_order: bool = False) -> Step:
-    """A topic is there, and its leader ready. `in_order`: the ids of all such topics sort alike on both sides."""
-    return Step("topic", "stagehand", values={"topic": name, "partitions": partitions, "in_order": in_order})
+def topic(name: str, partitions: int = 1, order: str = "") -> Step:
+    """A topic is there, and its leader ready. `order`: of what the order is alike on both sides.
+
+    `topics`: that of the ids of all such topics; `partitions`: that of its partitions in a hash map.
+    """
+    return Step("topic", "stagehand", values={"topic": name, "partitions": partitions, "order": order})
 
 
 def wait(length_ms: int) -> Step:
     """Nobody says anything for a while."""
     return Step("wait", values=length_ms)
+
+
+def disconnect(speaker: str) -> Step:
+    """Somebody hangs up, and connects again when there is something to say."""
+    return Step("disconnects", speaker)
+
+
+def set_of_group(settings: Mapping[str, str]) -> Step:
+    """Somebody gives the group settings of its own."""
+    configs = [{"name": name, "config_operation": 0, "value": value} for name, value in settings.items()]
+    resource = {"resource_type": 32, "resource_name": "$group", "configs": configs}
+    return request("zoe", "IncrementalAlterConfigs", 1, {"resources": [resource], "validate_only": False})

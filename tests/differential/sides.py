@@ -156,8 +156,8 @@ class Known(dict[str, Value]):
         """Ids nobody has are those of nobody."""
         if name in self:
             return self[name]
-        if name.endswith("_share"):
+        if name.endswith(("_share", "_standby")):
             return []
-        if name.endswith("_epoch"):
+        if name.endswith(("_epoch", "_session", "_endpoints")):
             return 0
         return NOBODY.get(name, NO_ID if name.endswith("_id") else "nobody")

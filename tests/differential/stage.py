@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict, deque
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import hash_of_id
+from kohort.coordinator.java_order import hash_of_id, in_map_order
 from tests.differential.sequence import Steps
 from tests.differential.sides import Side
 from tests.talk.values import Value
@@ -26,8 +27,8 @@ TAKEN_AWAY_TOGETHER = 12
 READY_WITHIN_S = 30.0
 MADE_WITHIN_S = 10.0
 
-Shape = tuple[tuple[str, int, bool], ...]
-"""Topics: name, number of partitions, and whether their ids must sort alike on both sides."""
+Shape = tuple[tuple[str, int, str], ...]
+"""Topics: name, number of partitions, and of what the order must be alike on both sides."""
 
 
 class Brokers(NamedTuple):
@@ -166,7 +167,7 @@ class Stage:
         made = [
             Scene(mark, mark, tuple({name: ids[name, mark] for name, *_ in shape} for ids in at_both)) for mark in marks
         ]
-        fit = [scene for scene in made if not shape[0][2] or _order(scene.ids[0]) == _order(scene.ids[1])]
+        fit = [scene for scene in made if _order(shape, scene.ids[0]) == _order(shape, scene.ids[1])]
         self._old += [f"{name}-{scene.mark}" for scene in made if scene not in fit for name, *_ in shape]
         return fit
 
@@ -210,12 +211,27 @@ class Stage:
         return side.answers.pop(number)
 
 
-def _order(ids: dict[str, Value]) -> tuple[list[int], list[str]]:
-    """What assignors see of ids: the order in a hash map, and that of the signed halves (Kafka: `Uuid.compareTo`)."""
+def _order(shape: Shape, ids: dict[str, Value]) -> object:
+    """What assignors see of ids, as far as that must be alike."""
+    alike = {order for _, _, order in shape}
     found = {name: UUID(each) for name, each in ids.items()}
-    buckets = [hash_of_id(each) for each in found.values()]
+    of_partitions = [
+        in_map_order(range(partitions), partial(_hash_of, found[name]))
+        for name, partitions, order in shape
+        if order == "partitions"
+    ]
+    return of_partitions, _order_of_topics(found) if "topics" in alike else None
+
+
+def _hash_of(topic_id: UUID, partition: int) -> int:
+    return 31 * hash_of_id(topic_id) + partition
+
+
+def _order_of_topics(ids: dict[str, UUID]) -> tuple[list[int], list[str]]:
+    """The order in a hash map, and that of the signed halves (Kafka: `Uuid.compareTo`)."""
+    buckets = [hash_of_id(each) for each in ids.values()]
     in_map = sorted(range(len(buckets)), key=lambda at: (buckets[at] ^ buckets[at] >> 16) & 15)
-    return in_map, sorted(found, key=lambda name: _signed_halves(found[name]))
+    return in_map, sorted(ids, key=lambda name: _signed_halves(ids[name]))
 
 
 def _signed_halves(topic_id: UUID) -> tuple[int, int]:

@@ -6,7 +6,6 @@ import re
 import textwrap
 from pathlib import Path
 
-from tests.differential.brokers import PROFILE
 from tests.differential.codec import NO_ID, default_of, request_of, shape_of
 from tests.differential.comparing import RECENT_MS, Difference
 from tests.differential.playing import Outcome, Said
@@ -55,10 +54,24 @@ def _file_name(difference: Difference) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{difference.api} {difference.path}".lower()).strip("-")[:80]
 
 
+PROFILES = {"ShareGroup": "share", "StreamsGroup": "streams"}
+"""Profiles of the conversations, by what the names of their APIs begin with; `consumer` is that of all others."""
+
+
+def _profile(outcome: Outcome) -> str:
+    named = (profile for said in outcome.said for api, profile in PROFILES.items() if said.step.api.startswith(api))
+    return next(named, "consumer")
+
+
 def lines_of(difference: Difference, where_from: str, outcome: Outcome) -> list[str]:
     """The conversation, a line each."""
     lines = [f"# {line}" for line in textwrap.wrap(f"{difference}", 110)]
-    lines += ["#", f"# source: Apache Kafka 4.3.0, make differential, {where_from}", f"# profile: {PROFILE}", ""]
+    lines += [
+        "#",
+        f"# source: Apache Kafka 4.3.0, make differential, {where_from}",
+        f"# profile: {_profile(outcome)}",
+        "",
+    ]
     back = {value: f"${name}" for name, value in outcome.names.items() if isinstance(value, str)}
     steps = {said.number: said.step for said in outcome.said}
     if "$txn" in show([step.values for step in steps.values()]):

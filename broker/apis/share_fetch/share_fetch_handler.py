@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, said_in
+from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, fail, said_in
 from kohort.broker.apis.share_fetch.share_reading import ACQUIRE_MODES, ReadPartition, ShareReading
 from kohort.broker.apis.share_requests import SHORT, Leaders, by_topic, refusal_of
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
@@ -81,7 +81,7 @@ def _session(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareSes
         size = sum(len(topic.partitions) for topic in request.topics)
         opened = sessions.open(group_id, member_id, ticket.origin, size)
         if isinstance(opened, ShareSession):
-            sessions.update(opened, request.topics)
+            sessions.begin(opened, request.topics)
         return opened
     found = sessions.find(group_id, member_id, request.share_session_epoch)
     if isinstance(found, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
@@ -177,10 +177,10 @@ class ShareFetch(DelayedOperation):
 
     def _begin(self) -> Task[None]:
         request, now_ms = self._request, self.ticket.received_at_ms
-        if request.share_session_epoch == FINAL_EPOCH or request.is_renew_ack or not request.max_bytes:
+        if request.share_session_epoch == FINAL_EPOCH or request.is_renew_ack:
             self._was_fetched(now_ms)
             return
-        if not request.max_records:
+        if not request.max_bytes or not request.max_records:
             self.reading.look_up_errors(self._session.in_turn())
             self._was_fetched(now_ms)
             return
@@ -199,7 +199,11 @@ class ShareFetch(DelayedOperation):
             return True
         if self._request.max_wait_ms <= 0:
             return (yield from reading.attempt(now_ms, final=True))
-        return False
+        for known in reading.next_known():
+            may_be_enough = not reading.is_long and reading.has_records(known)
+            if may_be_enough and (yield from reading.attempt(now_ms, final=False)):
+                return True
+        return reading.is_long and (yield from reading.attempt(now_ms, final=False))
 
     def _wait(self) -> None:
         cluster = self._node.cluster
@@ -278,7 +282,7 @@ class ShareFetch(DelayedOperation):
             self._answer = response
 
     def _response(self, acknowledged: dict[Which, Acknowledged]) -> ShareFetchResponse:
-        if not self.reading.knows_all_topics:
+        if not self.reading.knows_all_topics or fail(acknowledged):
             return error_response(self._request, ErrorCode.unknown_server_error)  # Kafka fails over it (heard)
         lock_ms = self._node.cluster.group_configs.share_config(self._session.group_id).record_lock_duration_ms
         if self._request.share_session_epoch != FINAL_EPOCH and self._is_overtaken:
@@ -306,9 +310,10 @@ class ShareFetch(DelayedOperation):
         for each in self.reading.partitions:
             if not each.has_result:
                 continue
-            failed = each.error is not _NONE
-            news = self._session.is_news(each.which, failed=failed, has_records=bool(each.records))
-            if news or begins or each.which in left:
+            failed, has_records = each.error is not _NONE, bool(each.records)
+            # The first answer leaves the session as it is, as in Kafka.
+            is_news = begins or self._session.is_news(each.which, failed=failed, has_records=has_records)
+            if is_news or each.which in left:
                 parts.append((each.which[0], _data(each, left.pop(each.which, None), leaders)))
         for which, outcome in left.items():
             nothing = ReadPartition(which, None, None, _NONE)

@@ -11,6 +11,7 @@ from kohort.broker.apis.share_fetch.read_batches import ReadBatches
 from kohort.broker.apis.share_requests import SHORT
 from kohort.coordinator.share_partitions.acquiring import Wanted, acquire
 from kohort.coordinator.share_partitions.share_partition import Progress
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
 from kohort.storage.transactions import before
@@ -40,7 +41,17 @@ ACQUIRE_MODES: Final = (BATCH_OPTIMIZED, RECORD_LIMIT)
 class ReadPartition:
     """A partition of a share fetch, and what came of it."""
 
-    __slots__ = ("_measured", "acquired", "error", "partition", "records", "share_partition", "topic", "which")
+    __slots__ = (
+        "_measured",
+        "acquired",
+        "error",
+        "is_new",
+        "partition",
+        "records",
+        "share_partition",
+        "topic",
+        "which",
+    )
 
     def __init__(self, which: Which, topic: Topic | None, partition: Partition | None, error: ErrorCode) -> None:
         self.which = which
@@ -49,6 +60,8 @@ class ReadPartition:
         self.error = error
         """Why it is not read; NONE: it is."""
         self.share_partition: SharePartition | None = None
+        self.is_new = False
+        """Whether this fetch is the first one that asks for its state."""
         self.acquired: list[Acquired] | None = None
         """What its member holds of it now; None: it was not read."""
         self.records: list[Chunk] = []
@@ -125,7 +138,9 @@ class ShareReading:
         assert found.topic is not None
         assert found.partition is not None
         led = self._node.led_share_partitions
+        known = led.known(SharePartitionKey(self._group_id, found.topic.topic_id, found.partition.index))
         found.share_partition = led.get(self._group_id, found.topic, found.partition, now_ms)
+        found.is_new = found.share_partition is not known
 
     @property
     def has_only_errors(self) -> bool:
@@ -136,6 +151,21 @@ class ShareReading:
         """What is announced under itself when there may be more to read."""
         readable = [each for each in self.partitions if each.error is _NONE]
         return [each.partition for each in readable] + [each.share_partition for each in readable]
+
+    def next_known(self) -> Iterator[ReadPartition]:
+        """Share partitions that this fetch begins become known one after the other, as Kafka reads their states.
+
+        A fetch that does not wait, or finds enough before, does without them (seen in Kafka 4.3.0).
+        """
+        for each in self.partitions:
+            if each.is_new:
+                each.is_new = False
+                yield each
+
+    def has_records(self, each: ReadPartition) -> bool:
+        """Whether there is anything to acquire of a partition."""
+        offset = self._next_offset(each) if each.error is _NONE else None
+        return offset is not None and each.partition is not None and offset < self._end_of(each.partition)
 
     @property
     def is_long(self) -> bool:
@@ -166,7 +196,7 @@ class ShareReading:
     def _tell_problems(self) -> None:
         """Share partitions that could not be begun are told of when time is up, as in Kafka 4.3.0 (heard)."""
         for each in self.partitions:
-            if each.share_partition is not None and each.share_partition.problem is not None:
+            if each.share_partition is not None and not each.is_new and each.share_partition.problem is not None:
                 each.error = each.share_partition.problem
 
     def _has_lost(self, each: ReadPartition) -> bool:
@@ -184,7 +214,7 @@ class ShareReading:
     def _next_offset(each: ReadPartition) -> int | None:
         """Where it is read next; None: nothing can be acquired of it now."""
         found = each.share_partition
-        if found is None or found.progress is not Progress.ACTIVE or not found.has_room:
+        if found is None or each.is_new or found.progress is not Progress.ACTIVE or not found.has_room:
             return None
         return found.next_fetch_offset
 

@@ -18,6 +18,7 @@ from kohort.proxy.cluster_side import ClusterSide, connect
 from kohort.proxy.node_ports import Target, Targets
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
+from kohort.proxy.tap import Tap
 
 BACKLOG: Final = 1_024
 
@@ -36,6 +37,7 @@ class ProxyServer:
         self.loop = loop
         self.clients: set[ClientSide] = set()
         self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes)
+        self.tap = Tap(clock.now_us)
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None

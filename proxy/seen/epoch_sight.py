@@ -7,114 +7,41 @@ have heard that there is nothing new since.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.event_emitter import US_PER_MS, EventEmitter
-from kohort.coordinator.events.event_state import FENCED, EpochEventState
+from kohort.coordinator.events.event_emitter import US_PER_MS
+from kohort.coordinator.events.event_state import FENCED
 from kohort.coordinator.events.group_event import NO_PARTITION
-from kohort.coordinator.events.member_stats import MemberStats, flushed
-from kohort.coordinator.events.owners import Owners
-from kohort.coordinator.events.task_names import RoleTask, task_names
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
-from kohort.coordinator.streams.streams_owners import Role
 from kohort.protocol.errors import ErrorCode
+from kohort.proxy.seen.epoch_events import EpochEvents
+from kohort.proxy.seen.epoch_member import STEPS_OUT, EpochMember
 from kohort.proxy.seen.event_desk import (
     ANSWER,
-    COUNTED,
-    EVIDENCE,
     NOT_SHOWN,
     REFUSAL,
     REQUEST,
     UNKNOWN_CAUSE,
-    EventDesk,
 )
-from kohort.proxy.seen.sight import Sight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kohort.coordinator.events.group_event import GroupEvent
-    from kohort.protocol.messages.offset_commit import OffsetCommitRequest
-    from kohort.protocol.topic_partition import TopicPartition
-    from kohort.proxy.seen.sight import SightWorld
     from kohort.proxy.tap import Overheard
 
 JOINS: Final = 0
 LEAVES: Final = -1
-STEPS_OUT: Final = -2
-"""What a heartbeat names in the place of an epoch: a static member that will be back leaves with -2."""
+"""What a heartbeat names in the place of an epoch; also `STEPS_OUT`."""
 
 FIRST_SUBSCRIBED: Final = 2
 """The epoch that a new group has when its first member has subscribed to anything."""
 
-_OF_A_REBALANCE: Final = frozenset({
-    "epoch_bumped", "member_revoking", "member_revoked", "member_assigned", "group_reconciled",
-})  # fmt: skip
-_OF_NOBODY: Final = ("member_fenced", "commit_rejected")
-"""Kinds that do not say how many members there are."""
 _FENCING: Final = (
     ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCode.unreleased_instance_id
 )  # fmt: skip
 
 
-class EpochMember:
-    """A member, as far as its heartbeats and the answers have said."""
-
-    def __init__(self, member_id: str, client: Client, line: int, now_ms: int) -> None:
-        self.member_id = member_id
-        self.client = client
-        self.line = line
-        """The connection that it spoke on last."""
-        self.stats = MemberStats(client.client_software, now_ms)
-        self.instance_id: str | None = None
-        self.epoch = 0
-        self.has: frozenset[Any] = frozenset()
-        """Partitions, or tasks, that it is given."""
-        self.revoking: frozenset[Any] = frozenset()
-        """What it is to give up and has not."""
-        self.revoking_since_us = 0
-        self.topics: tuple[str, ...] = ()
-        self.topic_regex = ""
-        self.rebalance_timeout_ms = -1
-        self.assignor = ""
-        self.quiet_us = -1
-        """When it last heard, at the group's epoch, that there is nothing new; -1: it has not."""
-        self.is_connected = True
-
-    @property
-    def is_away(self) -> bool:
-        """Whether it is a static member that has stepped out."""
-        return self.epoch == STEPS_OUT
-
-
-class EpochSight(Sight):
+class EpochSight(EpochEvents):
     """One group."""
-
-    counts_heartbeats: ClassVar[bool] = False
-    gives_up: ClassVar[bool] = True
-    """Whether members wait for what others give up."""
-    settled_state: ClassVar[str | None] = "Stable"
-    """The state of a group whose members have all they are to have; None: that is not seen."""
-    leaves_out: ClassVar[frozenset[str]] = frozenset()
-    """Kinds of events that brokers do not report of such groups."""
-
-    def __init__(self, group_id: str, world: SightWorld) -> None:
-        super().__init__(group_id, world)
-        self.members: dict[str, EpochMember] = {}
-        self.epoch = 0
-        """The highest that an answer has said."""
-        self.is_complete = False
-        """Whether all its members are known: it has been heard since its first epoch, and each new one is explained."""
-        self._because: Cause | None = None
-        """What may have brought about the next epoch."""
-        self._free: frozenset[Any] = frozenset()
-        """What was given up, or whose member is gone, and nobody has been given since."""
-        self._freed_us = 0
-        desk = EventDesk(world.moment, self._take)
-        self._emitter = EventEmitter(cast(Any, desk), world.moment.now_us, world.clients.of, lambda _: NO_PARTITION)
-        self._state = EpochEventState((), world.moment.us)
-        self._owners = Owners({})
 
     # What depends on the protocol
 
@@ -125,14 +52,6 @@ class EpochSight(Sight):
     def _still_has(self, request: Any) -> frozenset[Any] | None:
         """What a request says that the member has; None: as before."""
         return None
-
-    def _owned(self, has: frozenset[Any]) -> frozenset[TopicPartition]:
-        """Those of them that one member at a time may have."""
-        return has
-
-    def _named(self, has: frozenset[Any]) -> dict[str, str]:
-        """What an event says of them beside how many they are."""
-        return {}
 
     def _says(self, member: EpochMember, request: Any) -> str | None:
         """Takes over what a member says of itself. Returns which part of that is new."""
@@ -265,7 +184,7 @@ class EpochSight(Sight):
         if still is None or not member.revoking or member.revoking & still:
             return
         lost, member.revoking = member.revoking, frozenset()
-        self._owners.synced(member.member_id, self._owned(member.has), self._world.moment.us)
+        self._owners.synced(member.member_id, self.owned(member.has), self._world.moment.us)
         self._frees(lost)
         self.evidence = REQUEST
         took_us = self._world.moment.us - member.revoking_since_us
@@ -278,7 +197,7 @@ class EpochSight(Sight):
         """An answer has said all that a member has."""
         lost, gained = member.has - given, given - member.has
         member.has = given
-        unowned_us = self._owners.synced(member.member_id, self._owned(given | lost), self._world.moment.us)
+        unowned_us = self._owners.synced(member.member_id, self.owned(given | lost), self._world.moment.us)
         self._free -= gained
         self.evidence = ANSWER
         since_bump_us = self._world.moment.us - self._state.started_us
@@ -382,159 +301,4 @@ class EpochSight(Sight):
 
     # Commits
 
-    def committed(self, member_id: str, partitions: int) -> None:
-        """A commit was accepted for so many partitions."""
-        member = self.members.get(member_id)
-        if member is not None:
-            member.stats.commits += 1
-            member.stats.committed_partitions += partitions
-
-    def commit_rejected(self, request: OffsetCommitRequest, error: ErrorCode, overheard: Overheard) -> None:
-        """A commit was refused."""
-        member_id, epoch = request.member_id, request.generation_id_or_member_epoch
-        member = self.members.get(member_id)
-        if member is not None:
-            member.stats.rejected += 1
-        client = self._world.clients.of(overheard)
-        if self._state.refusals.is_first(member_id, error.name.upper(), client, epoch):
-            self.evidence = REFUSAL
-            self._rejected(member_id, error.name.upper(), client, epoch, None)
-
-    def _rejected(self, member_id: str, error: str, client: Client, epoch: int, more: int | None) -> None:
-        detail = None if more is None else {"n": str(more)}
-        about = {"member_id": member_id or None, "member_epoch": epoch, "generation": None}
-        self._emit("commit_rejected", client, error=error, detail=detail, **about)
-
-    def deleted(self) -> None:
-        """Somebody has deleted the group."""
-        self.evidence = REQUEST
-        self._emit("group_deleted", NOBODY_KNOWN, cause="group_deleted", state_to="Dead", members=None)
-
-    def flush(self) -> None:
-        """What was counted since the last time."""
-        self.evidence = COUNTED
-        for member in self.members.values() if self.counts_heartbeats else ():
-            for kind, values in flushed(member.stats):
-                self._of_member(kind, member, **values)
-        for each in self._state.refusals.flush():
-            self._rejected(*each)
-
     # Events
-
-    def _of_those(
-        self, kind: str, member: EpochMember, those: frozenset[Any], unowned_us: int = 0, **values: Any
-    ) -> None:
-        detail = self._named(those) | ({"unowned_us": str(unowned_us)} if unowned_us else {})
-        self._of_member(kind, member, partitions=len(those), detail=detail, **values)
-
-    def _of_member(self, kind: str, member: EpochMember, **values: Any) -> None:
-        about: dict[str, Any] = {"instance_id": member.instance_id, "member_id": member.member_id}
-        about["member_epoch"] = member.epoch
-        timeout_ms = member.rebalance_timeout_ms
-        about["rebalance_timeout_ms"] = timeout_ms if timeout_ms > 0 else None
-        self._emit(kind, member.client, **(about | values))
-
-    def _emit(self, kind: str, client: Client, **values: Any) -> None:
-        if kind in self.leaves_out:
-            return
-        if kind in _OF_A_REBALANCE:
-            values["rebalance_id"] = self._state.rebalance_id
-        # After a change that brings another epoch about, the group's is not known until an answer says it.
-        values.setdefault("generation", self.epoch if self.epoch and self._because is None else None)
-        now_us = self._world.moment.us
-        self._take(
-            self._emitter.event(
-                kind,
-                NO_PARTITION,
-                client,
-                now_us,
-                group_id=self.group_id,
-                group_type=self.kind,
-                protocol_type=self.kind,
-                **({"members": len(self.members) if self.is_complete and kind not in _OF_NOBODY else None} | values),
-            )
-        )
-
-    def _take(self, event: GroupEvent) -> None:
-        event.detail = {**(event.detail or {}), EVIDENCE: self.evidence}
-        self._tell(event)
-
-    def _partitions(self, topics: Iterable[Any]) -> frozenset[TopicPartition]:
-        names = self._world.topics
-        return frozenset(
-            (names.get(topic.topic_id, str(topic.topic_id)), number) for topic in topics for number in topic.partitions
-        )
-
-
-class ConsumerSight(EpochSight):
-    """A consumer group (KIP-848)."""
-
-    kind = "consumer"
-    counts_heartbeats = True
-
-    def _given(self, answer: Any) -> frozenset[Any] | None:
-        return None if answer.assignment is None else self._partitions(answer.assignment.topic_partitions)
-
-    def _still_has(self, request: Any) -> frozenset[Any] | None:
-        return None if request.topic_partitions is None else self._partitions(request.topic_partitions)
-
-    def _says(self, member: EpochMember, request: Any) -> str | None:
-        regex, assignor = request.subscribed_topic_regex, request.server_assignor
-        changed = super()._says(member, request)
-        if regex is not None and regex != member.topic_regex:
-            member.topic_regex, changed = regex, "subscription"
-        if assignor is not None and assignor != member.assignor:
-            member.assignor, changed = assignor, changed or "assignor"
-        return changed
-
-
-class ShareSight(EpochSight):
-    """A share group (KIP-932): several may have the same partition, and nobody gives up anything."""
-
-    kind = "share"
-    gives_up = False
-    leaves_out = frozenset({"member_metadata_changed", "commit_rejected", "member_replaced"})
-
-    def _given(self, answer: Any) -> frozenset[Any] | None:
-        return None if answer.assignment is None else self._partitions(answer.assignment.topic_partitions)
-
-    def _owned(self, has: frozenset[Any]) -> frozenset[TopicPartition]:
-        return frozenset()
-
-
-class StreamsSight(EpochSight):
-    """A streams group (KIP-1071): what members have are tasks."""
-
-    kind = "streams"
-    settled_state = None
-    leaves_out = frozenset({"commit_rejected"})
-
-    def _given(self, answer: Any) -> frozenset[Any] | None:
-        return _tasks(answer)
-
-    def _still_has(self, request: Any) -> frozenset[Any] | None:
-        return _tasks(request)
-
-    def _owned(self, has: frozenset[Any]) -> frozenset[TopicPartition]:
-        return frozenset((each.subtopology_id, each.partition) for each in has if each.role is Role.ACTIVE)
-
-    def _named(self, has: frozenset[Any]) -> dict[str, str]:
-        return task_names(has)
-
-    def _says(self, member: EpochMember, request: Any) -> str | None:
-        return None
-
-
-def _tasks(said: Any) -> frozenset[RoleTask] | None:
-    by_role = (said.active_tasks, said.standby_tasks, said.warmup_tasks)
-    if all(each is None for each in by_role):
-        return None
-    return frozenset(
-        RoleTask(role, each.subtopology_id, partition)
-        for role, tasks in zip(Role, by_role, strict=True)
-        for each in tasks or ()
-        for partition in each.partitions
-    )
-
-
-SIGHTS: Final[dict[str, type[EpochSight]]] = {each.kind: each for each in (ConsumerSight, ShareSight, StreamsSight)}

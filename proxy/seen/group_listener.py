@@ -13,9 +13,11 @@ from kohort.protocol.api_keys import API_BY_KEY, API_BY_NAME
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.messages import message_of
 from kohort.protocol.wire import INT
-from kohort.proxy.seen.classic_sight import AWAY, ClassicSight
+from kohort.proxy.seen.classic_known import AWAY
+from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.commits import REFUSED, commit_refusal, committed_in
-from kohort.proxy.seen.epoch_sight import SIGHTS, EpochSight
+from kohort.proxy.seen.epoch_kinds import SIGHTS
+from kohort.proxy.seen.epoch_sight import EpochSight
 from kohort.proxy.seen.sight import NO_NODE
 
 if TYPE_CHECKING:

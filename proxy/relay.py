@@ -174,17 +174,13 @@ class Relay:
         listens = self._line is not None and size <= INSPECTED_BYTES and self._line.wants(header.api_key)
         if listens and len(data) < start + size:
             return False
-        self._ask(header, head, start, expects)
-        if listens:
-            self._overhear(_within(header, start), data[start - INT.size : start + size], expects)
+        self._ask(header, head, start)
+        overheard = None
+        if listens and self._line is not None:
+            overheard = self._line.asked(_within(header, start), data[start - INT.size : start + size], expects)
+        if expects:
+            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, None, overheard))
         return True
-
-    def _overhear(self, header: RequestHeader, frame: bytes, expects: bool) -> None:
-        """Tells who listens of the request that was noted last."""
-        assert self._line is not None, "somebody listens"
-        overheard = self._line.asked(header, frame, expects)
-        if overheard is not None:
-            self._asked[-1] = self._asked[-1]._replace(overheard=overheard)
 
     def _inspect(self, header: RequestHeader, data: bytes, start: int, size: int, expects: bool) -> bool:
         """Stops at a request that somebody wants to look at, when it is there and all before it are answered."""
@@ -199,10 +195,11 @@ class Relay:
         """The request that was inspected goes to the node, perhaps in another form. `told` gets its answer."""
         assert self.inspected is not None, "somebody has looked at it"
         header, expects = self.inspected.header, self.inspected.expects
-        if expects:
-            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told))
+        overheard = None
         if self._line is not None and self._line.wants(header.api_key):
-            self._overhear(read_header(frame, INT.size), frame, expects)
+            overheard = self._line.asked(read_header(frame, INT.size), frame, expects)
+        if expects:
+            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told, overheard))
 
     def release(self) -> None:
         """The request that was inspected is over: what is behind it comes next."""
@@ -210,14 +207,13 @@ class Relay:
         del self._request_head[: len(self.inspected.frame)]
         self.inspected = None
 
-    def _ask(self, header: RequestHeader, head: memoryview, start: int, expects: bool) -> None:
-        key, version, correlation_id, _, body_offset = header
+    def _ask(self, header: RequestHeader, head: memoryview, start: int) -> None:
+        """A request is about to pass. Raises RelayError for one whose answer could not."""
+        key, version, _, _, body_offset = header
         if not passable(key, version):
             raise RelayError(f"a request of API {key} in version {version}, whose answer could not be rewritten")
         if key == SASL_HANDSHAKE and version == 0:
             self._login = RawLogin(mechanism_in(head[body_offset - start :]))
-        if expects:
-            self._asked.append(Asked(key, version, correlation_id))
 
     # From the node
 
@@ -271,7 +267,7 @@ class Relay:
         overheard, end = asked.overheard, at + INT.size + size
         if overheard is not None and len(data) >= end:
             overheard.line.answered(overheard, data[at:end])
-            asked = asked._replace(overheard=None)
+            asked = Asked(asked.key, asked.version, asked.correlation_id, asked.told)
         self._answer = self._looking_at(asked, max(size, 0))
         return max(int(size), 0)
 
@@ -301,7 +297,7 @@ class Relay:
 
 def _within(header: RequestHeader, start: int) -> RequestHeader:
     """A header that was read at `start`, as one of a frame of its own, its length included."""
-    return header._replace(body_offset=header.body_offset - start + INT.size)
+    return RequestHeader(*header[:-1], header.body_offset - start + INT.size)
 
 
 def acks(frame: bytes, header: RequestHeader) -> int:

@@ -77,17 +77,17 @@ class Tap:
         self.now_us = now_us
         self.keys: frozenset[int] = frozenset()
         """The APIs that anybody wants to hear."""
-        self._listeners: list[Listener] = []
+        self._listeners: tuple[Listener, ...] = ()
         self._numbers = count(1)
 
     def listen(self, listener: Listener) -> None:
         """Tells it everything from now on."""
-        self._listeners.append(listener)
+        self._listeners = (*self._listeners, listener)
         self.keys = self.keys | listener.keys
 
     def leave(self, listener: Listener) -> None:
         """Tells it nothing any more."""
-        self._listeners.remove(listener)
+        self._listeners = tuple(each for each in self._listeners if each is not listener)
         self.keys = frozenset[int]().union(*(each.keys for each in self._listeners))
 
     def line(self, speaker: Speaker) -> Line:
@@ -96,23 +96,34 @@ class Tap:
 
     def tell_asked(self, overheard: Overheard) -> None:
         """A request goes to the cluster."""
-        self._tell(overheard.header.api_key, lambda each: each.asked(overheard))
+        for listener in self._listeners:
+            if overheard.header.api_key in listener.keys:
+                try:
+                    listener.asked(overheard)
+                except Exception:
+                    _failed()
 
     def tell_answered(self, overheard: Overheard) -> None:
         """The cluster has answered."""
-        self._tell(overheard.header.api_key, lambda each: each.answered(overheard))
+        for listener in self._listeners:
+            if overheard.header.api_key in listener.keys:
+                try:
+                    listener.answered(overheard)
+                except Exception:
+                    _failed()
 
     def tell_hung_up(self, line: Line) -> None:
         """A connection has ended."""
-        self._tell(None, lambda each: each.hung_up(line))
+        for listener in self._listeners:
+            try:
+                listener.hung_up(line)
+            except Exception:
+                _failed()
 
-    def _tell(self, key: int | None, tells: Callable[[Listener], None]) -> None:
-        for listener in list(self._listeners):
-            if key is None or key in listener.keys:
-                try:
-                    tells(listener)
-                except Exception:  # it passes, and the others hear it, all the same
-                    log.error("listening to what passes failed, which is kohort's fault")
+
+def _failed() -> None:
+    """What is said passes, and the other listeners hear it, all the same."""
+    log.error("listening to what passes failed, which is kohort's fault")
 
 
 class Line:

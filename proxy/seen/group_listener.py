@@ -47,6 +47,7 @@ _KEYS: Final = {
         "delete_groups", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat",
     )
 }  # fmt: skip
+_WAITING: Final = (_KEYS["join_group"], _KEYS["sync_group"])
 _BEATS: Final = frozenset(key for name, key in _KEYS.items() if name.endswith("heartbeat"))
 SHORT_ANSWER: Final = 512
 """At most this many bytes are looked up among the answers that were read lately."""
@@ -61,12 +62,13 @@ AnySight = ClassicSight | EpochSight
 class _Beat:
     """A heartbeat, and the answer to it, as they were read last on a connection."""
 
-    __slots__ = ("answer", "member_id", "request", "sight")
+    __slots__ = ("answer", "key", "member_id", "request", "sight", "version")
 
     def __init__(self, overheard: Overheard, sight: AnySight, member_id: str) -> None:
         assert overheard.answer is not None, "it was read"
-        self.request = overheard.request[:8] + overheard.request[12:]
-        self.answer = overheard.answer[8:]
+        self.key, self.version = overheard.header.api_key, overheard.header.api_version
+        self.request = overheard.request[_BODY_AT + INT.size :]
+        self.answer = overheard.answer[_BODY_AT:]
         self.sight = sight
         self.member_id = member_id
 
@@ -91,8 +93,9 @@ class GroupListener:
 
     def asked(self, overheard: Overheard) -> None:
         """See `Listener`."""
-        name = API_BY_KEY[overheard.header.api_key].name
-        if name in ("join_group", "sync_group"):
+        key = overheard.header.api_key
+        if key in _WAITING:
+            name = API_BY_KEY[key].name
             self._now(overheard.asked_us)
             request = _request(overheard)
             if request is not None and (sight := self._classic(overheard, request.group_id)) is not None:
@@ -157,7 +160,9 @@ class GroupListener:
         if beat is None or overheard.answer is None:
             return False
         request = overheard.request
-        if beat.answer != overheard.answer[8:] or beat.request[8:] != request[12:] or beat.request[:8] != request[:8]:
+        if beat.request != request[_BODY_AT + INT.size :] or beat.answer != overheard.answer[_BODY_AT:]:
+            return False
+        if beat.version != overheard.header.api_version or beat.key != overheard.header.api_key:
             return False
         beat.sight.heard_us = self.world.moment.us
         beat.sight.beat(beat.member_id)

@@ -52,6 +52,11 @@ class ClassicJoins(ClassicKnown):
         """Whether `settle` has something to find out."""
         return bool(self._early) or any(not each.waits for each in self.joins.values())
 
+    @property
+    def awaits_leader(self) -> bool:
+        """Whether answers with another generation have come, and not that of the leader."""
+        return bool(self._early)
+
     def join_answered(self, overheard: Overheard, answer: JoinGroupResponse | None) -> None:
         """The cluster has answered, or the answer was not kept."""
         join = self.joins.get(overheard)

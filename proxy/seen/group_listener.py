@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_GROUPS: Final = 10_000
 """Groups that are known; of more, those that were heard of longest ago are forgotten."""
 
+MOST_TOPICS: Final = 100_000
+"""Names of topics that are known; of more, those that were heard first are forgotten."""
+
 FORGOTTEN_US: Final = 24 * 3_600 * 1_000_000
 """After how long a group is forgotten of which nothing is heard."""
 
@@ -87,6 +90,8 @@ class GroupListener:
         self._beats: dict[tuple[int, str], _Beat] = {}
         self._open: dict[Overheard, AnySight] = {}
         """JoinGroup and SyncGroup requests that are not answered."""
+        self._unsettled: dict[str, ClassicSight] = {}
+        """Groups of which `settle` may have something to find out, by id."""
         self._flushed_us = world.moment.us
 
     # See `kohort.proxy.tap.Listener`
@@ -100,6 +105,7 @@ class GroupListener:
             request = _request(overheard)
             if request is not None and (sight := self._classic(overheard, request.group_id)) is not None:
                 self._open[overheard] = sight
+                self._unsettled[request.group_id] = sight
                 asked = sight.join_asked if name == "join_group" else sight.sync_asked
                 asked(overheard, request)
 
@@ -128,13 +134,14 @@ class GroupListener:
     @property
     def is_unsettled(self) -> bool:
         """Whether `settle` is to be called soon."""
-        return any(isinstance(each, ClassicSight) and each.is_unsettled for each in self._open.values())
+        return bool(self._unsettled)
 
     def settle(self, now_us: int) -> None:
         """What has waited long enough to be known to wait is told; what was counted is, once a minute."""
-        for sight in {id(each): each for each in self._open.values()}.values():
-            if isinstance(sight, ClassicSight):
-                sight.settle(now_us - SETTLED_US)
+        for group_id, sight in list(self._unsettled.items()):
+            sight.settle(now_us - SETTLED_US)
+            if not sight.is_unsettled:
+                del self._unsettled[group_id]
         self._now(now_us)
         if now_us - self._flushed_us >= STATS_US:
             self._flushed_us = now_us
@@ -151,6 +158,7 @@ class GroupListener:
     def forget(self, group_id: str) -> None:
         """Nothing was heard of a group for long, or there are too many."""
         sight = self.groups.pop(group_id)
+        self._unsettled.pop(group_id, None)
         self._beats = {key: beat for key, beat in self._beats.items() if beat.sight is not sight}
 
     # What is heard
@@ -181,6 +189,8 @@ class GroupListener:
         if isinstance(sight, ClassicSight):
             self._answers(sight, overheard, answer)
             sight.join_answered(overheard, answer)
+            if sight.awaits_leader:
+                self._unsettled[sight.group_id] = sight
 
     def _sync_group(self, overheard: Overheard) -> None:
         sight, answer = self._open.pop(overheard, None), _answer(overheard)
@@ -261,6 +271,8 @@ class GroupListener:
         for topic in () if answer is None else answer.topics:
             if topic.topic_id is not None and topic.name:
                 self.world.topics[topic.topic_id] = topic.name
+        while len(self.world.topics) > MOST_TOPICS:
+            del self.world.topics[next(iter(self.world.topics))]
 
     # Groups
 

@@ -23,11 +23,8 @@ from kohort.proxy.seen.event_desk import (
 from kohort.proxy.seen.sight import Sight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.messages.offset_commit import OffsetCommitRequest
-    from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.seen.sight import SightWorld
     from kohort.proxy.tap import Overheard
 
@@ -66,7 +63,7 @@ class EpochEvents(Sight):
         self._state = EpochEventState((), world.moment.us)
         self._owners = Owners({})
 
-    def owned(self, has: frozenset[Any]) -> frozenset[TopicPartition]:
+    def owned(self, has: frozenset[Any]) -> frozenset[Any]:
         """Those of them that one member at a time may have."""
         return has
 
@@ -74,11 +71,12 @@ class EpochEvents(Sight):
         """What an event says of them beside how many they are."""
         return {}
 
-    def _partitions(self, topics: Iterable[Any]) -> frozenset[TopicPartition]:
-        names = self._world.topics
-        return frozenset(
-            (names.get(topic.topic_id, str(topic.topic_id)), number) for topic in topics for number in topic.partitions
-        )
+    def by_topic(self, has: frozenset[Any]) -> dict[str, tuple[int, ...]]:
+        """Partitions that a member has, by the names of their topics; one whose name is not known has its id."""
+        names, found = self._world.topics, dict[str, list[int]]()
+        for topic, number in has:
+            found.setdefault(names.get(topic, str(topic)), []).append(number)
+        return {topic: tuple(sorted(numbers)) for topic, numbers in sorted(found.items())}
 
     def committed(self, member_id: str, partitions: int) -> None:
         """A commit was accepted for so many partitions."""

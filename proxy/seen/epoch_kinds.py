@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from kohort.coordinator.events.task_names import RoleTask, task_names
 from kohort.coordinator.streams.streams_owners import Role
@@ -10,7 +12,7 @@ from kohort.proxy.seen.epoch_member import EpochMember
 from kohort.proxy.seen.epoch_sight import EpochSight
 
 if TYPE_CHECKING:
-    from kohort.protocol.topic_partition import TopicPartition
+    pass
 
 
 class ConsumerSight(EpochSight):
@@ -20,10 +22,10 @@ class ConsumerSight(EpochSight):
     counts_heartbeats = True
 
     def _given(self, answer: Any) -> frozenset[Any] | None:
-        return None if answer.assignment is None else self._partitions(answer.assignment.topic_partitions)
+        return None if answer.assignment is None else _partitions(answer.assignment.topic_partitions)
 
     def _still_has(self, request: Any) -> frozenset[Any] | None:
-        return None if request.topic_partitions is None else self._partitions(request.topic_partitions)
+        return None if request.topic_partitions is None else _partitions(request.topic_partitions)
 
     def _says(self, member: EpochMember, request: Any) -> str | None:
         regex, assignor = request.subscribed_topic_regex, request.server_assignor
@@ -43,9 +45,9 @@ class ShareSight(EpochSight):
     leaves_out = frozenset({"member_metadata_changed", "commit_rejected", "member_replaced"})
 
     def _given(self, answer: Any) -> frozenset[Any] | None:
-        return None if answer.assignment is None else self._partitions(answer.assignment.topic_partitions)
+        return None if answer.assignment is None else _partitions(answer.assignment.topic_partitions)
 
-    def owned(self, has: frozenset[Any]) -> frozenset[TopicPartition]:
+    def owned(self, has: frozenset[Any]) -> frozenset[Any]:
         return frozenset()
 
 
@@ -62,14 +64,23 @@ class StreamsSight(EpochSight):
     def _still_has(self, request: Any) -> frozenset[Any] | None:
         return _tasks(request)
 
-    def owned(self, has: frozenset[Any]) -> frozenset[TopicPartition]:
+    def owned(self, has: frozenset[Any]) -> frozenset[Any]:
         return frozenset((each.subtopology_id, each.partition) for each in has if each.role is Role.ACTIVE)
+
+    def by_topic(self, has: frozenset[Any]) -> dict[str, tuple[int, ...]]:
+        """No partitions, but active tasks, by their subtopologies."""
+        return super().by_topic(self.owned(has))
 
     def _named(self, has: frozenset[Any]) -> dict[str, str]:
         return task_names(has)
 
     def _says(self, member: EpochMember, request: Any) -> str | None:
         return None
+
+
+def _partitions(topics: Iterable[Any]) -> frozenset[tuple[UUID, int]]:
+    """By the ids of their topics: a name may be heard later."""
+    return frozenset((topic.topic_id, number) for topic in topics for number in topic.partitions)
 
 
 def _tasks(said: Any) -> frozenset[RoleTask] | None:

@@ -164,7 +164,7 @@ class ProxyGroup(AnyGroup):
 
 
 def _member(sight: EpochSight, member: EpochMember) -> GroupMember:
-    has, revoking = _by_topic(sight.owned(member.has)), _by_topic(sight.owned(member.revoking))
+    has, revoking = sight.by_topic(member.has), sight.by_topic(member.revoking)
     behind = member.epoch != sight.epoch and not member.is_away
     return GroupMember(
         member_id=member.member_id,
@@ -188,10 +188,3 @@ def _member(sight: EpochSight, member: EpochMember) -> GroupMember:
         session_ends_in_ms=None,
         revocation_ends_in_ms=None,
     )
-
-
-def _by_topic(those: frozenset[Any]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, list[int]] = {}
-    for topic, number in sorted(those):
-        found.setdefault(topic, []).append(number)
-    return {topic: tuple(numbers) for topic, numbers in found.items()}

@@ -21,6 +21,7 @@ from kohort.proxy.proxy_control import make_proxy_app
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing import Cluster, Proxy
 from kohort.watch.controlled import Controlled
+from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -101,6 +102,29 @@ async def test_a_member_that_falls_silent_is_not_said_to_have_expired() -> None:
             assert rebalance.cause.startswith("unknown: ")
             assert "the wire does not show why" in rebalance.cause
             assert "expired" not in group.timeline()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "more"),
+    [("consumer", 1, {"rebalance_timeout_ms": 9_000, "topic_partitions": ()}), ("share", 1, {})],
+)
+async def test_groups_of_the_newer_protocols(kind: str, version: int, more: dict[str, object]) -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders", partitions=2)
+        wire = await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
+        await wire.asks("metadata", 12, topics=None)
+        joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
+        api = f"{kind}_group_heartbeat"
+        for member_id in ("one", "two"):
+            await wire.asks(api, version, member_id=member_id, **joining)
+        group = proxy.group("g")
+        assert (group.type, group.generation, group.coordinator, len(group.members)) == (kind, 3, 1, 2)
+        assert group.member("one").partitions == {"orders": (0, 1)} or kind == "share"
+        assert not group.is_settled, "the first has not heard of the second"
+        await wire.asks(api, version, group_id="g", member_id="two", member_epoch=-1)
+        assert [each.cause for each in group.events if each.kind == "member_removed"] == ["leave_explicit"]
+        assert sorted(group.assignments) == ["one"]
+        wire.close()
 
 
 async def test_what_only_the_cluster_can_do_is_refused() -> None:
@@ -185,3 +209,5 @@ def test_without_await_too() -> None:
     with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         assert proxy.groups == []
         assert proxy.group("billing").state == "Dead"
+        with pytest.raises(TimeoutError, match="group billing, of which nothing was heard is not stable"):
+            proxy.group("billing").wait_stable(timeout=0.01)

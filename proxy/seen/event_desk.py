@@ -6,11 +6,11 @@ What makes a broker's events makes these too. It is given a desk where it would 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from kohort.broker.address import java_address
 from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.logs import log
-from kohort.coordinator.events.group_event import NO_PARTITION
 from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ class SeenEvents:
     def leave(self, listener: Listener) -> None:
         """Calls `listener` no more."""
         self._listeners.remove(listener)
-
-    def stopping(self) -> None:
-        """As `GroupEvents.stopping`: the proxy has nothing to say at its end, the cluster goes on."""
 
     def take(self, node_id: int, event: GroupEvent) -> None:
         """The next event of a group that a node coordinates; -1: it is not known which does."""
@@ -93,9 +90,9 @@ class Clients:
 
     def of(self, overheard: object) -> Client:
         """Who has sent a request; the address is that of the client, where a broker would name the proxy's."""
-        heard: Overheard = overheard  # type: ignore[assignment]
+        heard = cast("Overheard", overheard)
         line = heard.line
-        return Client(heard.header.client_id or "", f"/{line.host}", self._software.get(line.number))
+        return Client(heard.header.client_id or "", java_address(line.host), self._software.get(line.number))
 
 
 class Sink:
@@ -106,14 +103,10 @@ class Sink:
 
 
 class EventDesk:
-    """Stands for a coordinator before what makes events. It has no log, and knows no partition of it."""
+    """Stands for a coordinator before what makes events. It has no log."""
 
     appended_offset = None
 
     def __init__(self, moment: Moment, take: Callable[[GroupEvent], None]) -> None:
         self.epoch_ms = moment.epoch_ms
         self.effects = Sink(take)
-
-    def partition_of(self, group_id: str) -> int:
-        """How many partitions `__consumer_offsets` has is not seen."""
-        return NO_PARTITION

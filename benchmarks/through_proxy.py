@@ -111,9 +111,14 @@ def _batch() -> bytes:
 
 @click.command()
 @click.option("--rounds", default=15, show_default=True, type=click.IntRange(1))
-def main(rounds: int) -> None:
+@click.option("--looks", is_flag=True, help="The proxy looks at groups.")
+def main(rounds: int, looks: bool) -> None:
     """Measures both in turns, and prints medians."""
-    with running("serve", "--listen", "127.0.0.1:0") as port, running("proxy", f"127.0.0.1:{port}") as proxy_port:
+    options = ("--control", "127.0.0.1:0") if looks else ()
+    with (
+        running("serve", "--listen", "127.0.0.1:0") as port,
+        running("proxy", f"127.0.0.1:{port}", *options) as proxy_port,
+    ):
         wires = {"direct": Ahead(port), "proxy": Ahead(proxy_port)}
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())
         wires["direct"].asks("create_topics", 7, topics=(topic,), timeout_ms=5_000, validate_only=False)

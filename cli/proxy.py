@@ -30,7 +30,7 @@ STDERR = 2
 @click.option(
     "--control",
     metavar="[HOST:]PORT",
-    help="Offer faults and gates over HTTP there, as kohort serve does.",
+    help="Offer faults, gates and what is seen of groups over HTTP there, as kohort serve does.",
 )
 @click.option(
     "--control-token",
@@ -40,12 +40,24 @@ STDERR = 2
     show_envvar=True,
     help="What must be shown there; needed where others than this machine reach it.",
 )
+@click.option(
+    "--event-log",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write what is seen of groups to files in this directory, which kohort analyze reads.",
+)
 @config_option
 @click.option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
 )
 def proxy(
-    bootstrap: str, listen: str, control: str | None, control_token: str, config: Path | None, log_level: str
+    bootstrap: str,
+    listen: str,
+    control: str | None,
+    control_token: str,
+    event_log: Path | None,
+    config: Path | None,
+    log_level: str,
 ) -> None:
     """Stand between clients and the cluster at BOOTSTRAP, of kohort or any other Kafka.
 
@@ -53,6 +65,9 @@ def proxy(
     the cluster's own addresses: clients stay with the proxy. They speak plainly to it. With --command-config
     it speaks TLS to the cluster and logs in for them; without, a client's own login is passed on. READY on
     stdout says where to begin. Ctrl-C ends it.
+
+    With --control or --event-log it sees groups: members, generations and assignments, as far as their
+    requests and the answers pass here. kohort watch and a browser show them at the control address.
     """
     try:
         host, port = parse_address(listen)
@@ -61,6 +76,7 @@ def proxy(
         _refuse(str(problem), 2)
     where, security = addresses_of(bootstrap), security_of(config)
     with without("hypothesis"):
+        from kohort.broker.cluster.group_events import EventLogError
         from kohort.broker.line_writer import LineWriter
         from kohort.broker.logs import log
         from kohort.broker.runtime.server import ListenError
@@ -70,8 +86,8 @@ def proxy(
     log.configure(level=log_level, writer=LineWriter(STDERR))
     sentence, code = "", 0
     try:
-        run(Options(where, host, port, security, controlled and ControlAddress(*controlled)))
-    except ListenError as problem:
+        run(Options(where, host, port, security, controlled and ControlAddress(*controlled), event_log))
+    except (ListenError, EventLogError) as problem:
         sentence, code = str(problem), 2
     except BrokerError as problem:
         sentence, code = str(problem), 1

@@ -44,6 +44,7 @@ ROUTERS = (
     appends_routes.router,
     acls_routes.router,
     gates_routes.router,
+    groups_routes.reading,
     groups_routes.router,
     shares_routes.router,
     streams_routes.router,

@@ -68,5 +68,5 @@ class Explanation:
 def duration(length_ms: int | None) -> str:
     """`in 9.5 s`."""
     if length_ms is None:
-        return "no timer ends this"
+        return "no timer is known to end this"
     return f"in {length_ms / 1_000:g} s" if length_ms > 0 else "at once"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.control.lab_group import Group
 
@@ -12,8 +12,19 @@ if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
 
 
-def group_of(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
+class SeesFromOutside:
+    """A laboratory without a cluster of its own. It says itself how groups look, with the words of `AnyGroup`."""
+
+    def group_seen(self, group_id: str) -> Any:
+        """A group as a test sees it."""
+        raise NotImplementedError
+
+
+def group_of(laboratory: Laboratory | SeesFromOutside, group_id: str) -> Group | ShareGroup | StreamsGroup:
     """A group as a test sees it. Where there is none of that id it is one that may become a classic group."""
+    if isinstance(laboratory, SeesFromOutside):
+        seen: Group = laboratory.group_seen(group_id)
+        return seen
     if laboratory.share_group(group_id) is not None:
         from kohort.control.lab_share_group import ShareGroup  # not for brokers without such groups
 

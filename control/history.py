@@ -121,7 +121,7 @@ def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
         if event.kind == BUMPED:
             found.append(_begun(event))
         if event.kind == STARTS:
-            found.append(Rebalance(event.generation or 0, words(event.cause), event.client_id or ""))
+            found.append(Rebalance(event.generation or 0, cause_of(event), event.client_id or ""))
         if found:
             found[-1].events.append(event)
             if found[-1].outcome == OPEN:
@@ -135,7 +135,7 @@ def _begun(event: GroupEvent) -> Rebalance:
     """A group of a newer protocol has another epoch."""
     return Rebalance(
         event.generation or 0,
-        words(event.cause),
+        cause_of(event),
         event.client_id or "",
         joined=event.joined or (),
         left=event.left or (),
@@ -234,6 +234,12 @@ def _of_tasks(detail: Mapping[str, str]) -> Iterator[str]:
             yield f"{role} {detail[role]}"
 
 
+def cause_of(event: GroupEvent) -> str:
+    """The cause of an event as a person writes it. One that is not known is followed by what is, if that is told."""
+    evidence = (event.detail or {}).get("evidence", "") if event.cause in (None, "unknown") else ""
+    return f"unknown: {evidence}" if evidence else words(event.cause)
+
+
 def words(name: str | None) -> str:
     """A cause's name as a person writes it."""
     return (name or "unknown").replace("_", " ")
@@ -257,7 +263,7 @@ def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool])
         parts += _of_records(event.detail or {}) if event.group_type == SHARE else ()
         parts += _of_tasks(event.detail or {}) if event.group_type == STREAMS else ()
         if event.cause:
-            parts.append(f"({words(event.cause)})")
+            parts.append(f"({cause_of(event)})")
         if event.error:
             parts.append(event.error)
         if event.generation is not None:

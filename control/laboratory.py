@@ -156,6 +156,16 @@ class Laboratory:
                 return group
         return None
 
+    @property
+    def brokers_running(self) -> int:
+        """How many nodes run."""
+        return len(self.cluster.running_nodes)
+
+    @property
+    def rules_at_work(self) -> list[str]:
+        """The rules for requests and for appends, as texts."""
+        return [str(each) for each in (*self.faults, *self.appends.rules)]
+
     def group_ids(self) -> list[str]:
         """The ids of all groups that are looked after, of every kind, sorted."""
         return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from kohort.client.client_connection import BrokerError, ClientConnection, Conversation
 from kohort.client.problems import hung_up, in_words, tls_in_words
@@ -13,6 +13,9 @@ from kohort.client.security import Security
 from kohort.proxy.answer_rewriting import Pieces
 
 CLIENT_ID: Final = "kohort-proxy"
+SPOKEN: Final = {"metadata": 12, "list_offsets": 8}
+"""The APIs that the proxy asks for itself, and their newest versions."""
+
 CONNECT_S: Final = 10.0
 """How long it may take to connect and to log in."""
 
@@ -41,12 +44,12 @@ class ClusterSide(asyncio.Protocol):
 
     def __init__(self, security: Security) -> None:
         self._security = security
-        self._connection = ClientConnection(CLIENT_ID, {}, security)
+        self._connection = ClientConnection(CLIENT_ID, SPOKEN, security)
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
         self._received = bytearray()
-        self._talk: Conversation[None] | None = None
-        self._talked: asyncio.Future[None] | None = None
+        self._talk: Conversation[Any] | None = None
+        self._talked: asyncio.Future[Any] | None = None
         self.lost = False
 
     @property
@@ -62,13 +65,18 @@ class ClusterSide(asyncio.Protocol):
         """Logs in once more, as the session is about to end (KIP-368). Raises OSError."""
         await self._says(self._connection.log_in_again())
 
-    async def _says(self, talk: Conversation[None]) -> None:
+    async def asks(self, name: str, request: Any) -> Any:
+        """The answer to a question of the proxy's own, on a connection that is no client's. Raises OSError."""
+        async with asyncio.timeout(CONNECT_S):
+            return await self._says(self._connection.ask(name, request))
+
+    async def _says(self, talk: Conversation[Any]) -> Any:
         if self.lost:
             raise BrokerError(hung_up(self._security))
         self._talked = asyncio.get_running_loop().create_future()
         self._talk = talk
         self._step(None)
-        await self._talked
+        return await self._talked
 
     def serves(self, client: Client) -> None:
         """From now on what comes is this client's."""
@@ -147,10 +155,10 @@ class ClusterSide(asyncio.Protocol):
         assert self._talked is not None, "somebody waits for the login"
         try:
             self.send([next(self._talk) if frame is None else self._talk.send(frame)])
-        except StopIteration:
+        except StopIteration as end:
             self._talk = None
             if not self._talked.done():
-                self._talked.set_result(None)
+                self._talked.set_result(end.value)
         except OSError as problem:
             self._fail(problem)
 

@@ -1,4 +1,4 @@
-"""The control address of a proxy: the laboratory's routes for faults and gates, and the end of a test."""
+"""The control address of a proxy: the laboratory's routes for faults and gates, and those that look at groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from kohort.broker.runtime.server import ListenError
 from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
 from kohort.control.listening import serve
-from kohort.control.routes import faults_routes, gates_routes
+from kohort.control.routes import (
+    events_routes,
+    faults_routes,
+    gates_routes,
+    groups_routes,
+    overview_routes,
+    page_routes,
+)
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 
 router = APIRouter(prefix="/reset", tags=["reset"])
@@ -37,7 +44,15 @@ async def reset(laboratory: Annotated[ProxyLaboratory, Depends(_laboratory)]) ->
     return GatesLeft(gates=laboratory.lift())
 
 
-ROUTERS = (faults_routes.router, gates_routes.router, router)
+ROUTERS = (
+    faults_routes.router,
+    gates_routes.router,
+    groups_routes.reading,
+    overview_routes.router,
+    events_routes.router,
+    page_routes.router,
+    router,
+)
 
 
 def make_proxy_app(laboratory: ProxyLaboratory, token: str = "", host: str = "127.0.0.1") -> FastAPI:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kohort.broker.clock import Clock
 from kohort.broker.runtime.registry import Api, Registry
+from kohort.control.control_errors import ControlError
 from kohort.control.exchange import Exchange
 from kohort.control.faults.matching import ANY
 from kohort.control.gate_points import GATE_POINTS
+from kohort.control.groups_by_id import SeesFromOutside
 from kohort.control.request_facts import kafka_name
 from kohort.control.waiting import Waiters
 from kohort.protocol.api_keys import API_BY_KEY
@@ -23,23 +25,76 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.broker_hooks import Handler
     from kohort.broker.cluster.node import Node
     from kohort.control.conditions import Condition, Delayed
+    from kohort.control.recorder import Recorder
+    from kohort.proxy.seen.groups_passing import SeenGroups
+    from kohort.proxy.seen.proxy_group import ProxyGroup
 
 UNSPOILED: Final = frozenset({"sasl_handshake", "sasl_authenticate"})
 """A client's login passes whole: the broker is at it, too."""
 
 
-class ProxyLaboratory:
+class RunningClock:
+    """The machine's clock, as whoever looks at a laboratory's asks it: it goes on, as fast as others."""
+
+    paused = False
+    scale = 1.0
+
+    def __init__(self, clock: Clock) -> None:
+        self.epoch_ms = clock.epoch_ms
+        self.now_ms = clock.now_ms
+        self.now_us = clock.now_us
+
+
+class ProxyLaboratory(SeesFromOutside):
     """Its rules and gates, and the way of an exchange through them (`kohort.control.exchange.Way`)."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, nodes: Callable[[], list[int]]) -> None:
         """`nodes`: the ids of those that have been seen."""
         self._loop = loop
-        self.clock = clock
+        self.clock = RunningClock(clock)
+        self.seen: SeenGroups | None = None
+        """The groups that pass, once somebody wants to see them."""
+        self._nodes = nodes
         self.waiters = Waiters()
         self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters)
         self.gates = ProxyGates()
         self.gates.changed = self.waiters.look
         self._registry = Registry()
+
+    # What passes
+
+    @property
+    def _groups(self) -> SeenGroups:
+        if self.seen is None:
+            raise ControlError("this proxy does not look at groups; kohort proxy --control does")
+        return self.seen
+
+    @property
+    def recorder(self) -> Recorder:
+        """Keeps the events of groups."""
+        return self._groups.recorder
+
+    def group_ids(self) -> list[str]:
+        """The ids of all groups that have been heard of, sorted."""
+        return sorted(self._groups.listener.groups)
+
+    def group_seen(self, group_id: str) -> ProxyGroup:
+        """A group as far as it is seen."""
+        from kohort.proxy.seen.proxy_group import ProxyGroup
+
+        return ProxyGroup(self._groups, group_id)
+
+    @property
+    def brokers_running(self) -> int:
+        """How many nodes clients have heard of."""
+        return len(self._nodes())
+
+    @property
+    def rules_at_work(self) -> list[str]:
+        """The rules as texts."""
+        return [str(each) for each in self.faults]
+
+    # Rules and gates
 
     def wants(self, header: RequestHeader) -> bool:
         """Whether a rule or a gate may take such a request. Those that kohort does not know pass."""

@@ -7,6 +7,7 @@ import logging
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvloop
@@ -14,6 +15,7 @@ import uvloop
 from kohort.broker.clock import SystemClock
 from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.run import announce, collect_garbage_seldom, raise_file_limit
+from kohort.broker.scheduling.worker_thread import WorkerThread
 from kohort.client.security import OPEN, Security
 from kohort.proxy.proxy_server import ProxyServer
 
@@ -34,10 +36,14 @@ class Options(NamedTuple):
     port: int
     security: Security = OPEN
     control: ControlAddress | None = None
+    event_log: Path | None = None
 
 
 def run(options: Options) -> None:
-    """Serves until SIGINT or SIGTERM. Raises BrokerError where no broker answers, ListenError, SecurityError."""
+    """Serves until SIGINT or SIGTERM.
+
+    Raises BrokerError where no broker answers, ListenError, SecurityError, EventLogError.
+    """
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options))
@@ -57,10 +63,14 @@ async def _serve(options: Options) -> None:
             return
         await server.listen(options.host, options.port)
         async with AsyncExitStack() as open_:
+            if options.event_log is not None:
+                jobs = WorkerThread(loop, "event-log")
+                open_.enter_context(server.look_at_groups().written(options.event_log, loop.call_later, jobs))
             ready = f"READY bootstrap={server.address}"
             if options.control is not None:
                 from kohort.proxy.proxy_control import served
 
+                server.look_at_groups()
                 ready += f" control={await open_.enter_async_context(served(server.laboratory, *options.control))}"
             announce(ready, loop)
             collect_garbage_seldom()

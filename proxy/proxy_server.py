@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from kohort.broker.address import reachable, show_address
 from kohort.broker.clock import Clock
@@ -18,6 +19,10 @@ from kohort.proxy.cluster_side import ClusterSide, connect
 from kohort.proxy.node_ports import Target, Targets
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
+from kohort.proxy.tap import Tap
+
+if TYPE_CHECKING:
+    from kohort.proxy.seen.groups_passing import SeenGroups
 
 BACKLOG: Final = 1_024
 
@@ -36,6 +41,7 @@ class ProxyServer:
         self.loop = loop
         self.clients: set[ClientSide] = set()
         self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes)
+        self.tap = Tap(clock.now_us)
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None
@@ -71,8 +77,20 @@ class ProxyServer:
         """Looks whether the cluster is there and lets the proxy in. Raises BrokerError, a sentence."""
         (await self._first_of(self._bootstrap, asks=True)).close()
 
+    def look_at_groups(self) -> SeenGroups:
+        """Sees groups in what passes, from the first call on."""
+        if self.laboratory.seen is None:
+            from kohort.proxy.asking import log_ends
+            from kohort.proxy.seen.groups_passing import SeenGroups
+
+            ends = partial(log_ends, self)
+            self.laboratory.seen = SeenGroups(self.loop, self._clock, self.tap, self.laboratory.waiters, ends)
+        return self.laboratory.seen
+
     def stop(self) -> None:
         """Accepts nobody any more, and hangs up on everybody."""
+        if self.laboratory.seen is not None:
+            self.laboratory.seen.close()
         for target in list(self._sockets):
             self._close(target)
         for client in list(self.clients):
@@ -89,6 +107,11 @@ class ProxyServer:
                 target.away = str(problem)
                 log.warning(f"{target.name} can't be reached; {problem}", target=target.name)
             raise
+
+    async def side_for_questions(self, address: tuple[str, int] | None = None) -> ClusterSide:
+        """A connection that is no client's, to a node or to any. Raises BrokerError."""
+        target = self._bootstrap if address is None else Target("the node", [address])
+        return await self._first_of(target, asks=True)
 
     async def _first_of(self, target: Target, *, asks: bool = False) -> ClusterSide:
         """A connection to the first that lets us in. Raises BrokerError, which says of each why it does not."""

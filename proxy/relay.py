@@ -31,6 +31,7 @@ from kohort.proxy.answer_rewriting import (
 from kohort.proxy.narrowing import narrowed
 from kohort.proxy.raw_login import RawLogin, mechanism_in
 from kohort.proxy.relay_error import RelayError
+from kohort.proxy.tap import Line, Overheard, heard_answer
 
 PRODUCE: Final = 0
 SASL_HANDSHAKE: Final = 17
@@ -40,7 +41,7 @@ HEAD_BYTES: Final = 72 << 10
 """More than a header, and what comes before `acks` in a Produce request, can have."""
 
 INSPECTED_BYTES: Final = 1 << 20
-"""A larger request passes, whatever rules there are."""
+"""A larger request passes, whatever rules there are and whoever listens."""
 
 _ANSWER_HEAD: Final = Struct(">ii")
 _FIRST_FLEXIBLE_PRODUCE: Final = 9
@@ -60,6 +61,8 @@ class Asked(NamedTuple):
     correlation_id: int
     told: Callable[[bytes], None] | None = None
     """Gets the whole frame of the answer, in the client's place."""
+    overheard: Overheard | None = None
+    """What is told to who listens, with the answer."""
 
 
 class Inspected(NamedTuple):
@@ -81,12 +84,15 @@ def _nothing(header: RequestHeader) -> bool:
 
 
 class Relay:
-    """One client and one node. It never holds more than the head of a request, and an answer that is looked at."""
+    """One client and one node. It never holds more than the head of a request, and what is looked at or heard."""
 
-    def __init__(self, nodes: Nodes, inspects: Callable[[RequestHeader], bool] = _nothing) -> None:
-        """`inspects`: whether a request like this is not to be passed on without a look at it."""
+    def __init__(
+        self, nodes: Nodes, inspects: Callable[[RequestHeader], bool] = _nothing, line: Line | None = None
+    ) -> None:
+        """`inspects`: whether a request like this is not to be passed on without a look at it. `line`: who listens."""
         self._nodes = nodes
         self._inspects = inspects
+        self._line = line
         self.inspected: Inspected | None = None
         """What is behind it is not looked at before `release`."""
         self._held_up = False
@@ -165,7 +171,15 @@ class Relay:
             return False
         if size <= INSPECTED_BYTES and self._inspects(header):
             return self._inspect(header, data, start, size, expects)
-        self._ask(header, head, start, expects)
+        listens = self._line is not None and size <= INSPECTED_BYTES and self._line.wants(header.api_key)
+        if listens and len(data) < start + size:
+            return False
+        self._ask(header, head, start)
+        overheard = None
+        if listens and self._line is not None:
+            overheard = self._line.asked(_within(header, start), data[start - INT.size : start + size], expects)
+        if expects:
+            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, None, overheard))
         return True
 
     def _inspect(self, header: RequestHeader, data: bytes, start: int, size: int, expects: bool) -> bool:
@@ -174,17 +188,18 @@ class Relay:
             self._held_up = True
         elif len(data) >= start + size:
             frame = data[start - INT.size : start + size]
-            self.inspected = Inspected(
-                header._replace(body_offset=header.body_offset - start + INT.size), frame, expects
-            )
+            self.inspected = Inspected(_within(header, start), frame, expects)
         return False
 
-    def pass_on(self, told: Callable[[bytes], None]) -> None:
-        """The request that was inspected goes to the node, in whatever form. `told` gets its answer."""
+    def pass_on(self, frame: bytes, told: Callable[[bytes], None]) -> None:
+        """The request that was inspected goes to the node, perhaps in another form. `told` gets its answer."""
         assert self.inspected is not None, "somebody has looked at it"
-        header = self.inspected.header
-        if self.inspected.expects:
-            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told))
+        header, expects = self.inspected.header, self.inspected.expects
+        overheard = None
+        if self._line is not None and self._line.wants(header.api_key):
+            overheard = self._line.asked(read_header(frame, INT.size), frame, expects)
+        if expects:
+            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told, overheard))
 
     def release(self) -> None:
         """The request that was inspected is over: what is behind it comes next."""
@@ -192,14 +207,13 @@ class Relay:
         del self._request_head[: len(self.inspected.frame)]
         self.inspected = None
 
-    def _ask(self, header: RequestHeader, head: memoryview, start: int, expects: bool) -> None:
-        key, version, correlation_id, _, body_offset = header
+    def _ask(self, header: RequestHeader, head: memoryview, start: int) -> None:
+        """A request is about to pass. Raises RelayError for one whose answer could not."""
+        key, version, _, _, body_offset = header
         if not passable(key, version):
             raise RelayError(f"a request of API {key} in version {version}, whose answer could not be rewritten")
         if key == SASL_HANDSHAKE and version == 0:
             self._login = RawLogin(mechanism_in(head[body_offset - start :]))
-        if expects:
-            self._asked.append(Asked(key, version, correlation_id))
 
     # From the node
 
@@ -250,11 +264,17 @@ class Relay:
             if size < INT.size or correlation_id != asked.correlation_id:
                 raise RelayError("the cluster's answer is none to what was asked")
         self._asked.popleft()
+        overheard, end = asked.overheard, at + INT.size + size
+        if overheard is not None and len(data) >= end:
+            overheard.line.answered(overheard, data[at:end])
+            asked = Asked(asked.key, asked.version, asked.correlation_id, asked.told)
         self._answer = self._looking_at(asked, max(size, 0))
         return max(int(size), 0)
 
     def _looking_at(self, asked: Asked, size: int) -> AnswerInHand | None:
         """What is to look at an answer; None: it passes."""
+        if asked.overheard is not None:
+            return heard_answer(asked.overheard, size, self._looking_at(asked._replace(overheard=None), size))
         if asked.told is not None:
             return WholeAnswer(size, self._looking_at(asked._replace(told=None), size), asked.told)
         if asked.key == API_VERSIONS:
@@ -273,6 +293,11 @@ class Relay:
         if len(answer) < 6 or SHORT.unpack_from(answer, 4)[0] != 0:
             self._login = None
         return answer
+
+
+def _within(header: RequestHeader, start: int) -> RequestHeader:
+    """A header that was read at `start`, as one of a frame of its own, its length included."""
+    return RequestHeader(*header[:-1], header.body_offset - start + INT.size)
 
 
 def acks(frame: bytes, header: RequestHeader) -> int:

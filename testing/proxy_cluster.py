@@ -19,6 +19,7 @@ from kohort.testing.left_held import report
 if TYPE_CHECKING:
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
+    from kohort.proxy.seen.proxy_group import ProxyGroup
     from kohort.testing.remote import InThread
 
 
@@ -49,6 +50,7 @@ class Proxy:
             await server.reach()
         except BrokerError as problem:
             raise ControlError(str(problem)) from None
+        server.look_at_groups()
         await server.listen("127.0.0.1", 0)
         self._server = server
 
@@ -79,6 +81,16 @@ class Proxy:
     def faults(self) -> Faults:
         """Rules that spoil requests."""
         return self._started.laboratory.faults
+
+    def group(self, group_id: str) -> ProxyGroup:
+        """A group, as far as its members speak through this proxy; asked for before it exists, or afterwards."""
+        return self._started.laboratory.group_seen(group_id)
+
+    @property
+    def groups(self) -> list[ProxyGroup]:
+        """Those that have been heard of, by their ids."""
+        laboratory = self._started.laboratory
+        return [laboratory.group_seen(each) for each in laboratory.group_ids()]
 
     @property
     def gates(self) -> Gates:

@@ -198,7 +198,7 @@ def _session(member: SeenMember) -> Text:
 
 
 def _wait(wait: SeenWait) -> Text:
-    ends = "no timer ends this" if wait.ends_in_ms is None else f"in {_seconds(wait.ends_in_ms)}"
+    ends = "no timer is known to end this" if wait.ends_in_ms is None else f"in {_seconds(wait.ends_in_ms)}"
     return Text.assemble(
         "  waits for ",
         (f"{wait.for_whom} " if wait.for_whom else "", "bold"),

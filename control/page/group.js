@@ -38,7 +38,7 @@ function waiting(wait, clock, timers) {
   const asked = performance.now()
   timers.push(() => {
     const ms = left(wait.ends_in_ms, clock(), performance.now() - asked)
-    time.textContent = ms === null ? 'no timer ends this' : ms > 0 ? 'in ' + duration(ms) : 'now'
+    time.textContent = ms === null ? 'no timer is known to end this' : ms > 0 ? 'in ' + duration(ms) : 'now'
   })
   const whom = wait.for_whom.flatMap((each, at) => [at ? ', ' : '', name(each)])
   return h('p', {class: 'waits'}, 'Waits for ', whom, whom.length ? ' ' : '', wait.what, '; ', time, ': ', wait.then)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kohort.control.lab_share_group import ShareGroup
     from kohort.control.lab_streams_group import StreamsGroup
 
+reading = APIRouter(prefix="/groups", tags=["groups"])
+"""What looks at groups and changes nothing: a proxy has it, too."""
 router = APIRouter(prefix="/groups", tags=["groups"])
 STABLE = State.STABLE.value
 TYPES = ("classic", "consumer", "share", "streams")
@@ -128,19 +130,19 @@ class Reset(Body):
     topic: str | None = Field(None, description="in all its partitions; null: where the group has committed")
 
 
-@router.get("")
+@reading.get("")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
     """All groups that have a coordinator, of every kind."""
     return [_state(group_of(laboratory, group_id)) for group_id in laboratory.group_ids()]
 
 
-@router.get("/{group_id}", responses=refusals(NOT_THERE))
+@reading.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> GroupState:
     """One group, with its members and offsets."""
     return _state(_group(laboratory, group_id))
 
 
-@router.get("/{group_id}/wait", responses=refusals(IN_VAIN))
+@reading.get("/{group_id}/wait", responses=refusals(IN_VAIN))
 async def wait(
     group_id: str,
     laboratory: TheLaboratory,
@@ -237,7 +239,7 @@ class _Wanted:
         return " ".join(parts)
 
 
-@router.get("/{group_id}/members/{who}", responses=refusals(NOT_THERE))
+@reading.get("/{group_id}/members/{who}", responses=refusals(NOT_THERE))
 async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> MemberState:
     """One member, by member id, instance id or client id."""
     try:
@@ -246,7 +248,7 @@ async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> Mem
         raise not_found(str(problem.args[0])) from problem
 
 
-@router.get("/{group_id}/history", responses=refusals(NOT_THERE))
+@reading.get("/{group_id}/history", responses=refusals(NOT_THERE))
 async def history(
     group_id: str,
     laboratory: TheLaboratory,
@@ -257,13 +259,13 @@ async def history(
     return [view(RebalanceState, each) for each in (rebalances if last is None else rebalances[-last:])]
 
 
-@router.get("/{group_id}/timeline", responses=refusals(NOT_THERE))
+@reading.get("/{group_id}/timeline", responses=refusals(NOT_THERE))
 async def timeline(group_id: str, laboratory: TheLaboratory) -> list[str]:
     """Everything that happened to it, a line an event."""
     return _known(laboratory, group_id).timeline().splitlines()
 
 
-@router.get("/{group_id}/explanation", responses=refusals(NOT_THERE))
+@reading.get("/{group_id}/explanation", responses=refusals(NOT_THERE))
 async def explanation(group_id: str, laboratory: TheLaboratory) -> list[str]:
     """Whom it waits for and until when, what each client should do now, what is badly set: a line each."""
     return str(_group(laboratory, group_id).explain()).splitlines()

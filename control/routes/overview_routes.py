@@ -157,9 +157,9 @@ async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
     return view(
         Overview,
         clock,
-        brokers=len(laboratory.cluster.running_nodes),
+        brokers=laboratory.brokers_running,
         now_ms=clock.now_ms(),
-        rules=[str(each) for each in (*laboratory.faults, *laboratory.appends.rules)],
+        rules=laboratory.rules_at_work,
         gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'nobody'}" for gate in laboratory.gates],
         groups=[_group(laboratory, each) for each in laboratory.group_ids() if fnmatchcase(each, groups)],
     )

@@ -1,0 +1,347 @@
+"""Listens to what members and coordinators say to each other, and shows it to the model of each group.
+
+Heartbeats are most of it, and nearly all are as the one before: such a one is known by its bytes and not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from kohort.protocol.api_keys import API_BY_KEY, API_BY_NAME
+from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.messages import message_of
+from kohort.protocol.wire import INT
+from kohort.proxy.seen.classic_known import AWAY
+from kohort.proxy.seen.classic_sight import ClassicSight
+from kohort.proxy.seen.commits import REFUSED, commit_refusal, committed_in
+from kohort.proxy.seen.epoch_kinds import SIGHTS
+from kohort.proxy.seen.epoch_sight import EpochSight
+from kohort.proxy.seen.sight import NO_NODE
+
+if TYPE_CHECKING:
+    from kohort.protocol.headers import RequestHeader
+    from kohort.proxy.seen.sight import SightWorld
+    from kohort.proxy.tap import Line, Overheard
+
+MOST_GROUPS: Final = 10_000
+"""Groups that are known; of more, those that were heard of longest ago are forgotten."""
+
+MOST_TOPICS: Final = 100_000
+"""Names of topics that are known; of more, those that were heard first are forgotten."""
+
+FORGOTTEN_US: Final = 24 * 3_600 * 1_000_000
+"""After how long a group is forgotten of which nothing is heard."""
+
+SETTLED_US: Final = 20_000
+"""A JoinGroup that is not answered for so long waits for others: refusals come at once."""
+
+STATS_US: Final = 60_000_000
+"""How often what is counted becomes events (offsets-topic §9.2)."""
+
+LARGEST_METADATA: Final = 256 << 10
+"""A larger answer to Metadata is not read for the names of topics."""
+
+_KEYS: Final = {
+    name: API_BY_NAME[name].key
+    for name in (
+        "metadata", "offset_commit", "join_group", "heartbeat", "leave_group", "sync_group", "api_versions",
+        "delete_groups", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat",
+    )
+}  # fmt: skip
+_WAITING: Final = (_KEYS["join_group"], _KEYS["sync_group"])
+_BEATS: Final = frozenset(key for name, key in _KEYS.items() if name.endswith("heartbeat"))
+SHORT_ANSWER: Final = 512
+"""At most this many bytes are looked up among the answers that were read lately."""
+
+_BODY_AT: Final = 2 * INT.size
+"""Where an answer goes on behind its length and its correlation id."""
+_NO_CORRELATION: Final = bytes(INT.size)
+
+AnySight = ClassicSight | EpochSight
+
+
+class _Beat:
+    """A heartbeat, and the answer to it, as they were read last on a connection."""
+
+    __slots__ = ("answer", "key", "member_id", "request", "sight", "version")
+
+    def __init__(self, overheard: Overheard, sight: AnySight, member_id: str) -> None:
+        assert overheard.answer is not None, "it was read"
+        self.key, self.version = overheard.header.api_key, overheard.header.api_version
+        self.request = overheard.request[_BODY_AT + INT.size :]
+        self.answer = overheard.answer[_BODY_AT:]
+        self.sight = sight
+        self.member_id = member_id
+
+
+class GroupListener:
+    """All groups that have been heard of, by id. Heard by a tap (`Listener`); sans-IO."""
+
+    keys = frozenset(_KEYS.values())
+
+    def __init__(self, world: SightWorld, changed: Callable[[], None] = lambda: None) -> None:
+        """`changed`: called when anything may be otherwise than before."""
+        self.world = world
+        self.groups: dict[str, AnySight] = {}
+        """The one that was heard of last stands last."""
+        self._changed = changed
+        self._beats: dict[tuple[int, str], _Beat] = {}
+        self._open: dict[Overheard, AnySight] = {}
+        """JoinGroup and SyncGroup requests that are not answered."""
+        self._unsettled: dict[str, ClassicSight] = {}
+        """Groups of which `settle` may have something to find out, by id."""
+        self._flushed_us = world.moment.us
+
+    # See `kohort.proxy.tap.Listener`
+
+    def asked(self, overheard: Overheard) -> None:
+        """See `Listener`."""
+        key = overheard.header.api_key
+        if key in _WAITING:
+            name = API_BY_KEY[key].name
+            self._now(overheard.asked_us)
+            request = _request(overheard)
+            if request is not None and (sight := self._classic(overheard, request.group_id)) is not None:
+                self._open[overheard] = sight
+                self._unsettled[request.group_id] = sight
+                asked = sight.join_asked if name == "join_group" else sight.sync_asked
+                asked(overheard, request)
+
+    def answered(self, overheard: Overheard) -> None:
+        """See `Listener`."""
+        assert overheard.answered_us is not None, "it is answered"
+        self._now(overheard.answered_us)
+        key = overheard.header.api_key
+        if key not in _BEATS or not self._is_as_before(overheard):
+            _HEARD[API_BY_KEY[key].name](self, overheard)
+            self._changed()
+
+    def hung_up(self, line: Line) -> None:
+        """See `Listener`."""
+        for overheard in [each for each in self._open if each.line is line]:
+            self._open.pop(overheard).hung_up(overheard)
+        for key in [each for each in self._beats if each[0] == line.number]:
+            del self._beats[key]
+        self.world.clients.forget(line)
+        for sight in self.groups.values():
+            sight.line_ended(line.number)
+        self._changed()
+
+    # What time brings
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether `settle` is to be called soon."""
+        return bool(self._unsettled)
+
+    def settle(self, now_us: int) -> None:
+        """What has waited long enough to be known to wait is told; what was counted is, once a minute."""
+        for group_id, sight in list(self._unsettled.items()):
+            sight.settle(now_us - SETTLED_US)
+            if not sight.is_unsettled:
+                del self._unsettled[group_id]
+        self._now(now_us)
+        if now_us - self._flushed_us >= STATS_US:
+            self._flushed_us = now_us
+            self.flush()
+            for group_id in [each for each, sight in self.groups.items() if now_us - sight.heard_us > FORGOTTEN_US]:
+                self.forget(group_id)
+        self._changed()
+
+    def flush(self) -> None:
+        """What was counted becomes events."""
+        for sight in self.groups.values():
+            sight.flush()
+
+    def forget(self, group_id: str) -> None:
+        """Nothing was heard of a group for long, or there are too many."""
+        sight = self.groups.pop(group_id)
+        self._unsettled.pop(group_id, None)
+        self._beats = {key: beat for key, beat in self._beats.items() if beat.sight is not sight}
+
+    # What is heard
+
+    def _is_as_before(self, overheard: Overheard) -> bool:
+        beat = self._beats.get((overheard.line.number, overheard.header.client_id or ""))
+        if beat is None or overheard.answer is None:
+            return False
+        request = overheard.request
+        if beat.request != request[_BODY_AT + INT.size :] or beat.answer != overheard.answer[_BODY_AT:]:
+            return False
+        if beat.version != overheard.header.api_version or beat.key != overheard.header.api_key:
+            return False
+        beat.sight.heard_us = self.world.moment.us
+        beat.sight.beat(beat.member_id)
+        return True
+
+    def _remember(self, overheard: Overheard, sight: AnySight, member_id: str) -> None:
+        """An answer without an error and without news: the next one may be as this."""
+        key = overheard.line.number, overheard.header.client_id or ""
+        self._beats[key] = _Beat(overheard, sight, member_id)
+
+    def _forget_beat(self, overheard: Overheard) -> None:
+        self._beats.pop((overheard.line.number, overheard.header.client_id or ""), None)
+
+    def _join_group(self, overheard: Overheard) -> None:
+        sight, answer = self._open.pop(overheard, None), _answer(overheard)
+        if isinstance(sight, ClassicSight):
+            self._answers(sight, overheard, answer)
+            sight.join_answered(overheard, answer)
+            if sight.awaits_leader:
+                self._unsettled[sight.group_id] = sight
+
+    def _sync_group(self, overheard: Overheard) -> None:
+        sight, answer = self._open.pop(overheard, None), _answer(overheard)
+        if isinstance(sight, ClassicSight):
+            self._answers(sight, overheard, answer)
+            sight.sync_answered(overheard, answer)
+
+    def _heartbeat(self, overheard: Overheard) -> None:
+        request, answer = _request(overheard), _answer(overheard)
+        self._forget_beat(overheard)
+        if request is None or answer is None or answer.error_code in AWAY:
+            return
+        sight = self._classic(overheard, request.group_id)
+        if sight is None:
+            return
+        self._answers(sight, overheard, answer)
+        sight.heartbeat_answered(overheard, request, answer)
+        if answer.error_code is ErrorCode.none:
+            self._remember(overheard, sight, request.member_id)
+
+    def _leave_group(self, overheard: Overheard) -> None:
+        request, answer = _request(overheard), _answer(overheard)
+        sight = None if request is None else self.groups.get(request.group_id)
+        if isinstance(sight, ClassicSight) and answer is not None:
+            self._answers(sight, overheard, answer)
+            sight.leave_answered(request, answer)
+
+    def _offset_commit(self, overheard: Overheard) -> None:
+        request, answer = _request(overheard), _answer(overheard)
+        if request is None or answer is None:
+            return
+        committed, error = committed_in(request, answer, self.world.topics), commit_refusal(answer)
+        sight = self.groups.get(request.group_id)
+        if sight is None and committed:
+            sight = self._classic(overheard, request.group_id)
+        if sight is None:
+            return
+        if committed:
+            sight.heard_us, sight.node_id = self.world.moment.us, overheard.line.node_id
+            sight.offsets |= committed
+            sight.committed(request.member_id, len(committed))
+        elif error in REFUSED:
+            sight.commit_rejected(request, error, overheard)
+
+    def _epoch_heartbeat(self, overheard: Overheard) -> None:
+        request, answer = _request(overheard), _answer(overheard)
+        self._forget_beat(overheard)
+        if request is None or answer is None or answer.error_code in AWAY:
+            return
+        kind = API_BY_KEY[overheard.header.api_key].name.partition("_")[0]
+        sight = self.groups.get(request.group_id)
+        if not isinstance(sight, EpochSight) or sight.kind != kind:
+            if answer.error_code is not ErrorCode.none:
+                return
+            sight = self._new(request.group_id, SIGHTS[kind](request.group_id, self.world))
+        self._answers(sight, overheard, answer)
+        news = sight.heartbeat_answered(overheard, request, answer)
+        if not news:
+            self._remember(overheard, sight, request.member_id)
+
+    def _delete_groups(self, overheard: Overheard) -> None:
+        answer = _answer(overheard)
+        for each in () if answer is None else answer.results:
+            if each.error_code is ErrorCode.none and (sight := self.groups.get(each.group_id)) is not None:
+                sight.deleted()
+                self.forget(each.group_id)
+
+    def _api_versions(self, overheard: Overheard) -> None:
+        request = _request(overheard)
+        if request is not None and request.client_software_name:
+            software = f"{request.client_software_name}/{request.client_software_version}"
+            self.world.clients.named(overheard.line, software)
+
+    def _metadata(self, overheard: Overheard) -> None:
+        if overheard.answer is None or len(overheard.answer) > LARGEST_METADATA:
+            return
+        answer = _answer(overheard)
+        for topic in () if answer is None else answer.topics:
+            if topic.topic_id is not None and topic.name:
+                self.world.topics[topic.topic_id] = topic.name
+        while len(self.world.topics) > MOST_TOPICS:
+            del self.world.topics[next(iter(self.world.topics))]
+
+    # Groups
+
+    def _classic(self, overheard: Overheard, group_id: str) -> ClassicSight | None:
+        """The classic group of that id; None where a consumer group has members that speak the classic protocol."""
+        sight = self.groups.get(group_id)
+        if sight is None:
+            sight = self._new(group_id, ClassicSight(group_id, self.world))
+        return sight if isinstance(sight, ClassicSight) else None
+
+    def _new(self, group_id: str, sight: Any) -> Any:
+        before = self.groups.pop(group_id, None)
+        if before is not None:
+            sight.offsets, sight.is_new = before.offsets, False
+        self.groups[group_id] = sight
+        while len(self.groups) > MOST_GROUPS:
+            self.forget(min(self.groups, key=lambda each: self.groups[each].heard_us))
+        return sight
+
+    def _answers(self, sight: AnySight, overheard: Overheard, answer: Any) -> None:
+        """Who answers for a group coordinates it, unless it says that it does not."""
+        sight.heard_us = self.world.moment.us
+        if answer is not None and answer.error_code not in AWAY and overheard.line.node_id != NO_NODE:
+            sight.node_id = overheard.line.node_id
+
+    def _now(self, moment_us: int) -> None:
+        self.world.moment.us = moment_us
+
+
+_HEARD: Final[dict[str, Callable[[GroupListener, Overheard], None]]] = {
+    "join_group": GroupListener._join_group,
+    "sync_group": GroupListener._sync_group,
+    "heartbeat": GroupListener._heartbeat,
+    "leave_group": GroupListener._leave_group,
+    "offset_commit": GroupListener._offset_commit,
+    "consumer_group_heartbeat": GroupListener._epoch_heartbeat,
+    "share_group_heartbeat": GroupListener._epoch_heartbeat,
+    "streams_group_heartbeat": GroupListener._epoch_heartbeat,
+    "api_versions": GroupListener._api_versions,
+    "delete_groups": GroupListener._delete_groups,
+    "metadata": GroupListener._metadata,
+}
+
+
+def _request(overheard: Overheard) -> Any:
+    """The request; None where it can't be read, as it is of a newer version."""
+    header: RequestHeader = overheard.header
+    try:
+        name = API_BY_KEY[header.api_key].name
+        return message_of(name).read(header.api_version, overheard.request, header.body_offset)
+    except DecodeError:
+        return None
+
+
+def _answer(overheard: Overheard) -> Any:
+    """The answer; None where it can't be read, or was not kept."""
+    if overheard.answer is None:
+        return None
+    header, body = overheard.header, overheard.answer[_BODY_AT:]
+    read = _read_short if len(body) <= SHORT_ANSWER else _read
+    return read(API_BY_KEY[header.api_key].name, header.api_version, body)
+
+
+def _read(name: str, version: int, body: bytes) -> Any:
+    try:
+        return message_of(name).read_answer(version, _NO_CORRELATION + body)[1]
+    except DecodeError:
+        return None
+
+
+_read_short = lru_cache(maxsize=1_024)(_read)
+"""Most answers are like others. Nobody changes what was read."""

@@ -1,0 +1,101 @@
+"""What the proxy sees of groups, on its event loop: who listens at the tap, who keeps the events, when time is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from kohort.broker.clock import Clock
+from kohort.control.recorder import Recorder
+from kohort.proxy.seen.event_desk import Moment, SeenEvents
+from kohort.proxy.seen.group_listener import SETTLED_US, GroupListener
+from kohort.proxy.seen.log_ends import LogEnds
+from kohort.proxy.seen.sight import SightWorld
+
+if TYPE_CHECKING:
+    from kohort.control.waiting import Waiters
+    from kohort.proxy.seen.log_ends import AsksForEnds
+    from kohort.proxy.tap import Tap
+    from kohort.purgatory import DelayedOperation
+
+SOON_S: Final = SETTLED_US / 1_000_000
+NOW_AND_THEN_S: Final = 5.0
+"""How often it is looked whether anything is to be summed up, or forgotten."""
+
+
+class SeenGroups:
+    """All groups that members of which speak through one proxy. Made once somebody wants to know."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Clock, tap: Tap, waiters: Waiters, ends: AsksForEnds
+    ) -> None:
+        """`ends`: asks the cluster where partitions end."""
+        self.clock = clock
+        self.waiters = waiters
+        self.group_events = SeenEvents(token_hex(4))
+        self.purgatory = LoopTimers(loop, clock)
+        self.recorder = Recorder(cast(Any, self))
+        self.recorder.listen(lambda _: waiters.look())
+        self.recorder.start()
+        moment = Moment(clock.epoch_ms)
+        moment.us = clock.now_us()
+        self.listener = GroupListener(SightWorld(moment, self.group_events), self._changed)
+        self.log_ends = LogEnds(loop, clock, ends, waiters.look)
+        self._loop = loop
+        self._tap = tap
+        self._soon: asyncio.TimerHandle | None = None
+        self._later = loop.call_later(NOW_AND_THEN_S, self._now_and_then)
+        tap.listen(self.listener)
+
+    def close(self) -> None:
+        """Listens no more. What was counted is told."""
+        self._tap.leave(self.listener)
+        self._later.cancel()
+        if self._soon is not None:
+            self._soon.cancel()
+        self.log_ends.close()
+        self.listener.settle(self.clock.now_us())
+        self.listener.flush()
+
+    @contextmanager
+    def written(self, directory: Path, later: Any, jobs: Any) -> Iterator[None]:
+        """Events are written to a directory until the end of the context. Raises EventLogError."""
+        from kohort.broker.cluster.event_log import EventLog
+
+        events = EventLog(cast(Any, self), directory, later, jobs)
+        events.open()
+        try:
+            yield
+        finally:
+            self.listener.flush()
+            events.close()
+
+    def _changed(self) -> None:
+        if self._soon is None and self.listener.is_unsettled:
+            self._soon = self._loop.call_later(SOON_S, self._settle)
+        self.waiters.look()
+
+    def _settle(self) -> None:
+        self._soon = None
+        self.listener.settle(self.clock.now_us())
+
+    def _now_and_then(self) -> None:
+        self._later = self._loop.call_later(NOW_AND_THEN_S, self._now_and_then)
+        self.listener.settle(self.clock.now_us())
+
+
+class LoopTimers:
+    """Stands for a purgatory before what waits for time alone."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self._loop = loop
+        self._clock = clock
+
+    def wait(self, operation: DelayedOperation) -> None:
+        """Completes it when it is due."""
+        left_s = max(operation.deadline_ms - self._clock.now_ms(), 0) / 1_000
+        self._loop.call_later(left_s, lambda: operation.on_complete(self._clock.now_ms(), expired=True))

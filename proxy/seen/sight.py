@@ -1,0 +1,66 @@
+"""What there is to know of a group of any kind that is seen from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+from uuid import UUID
+
+from kohort.proxy.seen.event_desk import Clients, Moment, SeenEvents
+
+if TYPE_CHECKING:
+    from kohort.coordinator.events.group_event import GroupEvent
+    from kohort.protocol.topic_partition import TopicPartition
+    from kohort.proxy.tap import Overheard
+
+NO_NODE = -1
+
+
+@dataclass
+class SightWorld:
+    """What all groups of a proxy share."""
+
+    moment: Moment
+    events: SeenEvents
+    clients: Clients = field(default_factory=Clients)
+    topics: dict[UUID, str] = field(default_factory=dict)
+    """Names by id, as far as answers have said them."""
+    most_gone: int = 100
+    """Members that have gone and are remembered, in each group, to be known again; the oldest are forgotten."""
+
+
+class Sight:
+    """One group."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, group_id: str, world: SightWorld) -> None:
+        self.group_id = group_id
+        self._world = world
+        self.node_id = NO_NODE
+        """Who has answered for it last."""
+        self.heard_us = world.moment.us
+        """When anything was last said of it."""
+        self.offsets: dict[TopicPartition, int] = {}
+        """What was committed, as far as it passed."""
+        self.evidence = ""
+        """Where the next event is known from."""
+        self.is_complete = False
+        """Whether all its members are known."""
+        self.is_new = True
+        """Whether it was not known before as a group of another kind."""
+        self._told_us = 0
+
+    def hung_up(self, overheard: Overheard) -> None:
+        """A request will not be answered: its connection has ended."""
+
+    def line_ended(self, number: int) -> None:
+        """A connection has ended."""
+
+    def _at(self, moment_us: int) -> None:
+        """What is told next happened then, or when the last event did, if that was later."""
+        self._world.moment.us = max(moment_us, self._told_us)
+
+    def _tell(self, event: GroupEvent) -> None:
+        self._told_us = event.mono_us
+        self._world.events.take(self.node_id, event)

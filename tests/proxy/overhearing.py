@@ -1,0 +1,101 @@
+"""Conversations with a broker that go through a relay, so that both say what happened to the groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kohort.broker.cluster.group_events import Recorded
+from kohort.broker.runtime.connection import Connection
+from kohort.proxy.relay import Relay
+from kohort.proxy.relay_error import RelayError
+from kohort.proxy.seen.event_desk import Moment, SeenEvents
+from kohort.proxy.seen.group_listener import GroupListener
+from kohort.proxy.seen.sight import SightWorld
+from kohort.proxy.tap import Tap
+from tests.talk.play import Player
+from tests.talk.profiles import PROFILES
+from tests.talk.script import Conversation
+from tests.talk.stage import FIRST_PORT, Line, Stage
+
+
+class AsTheyAre:
+    """Nodes whose ports here are their own."""
+
+    def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
+        """See `Nodes`."""
+        return host, port
+
+    def listed(self, node_ids: set[int]) -> None:
+        """Nobody asks."""
+
+
+class RelayedLine(Line):
+    """A connection with a relay in it. Once that has given up, bytes pass as they are."""
+
+    def __init__(self, stage: OverheardStage, connection: Connection, port: int, node_id: int) -> None:
+        self.host, self.node_id = "127.0.0.1", node_id
+        self._line = stage.tap.line(self)
+        self._relay: Relay | None = Relay(AsTheyAre(), line=self._line)
+        super().__init__(stage.loop, connection, port)
+
+    def say(self, data: bytes) -> None:
+        """The client sends bytes."""
+        pieces: list[Any] = [data]
+        if self._relay is not None and not self.closed:
+            try:
+                pieces = self._relay.requests(data)
+            except RelayError:
+                self._relay = None
+        for each in pieces:
+            super().say(bytes(each))
+
+    def write(self, data: bytes | memoryview) -> None:
+        """The broker answers."""
+        pieces: list[Any] = [data]
+        if self._relay is not None:
+            pieces = self._relay.answers(bytes(data))
+        for each in pieces:
+            super().write(bytes(each))
+
+    def close(self) -> None:
+        """Either side hangs up."""
+        if not self.closed:
+            self._line.hung_up()
+        super().close()
+
+    abort = close
+
+
+class OverheardStage(Stage):
+    """A broker whose own events are kept beside those of who listens to what passes."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(PROFILES[conversation.profile], conversation.warm)
+        self.said: list[Recorded] = []
+        self.seen: list[Recorded] = []
+        moment = Moment(self.clock.epoch_ms)
+        events = SeenEvents("seen")
+        events.listen(self.seen.append)
+        self.listener = GroupListener(SightWorld(moment, events))
+        self.tap = Tap(self.clock.now_us)
+        self.tap.listen(self.listener)
+        self.server.cluster.group_events.listen(self.said.append)
+
+    def connect(self, port: int = FIRST_PORT) -> Line:
+        """A new connection to the node that listens there, through a relay."""
+        node = next(node for node in self.server.cluster.nodes if node.port == port)
+        return RelayedLine(self, Connection(self.server, node), port, node.id)
+
+
+def overhear(conversation: Conversation) -> OverheardStage:
+    """Plays a conversation to its end. Raises Differs where somebody hears something else than without a relay."""
+    stage = OverheardStage(conversation)
+    player = Player(stage)
+    try:
+        for step in conversation.steps:
+            player.take(step)
+            stage.listener.settle(stage.clock.now_us())
+        player.nothing_left_over()
+    finally:
+        stage.close()
+    return stage

@@ -1,0 +1,170 @@
+"""Groups that were at work before anybody listened, and what is kept of groups that nobody speaks of any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kohort.broker.cluster.group_events import Recorded
+from kohort.coordinator.events.group_event import GroupEvent
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leave_group import MemberIdentity, MemberResponse
+from kohort.proxy.relay import Relay
+from kohort.proxy.seen import group_listener
+from kohort.proxy.seen.classic_sight import ClassicSight
+from kohort.proxy.seen.event_desk import Moment, SeenEvents
+from kohort.proxy.seen.explain_seen import explain_seen
+from kohort.proxy.seen.group_listener import FORGOTTEN_US, STATS_US, GroupListener
+from kohort.proxy.seen.sight import SightWorld
+from kohort.proxy.tap import Tap
+from tests.proxy.conversing import Elsewhere, asks, hears
+from tests.support.frames import frame, message
+
+VERSIONS = {"heartbeat": 4, "leave_group": 5}
+S = 1_000_000
+
+
+class Speaker:
+    """At node 7."""
+
+    host = "10.0.0.1"
+    node_id = 7
+
+
+class Passing:
+    """Requests and answers that pass, the time, and what is made of them."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.recorded: list[Recorded] = []
+        events = SeenEvents("seen")
+        events.listen(self.recorded.append)
+        self.listener = GroupListener(SightWorld(Moment(0), events))
+        self.tap = Tap(lambda: self.now_us)
+        self.tap.listen(self.listener)
+        self.lines: dict[str, Relay] = {}
+
+    @property
+    def events(self) -> list[GroupEvent]:
+        """What has been told so far."""
+        return [each.event for each in self.recorded]
+
+    def says(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> None:
+        """A client asks something on its own connection, and is answered."""
+        relay = self.lines.setdefault(client, Relay(Elsewhere(), line=self.tap.line(Speaker())))
+        asks(relay, frame(api, VERSIONS[api], 1, client_id=client, **fields))
+        answer: dict[str, Any] = {"error_code": error}
+        if api == "leave_group":
+            answer["members"] = tuple(
+                MemberResponse(member_id=each.member_id, group_instance_id=None, error_code=error)
+                for each in fields["members"]
+            )
+        written = message(api).write(VERSIONS[api], 1, message(api).response(**answer))
+        hears(relay, written if isinstance(written, bytes) else b"".join(written))
+
+    def beats(self, client: str, error: ErrorCode = ErrorCode.none, group: str = "g", generation: int = 4) -> None:
+        """A member's heartbeat, a second after what was before."""
+        self.now_us += S
+        self.says(client, "heartbeat", error, group_id=group, generation_id=generation, member_id=f"{client}-1")
+
+    def sight(self, group: str = "g") -> ClassicSight:
+        """A group."""
+        sight = self.listener.groups[group]
+        assert isinstance(sight, ClassicSight)
+        return sight
+
+
+def test_a_group_at_work_is_taken_as_it_is_found() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    passing.beats("bob")
+    sight = passing.sight()
+    assert (sight.group.generation_id, sight.is_complete, sorted(sight.members)) == (4, False, ["ada-1", "bob-1"])
+    assert passing.events == [], "nothing has happened"
+    headline = explain_seen("g", sight, passing.now_us).headline
+    assert headline == "group g: Stable, generation 4, 2 members seen, perhaps there are others"
+
+
+def test_nobody_is_said_to_be_gone_before_the_cluster_says_so() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    passing.beats("bob")
+    passing.now_us += 100 * S
+    passing.beats("ada")
+    assert sorted(passing.sight().members) == ["ada-1", "bob-1"]
+    passing.beats("ada", ErrorCode.rebalance_in_progress)
+    (started,) = passing.events
+    assert (started.kind, started.cause, started.state_from, started.members) == (
+        "rebalance_started", "unknown", "Stable", None,
+    )  # fmt: skip
+    assert started.detail == {
+        "evidence": "an error that the cluster answered: members are to join again; the wire does not show why"
+    }
+    passing.beats("bob", ErrorCode.unknown_member_id)
+    removed = passing.events[1]
+    assert (removed.kind, removed.member_id, removed.cause, removed.duration_us) == (
+        "member_removed", "bob-1", "unknown", 103 * S,
+    )  # fmt: skip
+
+
+def test_a_heartbeat_like_the_one_before_is_counted_without_being_read(monkeypatch: Any) -> None:
+    passing = Passing()
+    passing.beats("ada")
+    monkeypatch.setattr(group_listener, "_request", lambda overheard: 1 / 0)
+    for _ in range(3):
+        passing.beats("ada")
+    monkeypatch.undo()
+    passing.beats("ada", generation=5)
+    assert passing.sight().group.generation_id == 5
+    passing.now_us += STATS_US
+    passing.listener.settle(passing.now_us)
+    (stats,) = passing.events
+    assert (stats.kind, stats.detail) == (
+        "heartbeat_stats",
+        {"n": "5", "p50_us": "1000000", "p99_us": "1000000", "evidence": "what passed was counted"},
+    )
+    assert [each.event_id for each in passing.recorded] == ["7-seen-1"]
+
+
+def test_who_leaves_says_so() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    leaving = MemberIdentity(member_id="ada-1", group_instance_id=None, reason="consumer poll timeout has expired.")
+    passing.says("ada", "leave_group", group_id="g", members=(leaving,))
+    removed = passing.events[0]
+    assert (removed.kind, removed.cause) == ("member_removed", "leave_poll_timeout")
+    assert removed.client_reason == "consumer poll timeout has expired."
+
+
+def test_an_answer_for_which_another_node_is_to_be_asked_says_nothing_of_the_group() -> None:
+    passing = Passing()
+    passing.beats("ada", ErrorCode.not_coordinator)
+    assert passing.listener.groups == {}
+    passing.beats("ada")
+    passing.beats("ada", ErrorCode.coordinator_load_in_progress)
+    assert sorted(passing.sight().members) == ["ada-1"]
+    assert passing.events == []
+
+
+def test_groups_are_forgotten(monkeypatch: Any) -> None:
+    passing = Passing()
+    passing.beats("ada", group="old")
+    passing.now_us += FORGOTTEN_US
+    passing.beats("ada", group="new")
+    passing.listener.settle(passing.now_us)
+    assert sorted(passing.listener.groups) == ["new"]
+    monkeypatch.setattr(group_listener, "MOST_GROUPS", 3)
+    for number in range(5):
+        passing.beats("ada", group=f"g{number}")
+    assert sorted(passing.listener.groups) == ["g2", "g3", "g4"]
+
+
+def test_a_connection_that_ends_is_no_member_that_has_gone() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert passing.sight().connected == {"ada-1": True}
+    line = passing.lines["ada"]._line
+    assert line is not None
+    line.hung_up()
+    assert passing.sight().connected == {"ada-1": False}
+    assert sorted(passing.sight().members) == ["ada-1"]
+    assert passing.events == []

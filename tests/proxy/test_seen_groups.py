@@ -1,0 +1,213 @@
+"""Groups as a test sees them through the proxy, with a client that knows nothing of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from kohort.broker.scheduling.worker_thread import JOBS_HERE
+from kohort.control.control_errors import ControlError
+from kohort.control.listening import serve
+from kohort.pipeline.sources.event_lines import read_event_log
+from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.pipeline.sources.stored import source_file
+from kohort.proxy.proxy_control import make_proxy_app
+from kohort.proxy.proxy_server import ProxyServer
+from kohort.testing import Cluster, Proxy
+from kohort.watch.controlled import Controlled
+from tests.support.wires import Waiting
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@asynccontextmanager
+async def consuming(proxy: Proxy, name: str, group: str = "billing") -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of `orders` that comes through the proxy."""
+    consumer = AIOKafkaConsumer(
+        "orders",
+        bootstrap_servers=proxy.bootstrap,
+        group_id=group,
+        client_id=name,
+        heartbeat_interval_ms=100,
+        retry_backoff_ms=10,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+    )
+    await consumer.start()
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def test_a_group_from_its_first_member_to_its_last() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders", partitions=2)
+        group = proxy.group("billing")
+        assert (group.state, group.type, group.members) == ("Dead", "", ())
+        assert str(group.explain()).startswith("group billing: nothing was heard of it through the proxy")
+        async with consuming(proxy, "ada"):
+            await group.wait_stable(members=1)
+            assert (group.type, group.generation, group.protocol) == ("classic", 1, "roundrobin")
+            assert group.member("ada").partitions == {"orders": (0, 1)}
+            async with consuming(proxy, "bob"):
+                await group.wait_stable(members=2)
+                assert group.assignments == kafka.group("billing").assignments
+                assert group.generation == kafka.group("billing").generation
+                assert group.coordinator == 1
+            await group.wait_stable(members=1)
+        await group.wait_state("Empty")
+        assert [each.cause for each in group.history] == [each.cause for each in kafka.group("billing").history]
+        assert [each.outcome for each in group.history] == ["completed"] * 4
+        assert "the wire does not show why" not in group.timeline()
+
+
+async def test_commits_and_how_far_the_logs_are_ahead_of_them() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders")
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap) as producer:
+            for number in range(5):
+                await producer.send_and_wait("orders", b"%d" % number)
+        group = proxy.group("billing")
+        async with consuming(proxy, "ada") as consumer:
+            for _ in range(3):
+                await consumer.getone()
+            await consumer.commit()
+            await group.wait_for_offset("orders", 3)
+            await group.wait_for(lambda: group.lag == {("orders", 0): 2})
+            assert not group.is_caught_up
+            for _ in range(2):
+                await consumer.getone()
+            await consumer.commit()
+            await group.wait_caught_up()
+            assert group.offsets == {("orders", 0): 5}
+
+
+async def test_a_member_that_falls_silent_is_not_said_to_have_expired() -> None:
+    async with Cluster(settings={"group.min.session.timeout.ms": "500"}) as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders")
+        group = proxy.group("billing")
+        async with consuming(proxy, "ada"), consuming(proxy, "bob"):
+            await group.wait_stable(members=2)
+            with proxy.faults.freeze(group="billing", member="bob*"):
+                await kafka.clock.advance(seconds=15)
+                await group.wait_stable(members=1)
+            (rebalance,) = [each for each in group.history if each.generation == group.generation]
+            assert rebalance.cause.startswith("unknown: ")
+            assert "the wire does not show why" in rebalance.cause
+            assert "expired" not in group.timeline()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "more"),
+    [("consumer", 1, {"rebalance_timeout_ms": 9_000, "topic_partitions": ()}), ("share", 1, {})],
+)
+async def test_groups_of_the_newer_protocols(kind: str, version: int, more: dict[str, object]) -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders", partitions=2)
+        wire = await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
+        await wire.asks("metadata", 12, topics=None)
+        joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
+        api = f"{kind}_group_heartbeat"
+        for member_id in ("one", "two"):
+            await wire.asks(api, version, member_id=member_id, **joining)
+        group = proxy.group("g")
+        assert (group.type, group.generation, group.coordinator, len(group.members)) == (kind, 3, 1, 2)
+        assert group.member("one").partitions == {"orders": (0, 1)} or kind == "share"
+        assert not group.is_settled, "the first has not heard of the second"
+        await wire.asks(api, version, group_id="g", member_id="two", member_epoch=-1)
+        assert [each.cause for each in group.events if each.kind == "member_removed"] == ["leave_explicit"]
+        assert sorted(group.assignments) == ["one"]
+        wire.close()
+
+
+async def test_what_only_the_cluster_can_do_is_refused() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        group = proxy.group("billing")
+        with pytest.raises(ControlError, match="a proxy can't move a coordinator"):
+            group.move_coordinator(1)
+        for each in (group.delete(), group.commit({("orders", 0): 1}), group.reset()):
+            with pytest.raises(ControlError, match=r"^a proxy (deletes|commits)"):
+                await each
+        with pytest.raises(TimeoutError, match=r"group billing, of which nothing was heard is not stable$"):
+            await group.wait_stable(timeout=0.01)
+
+
+def server_of(proxy: Proxy) -> ProxyServer:
+    """What serves it."""
+    server = proxy._server
+    assert isinstance(server, ProxyServer)
+    return server
+
+
+async def test_the_same_over_http() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders")
+        transport = httpx.ASGITransport(make_proxy_app(server_of(proxy).laboratory))
+        async with (
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+            consuming(proxy, "ada"),
+        ):
+            waited = await client.get("/groups/billing/wait", params={"members": 1})
+            assert (waited.status_code, waited.json()["state"]) == (200, "Stable")
+            assert [each["id"] for each in (await client.get("/groups")).json()] == ["billing"]
+            member = (await client.get("/groups/billing/members/ada")).json()
+            assert (member["client_id"], member["partitions"], member["session_ends_in_ms"]) == (
+                "ada", {"orders": [0]}, None,
+            )  # fmt: skip
+            explained = (await client.get("/groups/billing/explanation")).json()
+            assert explained[0] == "group billing: Stable, generation 1, 1 member"
+            assert explained[2].startswith("  ada: should send heartbeats; heard 0.")
+            assert len((await client.get("/groups/billing/history")).json()) == 1
+            past = (await client.get("/events/past", params={"group": "billing", "kind": "join_completed"})).json()
+            assert [each["detail"]["evidence"] for each in past] == ["an answer of the cluster"]
+            assert (await client.get("/")).status_code == 200
+            assert (await client.get("/overview/glance")).status_code == 200
+            assert (await client.get("/groups/nobody")).status_code == 404
+            assert (await client.put("/groups/billing/offsets", json={"offsets": {"orders-0": 1}})).status_code == 404
+            assert (await client.delete("/groups/billing")).status_code == 405
+
+
+async def test_watch_shows_it() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders")
+        async with serve(make_proxy_app(server_of(proxy).laboratory), "127.0.0.1", 0) as where, consuming(proxy, "ada"):
+            await proxy.group("billing").wait_stable(members=1)
+            snapshot = await Controlled(where).look(0.0)
+            (group,) = snapshot.groups
+            assert (group.group_id, group.state, [each.client_id for each in group.members or ()]) == (
+                "billing",
+                "Stable",
+                ["ada"],
+            )
+            assert snapshot.brokers == 1
+
+
+async def test_an_event_log_is_written_that_the_analysis_reads(tmp_path: Path) -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        kafka.topics.create("orders")
+        seen = server_of(proxy).look_at_groups()
+        with seen.written(tmp_path, asyncio.get_running_loop().call_later, JOBS_HERE):
+            async with consuming(proxy, "ada"):
+                await proxy.group("billing").wait_stable(members=1)
+        (file,) = tmp_path.iterdir()
+        rows = list(read_event_log(source_file(str(file))))
+        assert all(isinstance(each, GroupEvent) for each in rows)
+        kinds = [each.kind for each in rows if isinstance(each, GroupEvent)]
+        assert kinds[:5] == [
+            "member_id_issued", "member_added", "rebalance_started", "join_completed", "assignment_received",
+        ]  # fmt: skip
+
+
+def test_without_await_too() -> None:
+    with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        assert proxy.groups == []
+        assert proxy.group("billing").state == "Dead"
+        with pytest.raises(TimeoutError, match="group billing, of which nothing was heard is not stable"):
+            proxy.group("billing").wait_stable(timeout=0.01)

@@ -88,6 +88,8 @@ def _compare_in_any_order(
 
 def _closest(one: Value, others: list[Value], bindings: Bindings, whose: Whose, path: str) -> int:
     """The index of the one that differs least: the first that does not differ at all, if there is one."""
+    if (index_of_known := _known(one, others, bindings)) is not None:
+        return index_of_known
     least, closest = -1, 0
     for index, other in enumerate(others):
         differs = len(differences(one, other, bindings.trial(), whose, path))
@@ -96,6 +98,18 @@ def _closest(one: Value, others: list[Value], bindings: Bindings, whose: Whose, 
         if least < 0 or differs < least:
             least, closest = differs, index
     return closest
+
+
+def _known(one: Value, others: list[Value], bindings: Bindings) -> int | None:
+    """The index of the one about the same member, or topic, if that is known already."""
+    for field, name in one.items() if isinstance(one, dict) else ():
+        known = bindings.value_of(name) if field in NAMED and isinstance(name, str) else None
+        if known is not None:
+            found = (
+                index for index, other in enumerate(others) if isinstance(other, dict) and other.get(field) == known
+            )
+            return next(found, None)
+    return None
 
 
 def _new_names(values: Value, bindings: Bindings) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-from kohort.proxy.talk.id_names import NAMED, PRODUCER
+from kohort.proxy.talk.id_names import NAMED, PRODUCER, replaced
 from kohort.proxy.talk.talk_values import Value
 
 OF_GROUP: Final = frozenset({"generation_id", "generation_id_or_member_epoch", "member_epoch"})
@@ -73,6 +73,10 @@ class Bindings:
         """The name of an id; None: it has none."""
         found = self._names.get(value)
         return self._beneath.name_of(value) if found is None and self._beneath is not None else found
+
+    def named(self, values: Value) -> Value:
+        """An answer with names in place of ids that have one."""
+        return replaced(values, lambda kind, value: self.name_of(value) or value)
 
     def apart(self, key: tuple[str, str]) -> int | None:
         """How far heard numbers are from recorded ones; None: none has been heard."""

@@ -32,6 +32,8 @@ _SIZE: Final = re.compile(r"[0-9]{1,9}")
 def in_words(field: str, data: bytes) -> str:
     """What stands for the bytes of a field, by its name: `metadata` of a JoinGroup, `assignment` of a SyncGroup."""
     try:
+        if not any(data):
+            return as_length(len(data))
         if field == "metadata" and (subscription := _subscription_in(data)) is not None:
             return _show_subscription(subscription)
         if field == "assignment" and (assignment := read_assignment(data)) is not None:
@@ -86,7 +88,7 @@ def _show_subscription(subscription: Subscription) -> str:
     words += _show_partitions(subscription.owned_partitions)
     if subscription.generation_id != -1:
         words.append(f"generation:{subscription.generation_id}")
-    if subscription.rack_id is not None:
+    if subscription.rack_id:  # librdkafka has an empty one
         words.append(f"rack:{_word(subscription.rack_id)}")
     return f"subscription({' '.join(words)})"
 

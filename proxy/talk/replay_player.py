@@ -257,7 +257,7 @@ class Player:
             self.played.as_recorded += 1
             return
         learn(expected, heard, self._bindings, sent.whose)
-        self._differs(sent.step, shown_answer(shortened(heard)), found)
+        self._differs(sent.step, shown_answer(shortened(self._bindings.named(heard))), found)
 
     def _differs(self, step: Step, heard: str, lines: list[str]) -> None:
         assert step.answer is not None, "it was recorded"

@@ -10,6 +10,10 @@ import pytest
 
 from kohort.control.control_errors import ControlError
 from kohort.protocol.messages.metadata import MetadataRequestTopic
+from kohort.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from kohort.testing import Cluster, replay, replay_async
 from tests.proxy.proxied import proxied, until
 from tests.proxy.talks import BEATS, JOINS, recorded
@@ -128,3 +132,40 @@ def test_members_of_before_the_recording_are_not_played(tmp_path: Path) -> None:
     path.write_text(BEATS.replace("ada <- UNKNOWN_MEMBER_ID", "ada <- NONE"))
     played = replay(path)
     assert (played.left_out, played.as_recorded, played.unanswered) == (1, 1, 1)
+
+
+KAFKA_AS_IT_WAS_SET = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
+
+
+@pytest.mark.long
+def test_a_minute_of_six_clients_before_a_real_kafka_goes_as_it_went() -> None:
+    """aiokafka, kafka-python and librdkafka join, leave, commit and are killed, before Apache Kafka 4.3.0."""
+    played = replay(Path(__file__).with_name("six_clients.talk"), settings=KAFKA_AS_IT_WAS_SET)
+    assert played.differences == []
+    assert str(played) == ("306 requests of 24 connections: 305 answered as recorded, 1 unanswered in the recording")
+
+
+async def test_a_transaction_is_played_without_its_records(tmp_path: Path) -> None:
+    path = tmp_path / "x.talk"
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    topics = (TxnOffsetCommitRequestTopic(name="orders", partitions=(partition,)),)
+    async with Cluster(profile="faithful") as kafka:
+        kafka.topics.create("orders")
+        async with recorded(path, kafka) as wire:
+            await wire.asks("metadata", 12, topics=(MetadataRequestTopic(name="orders"),))
+            await wire.asks("find_coordinator", 4, key_type=1, coordinator_keys=("t",))
+            await wire.asks("find_coordinator", 4, coordinator_keys=("g",))
+            begun = await wire.asks("init_producer_id", 5, transactional_id="t", transaction_timeout_ms=9_000)
+            producer = {"producer_id": begun.producer_id, "transactional_id": "t"}
+            epoch = begun.producer_epoch
+            for commits in (False, True, True):
+                if commits:
+                    fields = {"group_id": "g", "topics": topics, "producer_epoch": epoch}
+                    await wire.asks("txn_offset_commit", 5, **producer, **fields)
+                ended = await wire.asks("end_txn", 5, **producer, producer_epoch=epoch, committed=commits)
+                assert ended.error_code.name == "none"
+                epoch = ended.producer_epoch
+    played = await replay_async(path)
+    assert (played.differences, played.as_recorded, played.left_out) == ([], 7, 2), (
+        "not the first search, nor the empty one"
+    )

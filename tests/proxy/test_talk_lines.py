@@ -103,6 +103,11 @@ def test_a_subscription_that_lacks_fields_of_its_version_is_read_as_an_older_one
     assert in_words("metadata", b"\x00\x03" + older[2:]) == "subscription(orders orders:1)"
 
 
+def test_an_empty_rack_is_none_and_what_was_left_out_stays_so() -> None:
+    assert in_words("metadata", write_subscription(Subscription(topics=("a",), rack_id=""))) == "subscription(a)"
+    assert in_words("metadata", to_bytes("left_out(28)")) == "left_out(28)"
+
+
 def test_an_assignment_is_told_in_words_without_user_data() -> None:
     words = in_words("assignment", write_assignment(Assignment(partitions={"orders": (0, 1)}, user_data=b"secret")))
     assert words == "assignment(orders:0+1)"

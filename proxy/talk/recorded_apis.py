@@ -58,6 +58,9 @@ LEFT_OUT: Final = frozenset(
 )
 """Fields that say where somebody is, what a broker's settings are, or the same once more in words of its own."""
 
+LEFT_OUT_ANSWER: Final = "left_out"
+"""A field of an answer that was too large, or could not be read."""
+
 PAYLOADS: Final = frozenset({"committed_metadata", "metadata", "assignment"})
 """Fields with payloads of clients, where they are bytes or text."""
 

@@ -12,9 +12,8 @@ from kohort.proxy.talk.talk_values import Value
 
 _WORDS: Final = re.compile(r"(?:subscription|assignment)\((.*)\)")
 _OPTIONS: Final = ("generation:", "rack:")
-_GROUP_FIELDS: Final = frozenset({"group_id", "transactional_id", "v3_and_below_transactional_id", "key"})
+_GROUP_FIELDS: Final = frozenset({"group_id", "transactional_id", "v3_and_below_transactional_id"})
 _GROUP_LISTS: Final = frozenset({"groups_names", "coordinator_keys"})
-_GROUP_TYPE: Final = 0
 
 
 @dataclass
@@ -145,4 +144,6 @@ def _renamed(name: str, value: Value, suffix: str) -> Value:
         return value + suffix
     if name in _GROUP_LISTS and isinstance(value, list):
         return [str(each) + suffix for each in value]
+    if name == "coordinators" and isinstance(value, list):
+        return [each | {"key": each["key"] + suffix} if each.get("key") else each for each in value]
     return renamed(value, suffix)

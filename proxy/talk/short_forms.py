@@ -65,19 +65,20 @@ def _long(field: Field, value: Value) -> Value:
     shape: type = field.kind  # type: ignore[assignment]
     if not field.several:
         return lengthened(shape, value)
-    if isinstance(value, dict) and field.name in SHORT:
+    if isinstance(value, dict):
         value = _elements(field.name, shape, value)
     return [lengthened(shape, each) for each in value] if isinstance(value, list) else value
 
 
-def _elements(name: str, shape: type, mapping: dict[Value, Value]) -> list[Value]:
+def _elements(name: str, shape: type, mapping: dict[Value, Value]) -> Value:
+    """The list that a mapping stands for; the mapping itself where it stands for none."""
     known = {field.name for field in fields_of(shape)}
-    keys, values = SHORT[name]
-    value = next(each for each in values if each in known)
-    keys = tuple(each for each in keys if each in known)
-    return [{_key(keys, key): key, value: content} for key, content in mapping.items()]
+    keys, values = ([each for each in names if each in known] for names in SHORT.get(name, ((), ())))
+    if not keys or not values:
+        return mapping
+    return [{_key(keys, key): key, values[0]: content} for key, content in mapping.items()]
 
 
-def _key(keys: tuple[str, ...], key: Value) -> str:
+def _key(keys: list[str], key: Value) -> str:
     """An id begins with `$`, which no topic's name does."""
     return keys[0] if str(key).startswith("$") else keys[-1]

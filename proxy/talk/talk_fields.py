@@ -16,7 +16,7 @@ from kohort.proxy.talk.payloads import as_length, in_words, to_bytes, to_text
 from kohort.proxy.talk.recorded_apis import KEPT, LEFT_OUT, PAYLOADS
 from kohort.proxy.talk.talk_values import Value
 
-_EMPTY: Final[dict[type, Any]] = {int: 0, str: "", bytes: b"", bool: False}
+_EMPTY: Final[dict[type, Any]] = {int: 0, str: "", bytes: b"", bool: False, ErrorCode: ErrorCode.none}
 _EMPTY_TEXTS: Final = frozenset({"committed_metadata", "metadata"})
 """Texts that are seldom null, and mostly empty."""
 
@@ -73,13 +73,9 @@ def _told(shape: type, value: Any, *, tells_error: bool) -> dict[str, Value]:
     for field in fields_of(shape):
         said = getattr(value, field.name)
         kept = tells_error if field.kind is ErrorCode else field.name in KEPT and said is not None
-        if kept or said != _left_out(field):
+        if kept or said != field.default:
             found[field.name] = _plain(field, said)
     return found
-
-
-def _left_out(field: Field) -> Any:
-    return ErrorCode.none if field.kind is ErrorCode else field.default
 
 
 @cache
@@ -113,7 +109,7 @@ def _element(field: Field, value: Any) -> Value:
 
 
 def from_values(shape: type, values: Value, path: str) -> Any:
-    """A request with these fields. Raises ValueError, which begins with `path`."""
+    """A request or an answer with these fields. Raises ValueError, which begins with `path`."""
     known = {field.name: field for field in fields_of(shape)}
     for name in _mapping(values, path):
         if name not in known:
@@ -158,6 +154,15 @@ def _single(field: Field, value: Value, path: str) -> Any:
         raise ValueError(f"{path}: expected text, not {value!r}")
     if kind is bytes:
         return to_bytes(value)
+    if kind is ErrorCode:
+        return _error(value, path)
     if kind is UUID:
         return UUID(value)
     return to_text(value) if field.name in PAYLOADS else value
+
+
+def _error(name: str, path: str) -> ErrorCode:
+    try:
+        return ErrorCode[name.lower()]
+    except KeyError:
+        raise ValueError(f"{path}: there is no error {name}") from None

@@ -13,7 +13,7 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.bindings import made_up
 from kohort.proxy.talk.id_names import replaced
-from kohort.proxy.talk.recorded_apis import RECORDED, recorded_answer
+from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, RECORDED, recorded_answer
 from kohort.proxy.talk.short_forms import lengthened
 from kohort.proxy.talk.talk_fields import from_values
 from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, FIRST_LINE, REQUEST, VERSION, TalkLine, read_line
@@ -139,9 +139,13 @@ class _Reading:
         api, version = API_BY_NAME[step.api], step.line.version
         if not max(api.min_version, api.readable_from) <= version <= api.max_version:
             raise ValueError(f"this kohort can't ask {step.line.api} v{version}")
-        shape = message_of(step.api).request
-        step.values = lengthened(shape, step.line.values)
-        from_values(shape, _with_any_ids(step.values), step.line.api)
+        message = message_of(step.api)
+        step.values = lengthened(message.request, step.line.values)
+        request = from_values(message.request, _with_any_ids(step.values), step.line.api)
+        try:
+            message.write_request(version, 0, None, request)
+        except Exception as problem:  # kio's own of many kinds, for numbers that are too large and texts too long
+            raise ValueError(f"it makes no {step.line.api} v{version}: {problem!r}") from None
         self._waiting[step.line.speaker].append(step)
 
     def _answer(self, step: Step) -> None:
@@ -150,7 +154,10 @@ class _Reading:
             raise ValueError("an answer that nobody has asked for")
         step.request = waiting.popleft()
         step.request.answer = step
-        step.values = lengthened(recorded_answer(step.request.api)[0], step.line.values)
+        shape, _ = recorded_answer(step.request.api)
+        step.values = lengthened(shape, step.line.values)
+        if LEFT_OUT_ANSWER not in step.values:
+            from_values(shape, _with_any_ids(step.values), step.request.line.api)
 
 
 def _with_any_ids(values: Value) -> Value:

@@ -10,7 +10,7 @@ from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
 from kohort.protocol.wire import INT
 from kohort.proxy.talk.id_names import Naming
-from kohort.proxy.talk.recorded_apis import NAME_BY_KEY, recorded_answer
+from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, NAME_BY_KEY, recorded_answer
 from kohort.proxy.talk.short_forms import shortened
 from kohort.proxy.talk.talk_fields import to_values
 from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, DISCONNECTS, FIRST_LINE, REQUEST, TalkLine
@@ -75,7 +75,7 @@ class Recorder:
         speaker, at_us = self._speakers[overheard.line.number], overheard.answered_us or self._now_us()
         answer = self._read(name, overheard)
         if answer is None:
-            self._put(at_us, speaker, ANSWER, values={"left_out": True})
+            self._put(at_us, speaker, ANSWER, values={LEFT_OUT_ANSWER: True})
             return
         known = reduced(answer)
         if name == "metadata":

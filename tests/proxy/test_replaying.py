@@ -105,6 +105,28 @@ async def test_a_cluster_that_goes_away_ends_it(talk: Path) -> None:
             await playing
 
 
+async def test_somebody_who_answers_with_something_else_is_one_sentence(talk: Path) -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"220 mail.example ESMTP\r\n")
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    where = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    with pytest.raises(ControlError, match=f"^{where}: "):
+        await replay_async(talk, where)
+    server.close()
+
+
+async def test_an_answer_that_does_not_come_is_given_up(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kohort.proxy.talk.replay_player.PATIENCE_S", 0.2)
+    async with Cluster() as kafka:
+        kafka.faults.on("SyncGroup").drop()
+        played = await replay_async(talk, kafka.bootstrap, speed=100)
+    sync = next(each for each in played.differences if "SyncGroup" in each.asked)
+    assert sync.heard == "nothing within 0.2 s more than recorded"
+    assert played.asked == 9, "the others are asked all the same"
+
+
 async def test_what_is_recorded_is_played_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "new.talk"
     async with Cluster(profile="faithful") as kafka:

@@ -20,6 +20,7 @@ COMMANDS = {
     "health": "Ask a broker whether it serves: exit code 0 or 1.",
     "produce": "Write lines from stdin to a topic of any Kafka cluster.",
     "proxy": "Stand between clients and any Kafka cluster.",
+    "replay": "Play a recorded group conversation again, and see what differs.",
     "serve": "Run a broker, or a cluster of them.",
     "settings": "List the settings: names, defaults, what they allow.",
     "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",

@@ -46,6 +46,12 @@ STDERR = 2
     metavar="DIR",
     help="Write what is seen of groups to files in this directory, which kohort analyze reads.",
 )
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the group conversation there, for kohort replay; FILE must be new.",
+)
 @config_option
 @click.option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
@@ -56,6 +62,7 @@ def proxy(
     control: str | None,
     control_token: str,
     event_log: Path | None,
+    record: Path | None,
     config: Path | None,
     log_level: str,
 ) -> None:
@@ -82,12 +89,13 @@ def proxy(
         from kohort.broker.runtime.server import ListenError
         from kohort.client.client_connection import BrokerError
         from kohort.proxy.proxy_run import ControlAddress, Options, run
+        from kohort.proxy.talk.talk_writer import RecordError
 
     log.configure(level=log_level, writer=LineWriter(STDERR))
     sentence, code = "", 0
     try:
-        run(Options(where, host, port, security, controlled and ControlAddress(*controlled), event_log))
-    except (ListenError, EventLogError) as problem:
+        run(Options(where, host, port, security, controlled and ControlAddress(*controlled), event_log, record))
+    except (ListenError, EventLogError, RecordError) as problem:
         sentence, code = str(problem), 2
     except BrokerError as problem:
         sentence, code = str(problem), 1

@@ -18,6 +18,7 @@ from kohort.broker.runtime.run import announce, collect_garbage_seldom, raise_fi
 from kohort.broker.scheduling.worker_thread import WorkerThread
 from kohort.client.security import OPEN, Security
 from kohort.proxy.proxy_server import ProxyServer
+from kohort.proxy.talk.talk_writer import recording
 
 
 class ControlAddress(NamedTuple):
@@ -37,12 +38,14 @@ class Options(NamedTuple):
     security: Security = OPEN
     control: ControlAddress | None = None
     event_log: Path | None = None
+    record: Path | None = None
+    """The file to which the group conversation is written."""
 
 
 def run(options: Options) -> None:
     """Serves until SIGINT or SIGTERM.
 
-    Raises BrokerError where no broker answers, ListenError, SecurityError, EventLogError.
+    Raises BrokerError where no broker answers, ListenError, SecurityError, EventLogError, RecordError.
     """
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -61,8 +64,10 @@ async def _serve(options: Options) -> None:
         await _reached(server, stopped)
         if stopped.is_set():
             return
-        await server.listen(options.host, options.port)
         async with AsyncExitStack() as open_:
+            if options.record is not None:
+                open_.enter_context(recording(server.tap, options.record))
+            await server.listen(options.host, options.port)
             if options.event_log is not None:
                 jobs = WorkerThread(loop, "event-log")
                 open_.enter_context(server.look_at_groups().written(options.event_log, loop.call_later, jobs))

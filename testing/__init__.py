@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kohort.control.task_members import TaskMember
     from kohort.testing.cluster import Cluster
     from kohort.testing.proxy_cluster import Proxy
+    from kohort.testing.replaying import replay, replay_async
     from kohort.testing.sync import SyncClock, SyncCluster
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
     from kohort.testing.sync_streams_groups import SyncStreamsGroup
@@ -37,6 +38,8 @@ __all__ = [
     "SyncShareGroup",
     "SyncStreamsGroup",
     "TaskMember",
+    "replay",
+    "replay_async",
 ]
 
 _HOMES = {
@@ -54,6 +57,8 @@ _HOMES = {
     "SyncShareGroup": "testing.sync_groups",
     "SyncStreamsGroup": "testing.sync_streams_groups",
     "TaskMember": "control.task_members",
+    "replay": "testing.replaying",
+    "replay_async": "testing.replaying",
 }
 
 

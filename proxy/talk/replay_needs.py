@@ -1,0 +1,149 @@
+"""What a conversation needs before it is played: topics, groups, and offsets that were committed before it began."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from kohort.proxy.talk.talk_file import Step, Talk
+from kohort.proxy.talk.talk_values import Value
+
+_WORDS: Final = re.compile(r"(?:subscription|assignment)\((.*)\)")
+_OPTIONS: Final = ("generation:", "rack:")
+_GROUP_FIELDS: Final = frozenset({"group_id", "transactional_id", "v3_and_below_transactional_id"})
+_GROUP_LISTS: Final = frozenset({"groups_names", "coordinator_keys"})
+
+
+@dataclass
+class Needs:
+    """What has to be there."""
+
+    topics: dict[str, int] = field(default_factory=dict)
+    """Topics that are spoken of, with their partitions as they were recorded first."""
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    """What the name of an id stands for: the topic."""
+    groups: set[str] = field(default_factory=set)
+    transactions: set[str] = field(default_factory=set)
+    offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """By group, topic and partition: what was fetched before it was committed."""
+
+
+def needs_of(talk: Talk) -> Needs:
+    """All that the steps of a conversation speak of."""
+    needs = Needs()
+    spoken: set[str] = set()
+    patterns: set[str] = set()
+    recorded: dict[str, int] = {}
+    committed: set[tuple[str, str, int]] = set()
+    for step in talk.steps:
+        if step.request is not None and step.request.api == "metadata":
+            _add_topics(needs, recorded, step)
+        elif step.request is not None and step.request.api == "offset_fetch":
+            _add_fetched(needs, committed, step)
+        elif step.line.api:
+            spoken.update(_topics_in(step.values))
+            patterns.update(_patterns_in(step.values))
+            committed.update(_committed(needs, step))
+            _add_groups(needs, step)
+    needs.topics = {
+        name: partitions
+        for name, partitions in recorded.items()
+        if name in spoken or any(_matches(pattern, name) for pattern in patterns)
+    }
+    return needs
+
+
+def _add_topics(needs: Needs, recorded: dict[str, int], step: Step) -> None:
+    for topic in step.values.get("topics", ()):
+        name, partitions = topic.get("name"), topic.get("partitions", 0)
+        if isinstance(name, str) and isinstance(partitions, int) and partitions > 0:
+            recorded.setdefault(name, partitions)
+            if isinstance(topic.get("topic_id"), str):
+                needs.topic_ids[topic["topic_id"]] = name
+
+
+def _add_fetched(needs: Needs, committed: set[tuple[str, str, int]], step: Step) -> None:
+    """Offsets that somebody must have committed before the recording began."""
+    assert step.request is not None, "it is an answer"
+    asked = [group.get("group_id", "") for group in step.request.values.get("groups", ())]
+    for group_id, group in zip(asked, step.values.get("groups", ()), strict=False):
+        for topic, partition in _partitions(needs, group):
+            where = (group_id, topic, partition.get("partition_index", 0))
+            offset = partition.get("committed_offset", 0)
+            if where not in committed and offset >= 0 and "error_code" not in partition:
+                needs.offsets.setdefault(where, offset)
+
+
+def _committed(needs: Needs, step: Step) -> Iterator[tuple[str, str, int]]:
+    if step.api in ("offset_commit", "txn_offset_commit"):
+        for topic, partition in _partitions(needs, step.values):
+            yield step.values.get("group_id", ""), topic, partition.get("partition_index", 0)
+
+
+def _partitions(needs: Needs, values: Value) -> Iterator[tuple[str, Value]]:
+    for topic in values.get("topics") or ():
+        name = topic.get("name") or needs.topic_ids.get(topic.get("topic_id"), "")
+        for partition in topic.get("partitions", ()):
+            yield name, partition
+
+
+def _add_groups(needs: Needs, step: Step) -> None:
+    for name in ("group_id", "groups_names"):
+        found = step.values.get(name)
+        needs.groups.update([found] if isinstance(found, str) else found or ())
+    needs.groups.update(group.get("group_id", "") for group in step.values.get("groups", ()))
+    for each in (step.values, *step.values.get("transactions", ())):
+        if transaction := each.get("transactional_id"):
+            needs.transactions.add(transaction)
+    needs.groups.discard("")
+
+
+def _topics_in(values: Value) -> Iterator[str]:
+    """Names of topics in a request."""
+    if isinstance(values, list):
+        for each in values:
+            yield from [each] if isinstance(each, str) else _topics_in(each)
+    elif isinstance(values, dict):
+        for name, value in values.items():
+            if name == "name" and isinstance(value, str):
+                yield value
+            elif isinstance(value, str) and (words := _WORDS.fullmatch(value)):
+                yield from (word.partition(":")[0] for word in words[1].split() if not word.startswith(_OPTIONS))
+            else:
+                yield from _topics_in(value)
+
+
+def _patterns_in(values: Value) -> Iterator[str]:
+    found = values.get("subscribed_topic_regex")
+    if isinstance(found, str) and found:
+        yield found
+    for topology in (values.get("topology") or {}).get("subtopologies", ()):
+        yield from topology.get("source_topic_regex", ())
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error:
+        return False
+
+
+def renamed(values: Value, suffix: str) -> Value:
+    """The values with other names of groups and transactions: with a suffix."""
+    if isinstance(values, list):
+        return [renamed(each, suffix) for each in values]
+    if not isinstance(values, dict):
+        return values
+    return {name: _renamed(name, value, suffix) for name, value in values.items()}
+
+
+def _renamed(name: str, value: Value, suffix: str) -> Value:
+    if name in _GROUP_FIELDS and isinstance(value, str) and value:
+        return value + suffix
+    if name in _GROUP_LISTS and isinstance(value, list):
+        return [str(each) + suffix for each in value]
+    if name == "coordinators" and isinstance(value, list):
+        return [each | {"key": each["key"] + suffix} if each.get("key") else each for each in value]
+    return renamed(value, suffix)

@@ -1,0 +1,228 @@
+"""The cluster on which a conversation is played: whether it can be, and what is made there before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from kohort.control.request_facts import kafka_name
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kohort.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kohort.protocol.messages.list_groups import ListGroupsRequest
+from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
+from kohort.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kohort.proxy.talk.replay_line import ReplayedCluster, ReplayLine
+from kohort.proxy.talk.replay_needs import Needs
+from kohort.proxy.talk.talk_file import Step, Talk
+
+GROUP, TRANSACTION = 0, 1
+"""Kinds of coordinators."""
+
+READY_S: Final = 30.0
+"""How long coordinators and new topics may take to be there."""
+ASK_AGAIN_S: Final = 0.1
+
+NEWEST: Final = {
+    "metadata": 12,
+    "find_coordinator": 4,
+    "create_topics": 7,
+    "list_groups": 5,
+    "offset_commit": 8,
+}
+"""The newest version of each API that the stage itself speaks."""
+
+_COMING: Final = frozenset(
+    {
+        ErrorCode.coordinator_not_available,
+        ErrorCode.coordinator_load_in_progress,
+        ErrorCode.not_coordinator,
+        ErrorCode.leader_not_available,
+        ErrorCode.unknown_topic_or_partition,
+    }
+)
+
+
+class ReplayError(Exception):
+    """A conversation that can't be played there; the text is a sentence."""
+
+
+class ReplayStage:
+    """A cluster that is asked where everything is, on a connection of its own."""
+
+    def __init__(self, cluster: ReplayedCluster) -> None:
+        self.cluster = cluster
+        self.topic_ids: dict[str, str] = {}
+        """By name of a topic."""
+        self._lines: dict[tuple[str, int], ReplayLine] = {}
+        self._bootstrap: ReplayLine | None = None
+        self._versions: dict[int, tuple[int, int]] = {}
+        self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
+
+    async def set_up(self, talk: Talk, needs: Needs) -> None:
+        """Raises BrokerError, and ReplayError where the cluster is not one for this conversation."""
+        self._bootstrap = await self.cluster.open_any()
+        self._versions = await self._bootstrap.versions()
+        for step in talk.requests:
+            self._check_version(talk, step)
+        for kind, names in ((GROUP, needs.groups), (TRANSACTION, needs.transactions)):
+            for name in sorted(names):
+                await self.coordinator(kind, name)
+        await self._check_groups(needs)
+        await self._make_topics(needs)
+        await self._commit(needs)
+
+    def close(self) -> None:
+        """Hangs up."""
+        for line in (*self._lines.values(), *([self._bootstrap] if self._bootstrap is not None else ())):
+            line.close()
+
+    async def coordinator(self, kind: int, name: str) -> tuple[str, int]:
+        """The address of a group's coordinator, or of a transaction's. Raises BrokerError, ReplayError."""
+        found = self._coordinators.get((kind, name))
+        if found is None:
+            found = self._coordinators[kind, name] = await self._found(kind, name)
+        return found
+
+    async def _found(self, kind: int, name: str) -> tuple[str, int]:
+        async def ask() -> Any:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(name,))
+            return (await self._ask("find_coordinator", request)).coordinators[0]
+
+        what = f"the coordinator of {'group' if kind == GROUP else 'transactional id'} {name}"
+        found = await self._until_there(ask, lambda each: each.error_code, what)
+        return found.host, found.port
+
+    # What is checked
+
+    def _check_version(self, talk: Talk, step: Step) -> None:
+        least, most = self._versions.get(API_BY_NAME[step.api].key, (0, -1))
+        if not least <= step.line.version <= most:
+            offers = f"versions {least} to {most}" if most >= 0 else "no such request"
+            what = f"{step.line.api} v{step.line.version}"
+            raise ReplayError(f"{talk.name}:{step.number}: this cluster takes no {what}; it takes {offers}")
+
+    async def _check_groups(self, needs: Needs) -> None:
+        """A group that is there already would answer otherwise, and lose what it has committed."""
+        there: set[str] = set()
+        for address in {await self.coordinator(GROUP, name) for name in needs.groups}:
+            answer = await self._ask("list_groups", ListGroupsRequest(), await self._line(address))
+            there |= needs.groups & {each.group_id for each in answer.groups}
+        if there:
+            raise ReplayError(
+                f"group {sorted(there)[0]} is in this cluster already, and a replay would change it; "
+                "--rename SUFFIX plays with groups of other names"
+            )
+
+    # What is made
+
+    async def _make_topics(self, needs: Needs) -> None:
+        there = {topic.name: topic for topic in await self._topics(needs) if not topic.error_code}
+        missing = sorted(needs.topics.keys() - there.keys())
+        if missing:
+            await self._create({name: needs.topics[name] for name in missing})
+            there = {topic.name: topic for topic in await self._topics_there(needs)}
+        for name, partitions in needs.topics.items():
+            if len(there[name].partitions) != partitions:
+                raise ReplayError(
+                    f"topic {name} has {len(there[name].partitions)} partitions in this cluster, and {partitions} in "
+                    "the recording"
+                )
+        self.topic_ids = {name: str(there[name].topic_id) for name in needs.topics if there[name].topic_id}
+
+    async def _topics(self, needs: Needs) -> list[MetadataResponseTopic]:
+        if not needs.topics:
+            return []
+        asked = tuple(MetadataRequestTopic(name=name) for name in needs.topics)
+        answer = await self._ask("metadata", MetadataRequest(topics=asked, allow_auto_topic_creation=False))
+        return list(answer.topics)
+
+    async def _topics_there(self, needs: Needs) -> list[MetadataResponseTopic]:
+        def worst(topics: list[MetadataResponseTopic]) -> ErrorCode:
+            codes = [topic.error_code for topic in topics]
+            codes += [partition.error_code for topic in topics for partition in topic.partitions]
+            return next((code for code in codes if code), ErrorCode.none)
+
+        there: list[MetadataResponseTopic] = await self._until_there(lambda: self._topics(needs), worst, "a new topic")
+        return there
+
+    async def _create(self, topics: dict[str, int]) -> None:
+        wanted = tuple(
+            CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1, assignments=(), configs=())
+            for name, partitions in topics.items()
+        )
+        answer = await self._ask("create_topics", CreateTopicsRequest(topics=wanted, timeout_ms=10_000))
+        for topic in answer.topics:
+            if topic.error_code not in (ErrorCode.none, ErrorCode.topic_already_exists):
+                raise ReplayError(
+                    f"topic {topic.name} can't be created ({topic.error_code.name.upper()}); "
+                    f"create it with {topics.get(topic.name)} partitions"
+                )
+
+    async def _commit(self, needs: Needs) -> None:
+        """Commits what was committed before the recording began."""
+        by_group: dict[str, dict[str, dict[int, int]]] = {}
+        for (group, topic, partition), offset in needs.offsets.items():
+            by_group.setdefault(group, {}).setdefault(topic, {})[partition] = offset
+        for group, topics in by_group.items():
+            line = await self._line(await self.coordinator(GROUP, group))
+            answer = await self._ask("offset_commit", _committing(group, topics), line)
+            for topic in answer.topics:
+                for partition in topic.partitions:
+                    if partition.error_code:
+                        raise ReplayError(
+                            f"group {group} can't be given the offset that it had in {topic.name} "
+                            f"({partition.error_code.name.upper()})"
+                        )
+
+    # How it is asked
+
+    async def _ask(self, api: str, request: Any, line: ReplayLine | None = None) -> Any:
+        asked = line if line is not None else self._bootstrap
+        assert asked is not None, "it is connected first"
+        least, most = self._versions.get(API_BY_NAME[api].key, (0, -1))
+        if not least <= NEWEST[api] or most < 0:
+            raise ReplayError(f"this cluster takes no {kafka_name(api)} that a replay could ask")
+        return await asked.answer_to(api, min(most, NEWEST[api]), request)
+
+    async def _line(self, address: tuple[str, int]) -> ReplayLine:
+        if address not in self._lines:
+            self._lines[address] = await self.cluster.open(address)
+        return self._lines[address]
+
+    async def _until_there(
+        self, ask: Callable[[], Awaitable[Any]], error: Callable[[Any], ErrorCode], what: str
+    ) -> Any:
+        """What is asked for, as soon as it is there. Raises ReplayError."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + READY_S
+        while error(found := await ask()) in _COMING and loop.time() < until:
+            await asyncio.sleep(ASK_AGAIN_S)
+        if error(found):
+            raise ReplayError(f"{what} is not to be had: {error(found).name.upper()}")
+        return found
+
+
+def _committing(group: str, topics: dict[str, dict[int, int]]) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id=group,
+        member_id="",
+        topics=tuple(
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetCommitRequestPartition(
+                        partition_index=partition, committed_offset=offset, committed_metadata=""
+                    )
+                    for partition, offset in partitions.items()
+                ),
+            )
+            for topic, partitions in topics.items()
+        ),
+    )

@@ -1,0 +1,168 @@
+"""Requests and answers as fields with values, and back.
+
+Fields with their default values are left out, as is what `recorded_apis.py` lists. Error codes are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from kohort.protocol.errors import ErrorCode
+from kohort.proxy.talk.payloads import as_length, in_words, to_bytes, to_text
+from kohort.proxy.talk.recorded_apis import KEPT, LEFT_OUT, PAYLOADS
+from kohort.proxy.talk.talk_values import Value
+
+_EMPTY: Final[dict[type, Any]] = {int: 0, str: "", bytes: b"", bool: False, ErrorCode: ErrorCode.none}
+_EMPTY_TEXTS: Final = frozenset({"committed_metadata", "metadata"})
+"""Texts that are seldom null, and mostly empty."""
+
+
+class Field(NamedTuple):
+    """A field of a shape."""
+
+    name: str
+    kind: Any
+    """Its type, without None; of a tuple that of its elements."""
+    several: bool
+    optional: bool
+    default: Any
+
+
+@cache
+def fields_of(shape: type) -> tuple[Field, ...]:
+    """The fields of a shape that a conversation may hold."""
+    types = get_type_hints(shape)
+    return tuple(_field(each, types[each.name]) for each in fields(shape) if each.init and each.name not in LEFT_OUT)
+
+
+def _field(field: Any, hint: Any) -> Field:
+    kind, optional = _without_none(hint)
+    several = get_origin(kind) is tuple
+    if field.name in _EMPTY_TEXTS and kind is str:
+        default: Any = ""
+    elif field.default is not MISSING:
+        default = field.default
+    elif optional:
+        default = None
+    else:
+        default = () if several else _EMPTY.get(kind, MISSING)
+    return Field(field.name, get_args(kind)[0] if several else kind, several, optional, default)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) in (Union, UnionType):
+        return next(each for each in get_args(hint) if each is not NoneType), True
+    return hint, False
+
+
+# To values
+
+
+def to_values(shape: type, value: Any) -> dict[str, Value]:
+    """The fields of a request or an answer."""
+    return _told(shape, value, tells_error=True)
+
+
+def _told(shape: type, value: Any, *, tells_error: bool) -> dict[str, Value]:
+    """`tells_error`: also when there is none."""
+    found = {}
+    for field in fields_of(shape):
+        said = getattr(value, field.name)
+        kept = tells_error if field.kind is ErrorCode else field.name in KEPT and said is not None
+        if kept or said != field.default:
+            found[field.name] = _plain(field, said)
+    return found
+
+
+@cache
+def _is_an_outcome(shape: type) -> bool:
+    """Whether it says of something how it went, and little else: then it says so also where it went well."""
+    return not any(field.several or field.name == "committed_offset" for field in fields_of(shape))
+
+
+def _plain(field: Field, value: Any) -> Value:
+    if value is None:
+        return None
+    return [_element(field, each) for each in value] if field.several else _element(field, value)
+
+
+def _element(field: Field, value: Any) -> Value:
+    if is_dataclass(field.kind):
+        shape: Any = field.kind
+        return _told(shape, value, tells_error=_is_an_outcome(shape))
+    if isinstance(value, ErrorCode):
+        return value.name.upper()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, bytes):
+        return in_words(field.name, value)
+    if isinstance(value, str) and field.name in PAYLOADS:
+        return as_length(len(value.encode()))
+    return value
+
+
+# From values
+
+
+def from_values(shape: type, values: Value, path: str) -> Any:
+    """A request or an answer with these fields. Raises ValueError, which begins with `path`."""
+    known = {field.name: field for field in fields_of(shape)}
+    for name in _mapping(values, path):
+        if name not in known:
+            raise ValueError(f"{path} has no field {name}; it has {', '.join(known)}")
+    given = {name: _value(known[name], value, f"{path}.{name}") for name, value in values.items()}
+    for each in fields(shape):
+        if each.init and each.name not in given:
+            given[each.name] = _default(shape, each)
+    return shape(**given)
+
+
+def _mapping(values: Value, path: str) -> dict[str, Value]:
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: expected fields, not {values!r}")
+    return values
+
+
+def _default(shape: type, field: Any) -> Any:
+    known = _field(field, get_type_hints(shape)[field.name])
+    return None if known.default is MISSING else known.default
+
+
+def _value(field: Field, value: Value, path: str) -> Any:
+    if value is None and field.optional:
+        return None
+    if not field.several:
+        return _single(field, value, path)
+    if not isinstance(value, list):
+        raise ValueError(f"{path}: expected a list, not {value!r}")
+    return tuple(_single(field, each, f"{path}[{index}]") for index, each in enumerate(value))
+
+
+def _single(field: Field, value: Value, path: str) -> Any:
+    kind = field.kind
+    if is_dataclass(kind):
+        return from_values(kind, value, path)  # type: ignore[arg-type]
+    if kind in (int, bool):
+        if type(value) is not kind:
+            raise ValueError(f"{path}: expected {'a number' if kind is int else 'true or false'}, not {value!r}")
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"{path}: expected text, not {value!r}")
+    if kind is bytes:
+        return to_bytes(value)
+    if kind is ErrorCode:
+        return _error(value, path)
+    if kind is UUID:
+        return UUID(value)
+    return to_text(value) if field.name in PAYLOADS else value
+
+
+def _error(name: str, path: str) -> ErrorCode:
+    try:
+        return ErrorCode[name.lower()]
+    except KeyError:
+        raise ValueError(f"{path}: there is no error {name}") from None

@@ -1,0 +1,88 @@
+"""Answers are compared but for ids, and for what generations are counted from."""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.proxy.talk.answer_comparing import differences, learn
+from kohort.proxy.talk.bindings import Bindings, Whose
+from kohort.proxy.talk.talk_values import Value, read_values
+
+BILLING = Whose("billing")
+
+
+def compared(bindings: Bindings, expected: str, heard: str, whose: Whose = BILLING) -> list[str]:
+    """What differs between two answers, as text."""
+    return differences(read_values(expected), read_values(heard), bindings, whose)
+
+
+def test_a_name_stands_for_what_it_meets_first() -> None:
+    bindings = Bindings()
+    assert compared(bindings, "{member_id: $ada}", "{member_id: m-1}") == []
+    assert compared(bindings, "{leader: $ada}", "{leader: m-1}") == []
+    assert compared(bindings, "{leader: $ada}", "{leader: m-2}") == ["leader: expected $ada, heard m-2"]
+    assert compared(bindings, "{leader: $bob}", "{leader: m-1}") == ["leader: expected $bob, heard $ada"]
+    assert bindings.filled({"member_id": "$ada", "group_id": "$ada"}) == {"member_id": "m-1", "group_id": "$ada"}
+
+
+def test_an_answer_that_differs_binds_nothing_until_it_is_learnt() -> None:
+    bindings = Bindings()
+    expected, heard = "{error_code: NONE, member_id: $ada}", "{error_code: FENCED_INSTANCE_ID, member_id: m-1}"
+    assert compared(bindings, expected, heard) == ["error_code: expected NONE, heard FENCED_INSTANCE_ID"]
+    assert bindings.value_of("$ada") is None
+    learn(read_values(expected), read_values(heard), bindings, BILLING)
+    assert bindings.value_of("$ada") == "m-1"
+
+
+def test_generations_are_as_far_apart_as_the_first_ones() -> None:
+    bindings = Bindings()
+    assert compared(bindings, "{generation_id: 57}", "{generation_id: 1}") == []
+    assert compared(bindings, "{generation_id: 59}", "{generation_id: 3}") == []
+    assert compared(bindings, "{generation_id: 60}", "{generation_id: 3}") == ["generation_id: expected 4, heard 3"]
+    assert compared(bindings, "{member_epoch: 5}", "{member_epoch: 9}", Whose("other")) == []
+    assert bindings.filled({"group_id": "billing", "generation_id": 58}) == {"group_id": "billing", "generation_id": 2}
+    assert bindings.filled({"group_id": "billing", "generation_id": -1})["generation_id"] == -1
+
+
+def test_epochs_of_producers_are_counted_for_each() -> None:
+    bindings = Bindings()
+    expected = "{producer_id: $p, producer_epoch: 7}"
+    assert compared(bindings, expected, "{producer_id: 4000, producer_epoch: 0}") == []
+    assert bindings.filled(read_values("{producer_id: $p, producer_epoch: 8}")) == {
+        "producer_id": 4000,
+        "producer_epoch": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("expected", "heard", "lines"),
+    [
+        ("{}", "{members: []}", ["members: expected nothing, heard []"]),
+        ("{a: 1, b: 2}", "{b: 2}", ["a: expected 1, heard nothing"]),
+        ("{a: [1, 2]}", "{a: [2, 1]}", ["a[0]: expected 1, heard 2", "a[1]: expected 2, heard 1"]),
+        ("{a: [{x: 1}]}", "{a: []}", ["a: expected 1 entries, heard 0"]),
+        ("{a: 1}", '{a: "1"}', ['a: expected 1, heard "1"']),
+    ],
+)
+def test_what_differs_is_told_where_it_does(expected: str, heard: str, lines: list[str]) -> None:
+    assert compared(Bindings(), expected, heard) == lines
+
+
+def test_members_may_come_in_any_order() -> None:
+    bindings = Bindings()
+    expected = "{members: [{member_id: $ada, metadata: a}, {member_id: $bob, metadata: b}]}"
+    heard = "{members: [{member_id: m-2, metadata: b}, {member_id: m-1, metadata: a}]}"
+    assert compared(bindings, expected, heard) == []
+    assert (bindings.value_of("$ada"), bindings.value_of("$bob")) == ("m-1", "m-2")
+    other = "{members: [{member_id: m-2, metadata: a}, {member_id: m-1, metadata: b}]}"
+    assert len(compared(bindings, expected, other)) == 2
+
+
+def test_a_thousand_members_are_compared_in_no_time() -> None:
+    def members(numbers: range, name: str) -> Value:
+        return {"members": [{"member_id": f"{name}{number}", "metadata": ""} for number in numbers]}
+
+    bindings = Bindings()
+    assert differences(members(range(1_000), "$m"), members(range(1_000), "id-"), bindings, BILLING) == []
+    back = members(range(999, -1, -1), "id-")
+    assert differences(members(range(1_000), "$m"), back, bindings, BILLING) == []

@@ -1,0 +1,193 @@
+"""Recorded conversations are played again, and what differs is told."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from kohort.control.control_errors import ControlError
+from kohort.protocol.messages.metadata import MetadataRequestTopic
+from kohort.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kohort.testing import Cluster, replay, replay_async
+from tests.proxy.proxied import proxied, until
+from tests.proxy.talks import BEATS, JOINS, recorded
+from tests.support.frames import frame
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    """A file with JOINS in it."""
+    path = tmp_path / "x.talk"
+    path.write_text(JOINS)
+    return path
+
+
+def test_a_conversation_is_played_on_a_kohort_of_its_own(talk: Path) -> None:
+    played = replay(talk)
+    assert (played.differences, played.as_recorded, played.connections) == ([], 9, 2)
+    assert str(played) == "9 requests of 2 connections: 9 answered as recorded"
+
+
+def test_what_differs_is_told_with_its_line(talk: Path) -> None:
+    talk.write_text(JOINS.replace("ada/2 <- UNKNOWN_MEMBER_ID", "ada/2 <- FENCED_INSTANCE_ID"))
+    played = replay(talk)
+    assert played.different == 1
+    assert str(played.differences[0]).splitlines() == [
+        "x.talk:20: ada/2 Heartbeat v4 {group_id: billing, generation_id: 57, member_id: $ada}",
+        "  expected FENCED_INSTANCE_ID",
+        "  heard    UNKNOWN_MEMBER_ID",
+        "    error_code: expected FENCED_INSTANCE_ID, heard UNKNOWN_MEMBER_ID",
+    ]
+
+
+def test_generations_are_counted_from_the_first_one_that_is_heard(talk: Path) -> None:
+    beat = "4000 ms  ada/2 Heartbeat v4 {group_id: billing, generation_id: "
+    talk.write_text(JOINS.replace(f"{beat}57", f"{beat}56"))
+    (difference,) = replay(talk).differences
+    assert difference.lines == ["error_code: expected NONE, heard ILLEGAL_GENERATION"]
+
+
+def test_settings_of_its_own_kohort_can_be_said(talk: Path) -> None:
+    played = replay(talk, settings={"group.min.session.timeout.ms": 7_000})
+    assert played.differences[0].heard.startswith("INVALID_SESSION_TIMEOUT")
+
+
+async def test_a_cluster_that_is_there_hears_other_names_of_groups(talk: Path) -> None:
+    async with Cluster() as kafka:
+        played = await replay_async(talk, kafka.bootstrap, speed=100, rename="-again")
+        assert [group.id for group in kafka.groups] == ["billing-again"]
+    assert played.asked == 9
+
+
+async def test_a_group_that_is_there_is_left_alone(talk: Path) -> None:
+    async with Cluster() as kafka:
+        await replay_async(talk, kafka.bootstrap, speed=100)
+        with pytest.raises(ControlError, match="group billing is in this cluster already"):
+            await replay_async(talk, kafka.bootstrap)
+
+
+async def test_a_topic_of_another_size_is_one_sentence(talk: Path) -> None:
+    async with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=3)
+        with pytest.raises(ControlError, match="topic orders has 3 partitions in this cluster, and 2 in the recording"):
+            await replay_async(talk, kafka.bootstrap)
+
+
+async def test_a_cluster_without_a_version_is_one_sentence(talk: Path) -> None:
+    async with Cluster(as_kafka="2.8") as kafka:
+        with pytest.raises(
+            ControlError, match=r"x.talk:3: this cluster takes no Metadata v12; it takes versions 0 to 11"
+        ):
+            await replay_async(talk, kafka.bootstrap)
+
+
+def test_a_cluster_that_is_away_is_one_sentence(talk: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(ControlError, match=f"^{where}: nothing listens there"):
+        replay(talk, where)
+
+
+async def test_a_cluster_that_goes_away_ends_it(talk: Path) -> None:
+    async with Cluster() as kafka, proxied(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
+        playing = asyncio.ensure_future(replay_async(talk, proxy.address))
+        await until(lambda: kafka.groups and kafka.group("billing").members)
+        proxy.stop()
+        with pytest.raises(ControlError, match="nothing listens there"):
+            await playing
+
+
+async def test_somebody_who_answers_with_something_else_is_one_sentence(talk: Path) -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"220 mail.example ESMTP\r\n")
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    where = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    with pytest.raises(ControlError, match=f"^{where}: "):
+        await replay_async(talk, where)
+    server.close()
+
+
+async def test_an_answer_that_does_not_come_is_given_up(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kohort.proxy.talk.replay_player.PATIENCE_S", 0.2)
+    async with Cluster() as kafka:
+        kafka.faults.on("SyncGroup").drop()
+        played = await replay_async(talk, kafka.bootstrap, speed=100)
+    sync = next(each for each in played.differences if "SyncGroup" in each.asked)
+    assert sync.heard == "nothing within 0.2 s more than recorded"
+    assert played.asked == 9, "the others are asked all the same"
+
+
+async def test_what_is_recorded_is_played_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "new.talk"
+    async with Cluster(profile="faithful") as kafka:
+        kafka.topics.create("orders", partitions=2)
+        async with recorded(path, kafka) as wire:
+            await wire.asks("metadata", 12, topics=(MetadataRequestTopic(name="orders"),))
+            await wire.asks("find_coordinator", 4, coordinator_keys=("g",))
+            names = ("orders",)
+            member = {"group_id": "g", "member_id": "m-1", "subscribed_topic_names": names, "topic_partitions": ()}
+            joined = await wire.asks(
+                "consumer_group_heartbeat", 1, member_epoch=0, rebalance_timeout_ms=5_000, **member
+            )
+            beat = {"group_id": "g", "member_id": "m-1", "member_epoch": joined.member_epoch}
+            await wire.asks("consumer_group_heartbeat", 1, **beat)
+            await wire.exchanges(frame("produce", 9, 1, acks=-1, timeout_ms=1, topic_data=()))
+    text = path.read_text()
+    assert "ConsumerGroupHeartbeat v1 {group_id: g, member_id: $ada, " in text
+    assert "m-1" not in text
+    assert "Produce" not in text
+    assert (await replay_async(path)).differences == []
+
+
+def test_members_of_before_the_recording_are_not_played(tmp_path: Path) -> None:
+    path = tmp_path / "x.talk"
+    path.write_text(BEATS.replace("ada <- UNKNOWN_MEMBER_ID", "ada <- NONE"))
+    played = replay(path)
+    assert (played.left_out, played.as_recorded, played.unanswered) == (1, 1, 1)
+
+
+KAFKA_AS_IT_WAS_SET = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
+
+
+@pytest.mark.long
+def test_a_minute_of_six_clients_before_a_real_kafka_goes_as_it_went() -> None:
+    """aiokafka, kafka-python and librdkafka join, leave, commit and are killed, before Apache Kafka 4.3.0."""
+    played = replay(Path(__file__).with_name("six_clients.talk"), settings=KAFKA_AS_IT_WAS_SET)
+    assert played.differences == []
+    assert str(played) == ("306 requests of 24 connections: 305 answered as recorded, 1 unanswered in the recording")
+
+
+async def test_a_transaction_is_played_without_its_records(tmp_path: Path) -> None:
+    path = tmp_path / "x.talk"
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    topics = (TxnOffsetCommitRequestTopic(name="orders", partitions=(partition,)),)
+    async with Cluster(profile="faithful") as kafka:
+        kafka.topics.create("orders")
+        async with recorded(path, kafka) as wire:
+            await wire.asks("metadata", 12, topics=(MetadataRequestTopic(name="orders"),))
+            await wire.asks("find_coordinator", 4, key_type=1, coordinator_keys=("t",))
+            await wire.asks("find_coordinator", 4, coordinator_keys=("g",))
+            begun = await wire.asks("init_producer_id", 5, transactional_id="t", transaction_timeout_ms=9_000)
+            producer = {"producer_id": begun.producer_id, "transactional_id": "t"}
+            epoch = begun.producer_epoch
+            for commits in (False, True, True):
+                if commits:
+                    fields = {"group_id": "g", "topics": topics, "producer_epoch": epoch}
+                    await wire.asks("txn_offset_commit", 5, **producer, **fields)
+                ended = await wire.asks("end_txn", 5, **producer, producer_epoch=epoch, committed=commits)
+                assert ended.error_code.name == "none"
+                epoch = ended.producer_epoch
+    played = await replay_async(path)
+    assert (played.differences, played.as_recorded, played.left_out) == ([], 7, 2), (
+        "not the first search, nor the empty one"
+    )

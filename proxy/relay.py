@@ -35,12 +35,17 @@ from kohort.proxy.relay_error import RelayError
 PRODUCE: Final = 0
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
+SASL_AUTHENTICATE: Final = 36
+BEFORE_LOGIN: Final = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
 
 HEAD_BYTES: Final = 72 << 10
 """More than a header, and what comes before `acks` in a Produce request, can have."""
 
 INSPECTED_BYTES: Final = 1 << 20
 """A larger request passes, whatever rules there are."""
+
+BEFORE_LOGIN_BYTES: Final = 512 << 10
+"""So does one of more until the client has asked for something else than a login: brokers take no larger one then."""
 
 _ANSWER_HEAD: Final = Struct(">ii")
 _FIRST_FLEXIBLE_PRODUCE: Final = 9
@@ -90,6 +95,7 @@ class Relay:
         self.inspected: Inspected | None = None
         """What is behind it is not looked at before `release`."""
         self._held_up = False
+        self._inspected_bytes = BEFORE_LOGIN_BYTES
         self._asked: deque[Asked] = deque()
         self._login: RawLogin | None = None
         self._request_head = bytearray()
@@ -139,7 +145,7 @@ class Relay:
         self._request_left = 0
         self._request_head += memoryview(data)[at:]
         passed = at
-        if not self.blocked and end - at >= INT.size and INT.unpack_from(data, at)[0] > INSPECTED_BYTES:
+        if not self.blocked and end - at >= INT.size and INT.unpack_from(data, at)[0] > self._inspected_bytes:
             passed, self._early = end, end - at  # it passes in any case, and the broker may find it too large
         return [memoryview(data)[early:passed]] if passed > early else []
 
@@ -163,7 +169,7 @@ class Relay:
             if whole:
                 raise RelayError(f"unreadable request: {problem}") from None
             return False
-        if size <= INSPECTED_BYTES and self._inspects(header):
+        if size <= self._inspected_bytes and self._inspects(header):
             return self._inspect(header, data, start, size, expects)
         self._ask(header, head, start, expects)
         return True
@@ -194,6 +200,8 @@ class Relay:
 
     def _ask(self, header: RequestHeader, head: memoryview, start: int, expects: bool) -> None:
         key, version, correlation_id, _, body_offset = header
+        if key not in BEFORE_LOGIN:
+            self._inspected_bytes = INSPECTED_BYTES
         if not passable(key, version):
             raise RelayError(f"a request of API {key} in version {version}, whose answer could not be rewritten")
         if key == SASL_HANDSHAKE and version == 0:

@@ -67,7 +67,7 @@ everything: $(VENV)/.test-$(DECLARED)  ## the tests of make test, and all other 
 deep: $(VENV)/.test-$(DECLARED)  ## all there is, before a release: all Spark, all languages, fuzz, kills; an hour
 	$(BIN)/python -m tests.stages deep --shared $(SHARED)
 
-clients: $(VENV)/.test-$(DECLARED)  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
+clients: $(VENV)/.test-$(DECLARED)  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them; KOHORT_THROUGH_PROXY=1 puts kohort proxy between
 	$(PYTEST) -n $(CPUS) $(GROUPED) -m libraries tests/clients
 
 generated: $(VENV)/.test-$(DECLARED)  ## what the builds of clients/java and clients/node make of /openapi.json, for an editor

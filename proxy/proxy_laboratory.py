@@ -18,6 +18,7 @@ from kohort.control.waiting import Waiters
 from kohort.protocol.api_keys import API_BY_KEY
 from kohort.protocol.headers import RequestHeader
 from kohort.proxy.proxy_faults import ProxyFaults, ProxyGates
+from kohort.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_hooks import Handler
@@ -31,12 +32,18 @@ UNSPOILED: Final = frozenset({"sasl_handshake", "sasl_authenticate"})
 class ProxyLaboratory:
     """Its rules and gates, and the way of an exchange through them (`kohort.control.exchange.Way`)."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, nodes: Callable[[], list[int]]) -> None:
-        """`nodes`: the ids of those that have been seen."""
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        nodes: Callable[[], list[int]],
+        principal: Principal | None = ANONYMOUS,
+    ) -> None:
+        """`nodes`: the ids of those that have been seen. `principal`: see `ProxyFaults`."""
         self._loop = loop
         self.clock = clock
         self.waiters = Waiters()
-        self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters)
+        self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters, principal)
         self.gates = ProxyGates()
         self.gates.changed = self.waiters.look
         self._registry = Registry()

@@ -15,6 +15,7 @@ from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, Security
 from kohort.proxy.client_side import ClientSide
 from kohort.proxy.cluster_side import ClusterSide, connect
+from kohort.proxy.login_seen import UNSEEN, before_login
 from kohort.proxy.node_ports import Target, Targets
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
@@ -35,7 +36,10 @@ class ProxyServer:
         """Raises SecurityError when certificates or the key can't be used."""
         self.loop = loop
         self.clients: set[ClientSide] = set()
-        self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes)
+        principal = before_login(security)
+        self.principal = UNSEEN if principal is None else principal
+        """Who clients are before they log in themselves."""
+        self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes, principal)
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from struct import Struct
+from struct import Struct, error
 from typing import Final, NamedTuple
 
 from kohort.protocol.errors import DecodeError
@@ -28,6 +28,7 @@ from kohort.proxy.answer_rewriting import (
     StreamedAnswer,
     WholeAnswer,
 )
+from kohort.proxy.login_seen import FIRST_FLEXIBLE, LoginSeen, message_in
 from kohort.proxy.narrowing import narrowed
 from kohort.proxy.raw_login import RawLogin, mechanism_in
 from kohort.proxy.relay_error import RelayError
@@ -36,7 +37,7 @@ PRODUCE: Final = 0
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 SASL_AUTHENTICATE: Final = 36
-BEFORE_LOGIN: Final = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
+LOGIN: Final = (SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
 HEAD_BYTES: Final = 72 << 10
 """More than a header, and what comes before `acks` in a Produce request, can have."""
@@ -88,9 +89,15 @@ def _nothing(header: RequestHeader) -> bool:
 class Relay:
     """One client and one node. It never holds more than the head of a request, and an answer that is looked at."""
 
-    def __init__(self, nodes: Nodes, inspects: Callable[[RequestHeader], bool] = _nothing) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        inspects: Callable[[RequestHeader], bool] = _nothing,
+        login_seen: LoginSeen | None = None,
+    ) -> None:
         """`inspects`: whether a request like this is not to be passed on without a look at it."""
         self._nodes = nodes
+        self._login_seen = LoginSeen() if login_seen is None else login_seen
         self._inspects = inspects
         self.inspected: Inspected | None = None
         """What is behind it is not looked at before `release`."""
@@ -156,9 +163,10 @@ class Relay:
         head = memoryview(data)[start : min(start + min(size, HEAD_BYTES), len(data))]
         whole = len(head) == min(size, HEAD_BYTES)
         if self._login is not None:
-            if len(head) < min(size, INT.size):
+            if not whole:
                 return False
             if self._login.takes(head):
+                self._login_seen.says(bytes(head))
                 self._asked.append(TOKEN)
                 return True
             self._login = None
@@ -168,6 +176,8 @@ class Relay:
         except (DecodeError, IndexError) as problem:
             if whole:
                 raise RelayError(f"unreadable request: {problem}") from None
+            return False
+        if header.api_key in LOGIN and not whole:
             return False
         if size <= self._inspected_bytes and self._inspects(header):
             return self._inspect(header, data, start, size, expects)
@@ -200,14 +210,27 @@ class Relay:
 
     def _ask(self, header: RequestHeader, head: memoryview, start: int, expects: bool) -> None:
         key, version, correlation_id, _, body_offset = header
-        if key not in BEFORE_LOGIN:
+        if key in LOGIN:
+            self._log_in(key, version, head[body_offset - start :])
+        elif key != API_VERSIONS:
             self._inspected_bytes = INSPECTED_BYTES
         if not passable(key, version):
             raise RelayError(f"a request of API {key} in version {version}, whose answer could not be rewritten")
-        if key == SASL_HANDSHAKE and version == 0:
-            self._login = RawLogin(mechanism_in(head[body_offset - start :]))
         if expects:
             self._asked.append(Asked(key, version, correlation_id))
+
+    def _log_in(self, key: int, version: int, body: memoryview) -> None:
+        """Notes a step of a login."""
+        if key == SASL_AUTHENTICATE:
+            try:
+                self._login_seen.says(message_in(bytes(body), version))
+            except (IndexError, ValueError, error) as problem:
+                raise RelayError(f"unreadable request: {problem}") from None
+            return
+        mechanism = mechanism_in(body)
+        self._login_seen.begins(mechanism)
+        if version == 0:
+            self._login = RawLogin(mechanism)
 
     # From the node
 
@@ -257,6 +280,8 @@ class Relay:
             _, correlation_id = _ANSWER_HEAD.unpack_from(data, at)
             if size < INT.size or correlation_id != asked.correlation_id:
                 raise RelayError("the cluster's answer is none to what was asked")
+        else:
+            self._login_seen.hears(accepted=True)  # brokers hang up otherwise
         self._asked.popleft()
         self._answer = self._looking_at(asked, max(size, 0))
         return max(int(size), 0)
@@ -269,6 +294,8 @@ class Relay:
             return HeldAnswer(size, partial(narrowed, version=asked.version))
         if asked.key == SASL_HANDSHAKE and asked.version == 0:
             return HeldAnswer(size, self._handshaken)
+        if asked.key == SASL_AUTHENTICATE:
+            return HeldAnswer(size, partial(self._authenticated, flexible=asked.version >= FIRST_FLEXIBLE))
         layout = layout_of(asked.key, asked.version)
         if layout is None:
             return None
@@ -280,6 +307,12 @@ class Relay:
         """No tokens follow a handshake that was refused."""
         if len(answer) < 6 or SHORT.unpack_from(answer, 4)[0] != 0:
             self._login = None
+        return answer
+
+    def _authenticated(self, answer: bytearray, flexible: bool) -> bytearray:
+        """A step of a login has been taken, or refused."""
+        error_at = INT.size + flexible
+        self._login_seen.hears(len(answer) >= error_at + 2 and SHORT.unpack_from(answer, error_at)[0] == 0)
         return answer
 
 

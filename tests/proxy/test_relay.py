@@ -13,17 +13,8 @@ from kohort.proxy.addressed_apis import entity
 from kohort.proxy.relay import BEFORE_LOGIN_BYTES, INSPECTED_BYTES, Relay
 from kohort.proxy.relay_error import RelayError
 from tests.proxy import samples
+from tests.proxy.proxied import Elsewhere
 from tests.support.frames import frame, heartbeat
-
-
-class Elsewhere:
-    """All nodes are at one host."""
-
-    def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        return "proxy", port
-
-    def listed(self, node_ids: set[int]) -> None:
-        """Nobody asks."""
 
 
 @pytest.fixture

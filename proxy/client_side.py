@@ -26,8 +26,9 @@ class ClientSide(asyncio.Protocol):
     def __init__(self, server: ProxyServer, target: Target) -> None:
         self._server = server
         self._target = target
+        self._line = server.tap.line(self)
         login_seen = LoginSeen(server.principal)
-        self._relay = Relay(self, server.laboratory.wants, login_seen)
+        self._relay = Relay(self, server.laboratory.wants, self._line, login_seen)
         self._inspection = Inspection(self, self._relay, server.laboratory, login_seen)
         self._passes_on = False
         """Whether what the client has sent is just being passed on."""
@@ -115,6 +116,7 @@ class ClientSide(asyncio.Protocol):
     def connection_lost(self, problem: Exception | None) -> None:
         """The client has hung up, or was hung up on."""
         self.closed = True
+        self._line.hung_up()
         self._server.clients.discard(self)
         if self._task is not None:
             self._task.cancel()

@@ -133,7 +133,7 @@ class Inspection:
     def _ask(self, frame: bytes, told: Callable[[bytes], None]) -> None:
         assert self._relay.inspected is not None, "it is at hand"
         expects = self._relay.inspected.expects
-        self._relay.pass_on(told)
+        self._relay.pass_on(frame, told)
         self._client.send([frame])
         if not expects:
             self._over()

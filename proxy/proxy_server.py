@@ -19,6 +19,7 @@ from kohort.proxy.login_seen import UNSEEN, before_login
 from kohort.proxy.node_ports import Target, Targets
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
+from kohort.proxy.tap import Tap
 
 BACKLOG: Final = 1_024
 
@@ -40,6 +41,7 @@ class ProxyServer:
         self.principal = UNSEEN if principal is None else principal
         """Who clients are before they log in themselves."""
         self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes, principal)
+        self.tap = Tap(clock.now_us)
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None

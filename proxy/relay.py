@@ -32,6 +32,7 @@ from kohort.proxy.login_seen import FIRST_FLEXIBLE, LoginSeen, message_in
 from kohort.proxy.narrowing import narrowed
 from kohort.proxy.raw_login import RawLogin, mechanism_in
 from kohort.proxy.relay_error import RelayError
+from kohort.proxy.tap import Line, Overheard, heard_answer
 
 PRODUCE: Final = 0
 SASL_HANDSHAKE: Final = 17
@@ -43,7 +44,7 @@ HEAD_BYTES: Final = 72 << 10
 """More than a header, and what comes before `acks` in a Produce request, can have."""
 
 INSPECTED_BYTES: Final = 1 << 20
-"""A larger request passes, whatever rules there are."""
+"""A larger request passes, whatever rules there are and whoever listens."""
 
 BEFORE_LOGIN_BYTES: Final = 512 << 10
 """So does one of more until the client has asked for something else than a login: brokers take no larger one then."""
@@ -66,6 +67,8 @@ class Asked(NamedTuple):
     correlation_id: int
     told: Callable[[bytes], None] | None = None
     """Gets the whole frame of the answer, in the client's place."""
+    overheard: Overheard | None = None
+    """What is told to who listens, with the answer."""
 
 
 class Inspected(NamedTuple):
@@ -87,18 +90,20 @@ def _nothing(header: RequestHeader) -> bool:
 
 
 class Relay:
-    """One client and one node. It never holds more than the head of a request, and an answer that is looked at."""
+    """One client and one node. It never holds more than the head of a request, and what is looked at or heard."""
 
     def __init__(
         self,
         nodes: Nodes,
         inspects: Callable[[RequestHeader], bool] = _nothing,
+        line: Line | None = None,
         login_seen: LoginSeen | None = None,
     ) -> None:
-        """`inspects`: whether a request like this is not to be passed on without a look at it."""
+        """`inspects`: whether a request like this is not to be passed on without a look at it. `line`: who listens."""
         self._nodes = nodes
         self._login_seen = LoginSeen() if login_seen is None else login_seen
         self._inspects = inspects
+        self._line = line
         self.inspected: Inspected | None = None
         """What is behind it is not looked at before `release`."""
         self._held_up = False
@@ -181,8 +186,20 @@ class Relay:
             return False
         if size <= self._inspected_bytes and self._inspects(header):
             return self._inspect(header, data, start, size, expects)
+        listens = self._line is not None and size <= self._inspected_bytes and self._line.wants(header.api_key)
+        if listens and len(data) < start + size:
+            return False
         self._ask(header, head, start, expects)
+        if listens:
+            self._overhear(_within(header, start), data[start - INT.size : start + size], expects)
         return True
+
+    def _overhear(self, header: RequestHeader, frame: bytes, expects: bool) -> None:
+        """Tells who listens of the request that was noted last."""
+        assert self._line is not None, "somebody listens"
+        overheard = self._line.asked(header, frame, expects)
+        if overheard is not None:
+            self._asked[-1] = self._asked[-1]._replace(overheard=overheard)
 
     def _inspect(self, header: RequestHeader, data: bytes, start: int, size: int, expects: bool) -> bool:
         """Stops at a request that somebody wants to look at, when it is there and all before it are answered."""
@@ -190,17 +207,17 @@ class Relay:
             self._held_up = True
         elif len(data) >= start + size:
             frame = data[start - INT.size : start + size]
-            self.inspected = Inspected(
-                header._replace(body_offset=header.body_offset - start + INT.size), frame, expects
-            )
+            self.inspected = Inspected(_within(header, start), frame, expects)
         return False
 
-    def pass_on(self, told: Callable[[bytes], None]) -> None:
-        """The request that was inspected goes to the node, in whatever form. `told` gets its answer."""
+    def pass_on(self, frame: bytes, told: Callable[[bytes], None]) -> None:
+        """The request that was inspected goes to the node, perhaps in another form. `told` gets its answer."""
         assert self.inspected is not None, "somebody has looked at it"
-        header = self.inspected.header
-        if self.inspected.expects:
+        header, expects = self.inspected.header, self.inspected.expects
+        if expects:
             self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told))
+        if self._line is not None and self._line.wants(header.api_key):
+            self._overhear(read_header(frame, INT.size), frame, expects)
 
     def release(self) -> None:
         """The request that was inspected is over: what is behind it comes next."""
@@ -283,11 +300,17 @@ class Relay:
         else:
             self._login_seen.hears(accepted=True)  # brokers hang up otherwise
         self._asked.popleft()
+        overheard, end = asked.overheard, at + INT.size + size
+        if overheard is not None and len(data) >= end:
+            overheard.line.answered(overheard, data[at:end])
+            asked = asked._replace(overheard=None)
         self._answer = self._looking_at(asked, max(size, 0))
         return max(int(size), 0)
 
     def _looking_at(self, asked: Asked, size: int) -> AnswerInHand | None:
         """What is to look at an answer; None: it passes."""
+        if asked.overheard is not None:
+            return heard_answer(asked.overheard, size, self._looking_at(asked._replace(overheard=None), size))
         if asked.told is not None:
             return WholeAnswer(size, self._looking_at(asked._replace(told=None), size), asked.told)
         if asked.key == API_VERSIONS:
@@ -314,6 +337,11 @@ class Relay:
         error_at = INT.size + flexible
         self._login_seen.hears(len(answer) >= error_at + 2 and SHORT.unpack_from(answer, error_at)[0] == 0)
         return answer
+
+
+def _within(header: RequestHeader, start: int) -> RequestHeader:
+    """A header that was read at `start`, as one of a frame of its own, its length included."""
+    return header._replace(body_offset=header.body_offset - start + INT.size)
 
 
 def acks(frame: bytes, header: RequestHeader) -> int:

@@ -14,17 +14,6 @@ from kohort.proxy.proxy_server import ProxyServer
 from tests.support.wires import Waiting
 
 
-class Elsewhere:
-    """All nodes are at one host."""
-
-    def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """Only the host is another one."""
-        return "proxy", port
-
-    def listed(self, node_ids: set[int]) -> None:
-        """Nobody asks."""
-
-
 @asynccontextmanager
 async def proxied(*ports: int, security: Security = OPEN) -> AsyncIterator[ProxyServer]:
     """A proxy before whoever listens on ports of this machine."""

@@ -9,7 +9,7 @@ from kohort.protocol.wire import INT, SHORT
 from kohort.proxy.login_seen import UNSEEN, LoginSeen, before_login
 from kohort.proxy.relay import Relay
 from kohort.security.principal import ANONYMOUS, Principal
-from tests.proxy.proxied import Elsewhere
+from tests.proxy.conversing import Elsewhere
 from tests.support.frames import frame
 
 ALICE = Principal("User", "alice")

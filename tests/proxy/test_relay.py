@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -13,7 +12,7 @@ from kohort.proxy.addressed_apis import entity
 from kohort.proxy.relay import BEFORE_LOGIN_BYTES, INSPECTED_BYTES, Relay
 from kohort.proxy.relay_error import RelayError
 from tests.proxy import samples
-from tests.proxy.proxied import Elsewhere
+from tests.proxy.conversing import Elsewhere, answer, asks, hears, through, unknown
 from tests.support.frames import frame, heartbeat
 
 
@@ -22,30 +21,9 @@ def relay() -> Relay:
     return Relay(Elsewhere())
 
 
-def asks(relay: Relay, *data: bytes) -> bytes:
-    """What the node is sent of what a client sends in one go."""
-    return b"".join(map(bytes, relay.requests(b"".join(data))))
-
-
-def hears(relay: Relay, *data: bytes) -> bytes:
-    """What the client hears of what the node sends in one go."""
-    return b"".join(map(bytes, relay.answers(b"".join(data))))
-
-
-def answer(correlation_id: int, body: bytes = b"") -> bytes:
-    """A frame of a node."""
-    return INT.pack(4 + len(body)) + INT.pack(correlation_id) + body
-
-
 def token(raw: bytes) -> bytes:
     """A step of an old login."""
     return INT.pack(len(raw)) + raw
-
-
-def unknown(key: int, version: int, correlation_id: int, body: bytes = b"\x00?") -> bytes:
-    """A request that nobody here knows."""
-    data = SHORT.pack(key) + SHORT.pack(version) + INT.pack(correlation_id) + b"\xff\xff" + (body or b"\x00")
-    return INT.pack(len(data)) + data
 
 
 def test_requests_pass_as_they_are(relay: Relay) -> None:
@@ -71,16 +49,6 @@ def test_pieces_make_no_difference(relay: Relay, seed: int) -> None:
     assert through(chance, sent, lambda data: asks(relay, data)) == sent
     assert relay.waiting == 30
     assert through(chance, told, lambda data: hears(relay, data)) == told
-
-
-def through(chance: Random, data: bytes, passes: Callable[[bytes], bytes]) -> bytes:
-    """All of what comes out for data in pieces of any size."""
-    out, at = b"", 0
-    while at < len(data):
-        size = chance.choice((1, 2, 5, 50, 3_000))
-        out += passes(data[at : at + size])
-        at += size
-    return out
 
 
 def test_a_produce_that_wants_no_answer_is_not_waited_for(relay: Relay) -> None:

@@ -1,0 +1,142 @@
+"""Who listens hears whole requests and answers, in whatever pieces they come, and changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from kohort.protocol.headers import read_header
+from kohort.protocol.wire import INT
+from kohort.proxy.addressed_apis import entity
+from kohort.proxy.relay import INSPECTED_BYTES, Relay
+from kohort.proxy.tap import HEARD_BYTES, Line, Overheard, Tap
+from tests.proxy import samples
+from tests.proxy.conversing import Elsewhere, answer, asks, hears, through, unknown
+from tests.support.frames import frame, heartbeat
+
+HEARTBEAT, PRODUCE, FIND_COORDINATOR = 12, 0, 10
+
+
+class Notes:
+    """Writes down what it hears."""
+
+    def __init__(self, *keys: int) -> None:
+        self.keys = frozenset(keys)
+        self.asked_for: list[Overheard] = []
+        self.heard: list[Overheard] = []
+        self.ended: list[int] = []
+
+    def asked(self, overheard: Overheard) -> None:
+        """See `Listener`."""
+        self.asked_for.append(overheard)
+
+    def answered(self, overheard: Overheard) -> None:
+        """See `Listener`."""
+        self.heard.append(overheard)
+
+    def hung_up(self, line: Line) -> None:
+        """See `Listener`."""
+        self.ended.append(line.number)
+
+
+class Failing(Notes):
+    """Can't write."""
+
+    def asked(self, overheard: Overheard) -> None:
+        """See `Listener`."""
+        raise OSError("no pen")
+
+
+class Client:
+    """At node 7."""
+
+    host = "10.0.0.1"
+    node_id = 7
+
+
+class World:
+    """A tap, the time, and one connection."""
+
+    def __init__(self, *keys: int) -> None:
+        self.now_us = 0
+        self.tap = Tap(lambda: self.now_us)
+        self.notes = Notes(*keys)
+        self.tap.listen(self.notes)
+        self.line = self.tap.line(Client())
+        self.relay = Relay(Elsewhere(), line=self.line)
+
+
+def test_a_request_is_told_with_its_answer_and_both_times() -> None:
+    world = World(HEARTBEAT)
+    world.now_us = 5
+    asks(world.relay, heartbeat(1) + unknown(999, 0, 2))
+    (asked,) = world.notes.asked_for
+    assert (asked.request, asked.asked_us, asked.answer) == (heartbeat(1), 5, None)
+    assert asked.header == read_header(heartbeat(1), INT.size)
+    world.now_us = 9
+    hears(world.relay, answer(1, b"beat") + answer(2, b"else"))
+    assert world.notes.heard == [asked]
+    assert (asked.answer, asked.answered_us) == (answer(1, b"beat"), 9)
+    assert (asked.line.number, asked.line.host, asked.line.node_id) == (1, "10.0.0.1", 7)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pieces_make_no_difference_to_what_passes_and_what_is_heard(seed: int) -> None:
+    chance, world = Random(seed), World(12)
+    sizes = [chance.choice((0, 3, 100, 5_000)) for _ in range(30)]
+    requests = [unknown(chance.choice((12, 999)), 0, number, bytes(size)) for number, size in enumerate(sizes)]
+    answers = [answer(number, bytes(size)) for number, size in enumerate(sizes)]
+    assert through(chance, b"".join(requests), lambda data: asks(world.relay, data)) == b"".join(requests)
+    assert through(chance, b"".join(answers), lambda data: hears(world.relay, data)) == b"".join(answers)
+    wanted = [number for number, each in enumerate(requests) if each[4:6] == b"\x00\x0c"]
+    assert [each.request for each in world.notes.heard] == [requests[number] for number in wanted]
+    assert [each.answer for each in world.notes.heard] == [answers[number] for number in wanted]
+
+
+def test_an_answer_is_heard_as_the_cluster_says_it() -> None:
+    world = World(FIND_COORDINATOR)
+    asks(world.relay, frame("find_coordinator", 0, 2, coordinator_keys=("g",)))
+    told = samples.frame(replace(samples.sample(entity("find_coordinator", 0)), host="kafka-1.example.org"), 2)
+    passed = hears(world.relay, told[:9]) + hears(world.relay, told[9:])
+    assert b"kafka-1" not in passed
+    assert [each.answer for each in world.notes.heard] == [told]
+
+
+def test_what_has_no_answer_is_told_without_one() -> None:
+    world = World(PRODUCE)
+    asks(world.relay, frame("produce", 9, 1, acks=0, timeout_ms=1, topic_data=()))
+    assert (len(world.notes.asked_for), world.relay.waiting) == (1, 0)
+
+
+def test_what_is_too_large_passes_unheard() -> None:
+    world = World(12)
+    large = unknown(12, 99, 1, bytes(INSPECTED_BYTES + 1))
+    assert asks(world.relay, large[:1_000]) + asks(world.relay, large[1_000:]) == large
+    assert world.notes.asked_for == []
+    hears(world.relay, answer(1))
+    asks(world.relay, heartbeat(2))
+    told = answer(2, bytes(HEARD_BYTES))
+    assert hears(world.relay, told[:100]) + hears(world.relay, told[100:]) == told
+    assert [each.answer for each in world.notes.heard] == [None]
+
+
+def test_a_listener_that_fails_spoils_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World(HEARTBEAT)
+    world.tap.leave(world.notes)
+    world.tap.listen(Failing(HEARTBEAT))
+    world.tap.listen(world.notes)
+    assert asks(world.relay, heartbeat(1)) == heartbeat(1)
+    assert len(world.notes.asked_for) == 1
+    assert "listening to what passes failed" in capsys.readouterr().err
+
+
+def test_who_has_left_hears_nothing_and_an_end_is_told() -> None:
+    world = World(HEARTBEAT)
+    world.line.hung_up()
+    assert world.notes.ended == [1]
+    world.tap.leave(world.notes)
+    assert not world.tap.keys
+    asks(world.relay, heartbeat(1))
+    assert world.notes.asked_for == []

@@ -28,6 +28,13 @@ STDERR = 2
     help="Where clients begin; port 0 is any free one. The cluster's nodes get free ports beside it.",
 )
 @click.option(
+    "--node-port",
+    "node_ports",
+    multiple=True,
+    metavar="NODE=PORT",
+    help="Where a node's port is, as in 2=19094, or those of several in a row: 0-5=19093. May be repeated.",
+)
+@click.option(
     "--control",
     metavar="[HOST:]PORT",
     help="Offer faults and gates over HTTP there, as kohort serve does.",
@@ -45,7 +52,13 @@ STDERR = 2
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
 )
 def proxy(
-    bootstrap: str, listen: str, control: str | None, control_token: str, config: Path | None, log_level: str
+    bootstrap: str,
+    listen: str,
+    node_ports: tuple[str, ...],
+    control: str | None,
+    control_token: str,
+    config: Path | None,
+    log_level: str,
 ) -> None:
     """Stand between clients and the cluster at BOOTSTRAP, of kohort or any other Kafka.
 
@@ -54,8 +67,11 @@ def proxy(
     it speaks TLS to the cluster and logs in for them; without, a client's own login is passed on. READY on
     stdout says where to begin. Ctrl-C ends it.
     """
+    from kohort.proxy.node_ports import chosen_ports
+
     try:
         host, port = parse_address(listen)
+        chosen = chosen_ports(node_ports)
         controlled = None if control is None else control_at(control, control_token)
     except (AddressError, TokenError) as problem:
         _refuse(str(problem), 2)
@@ -70,7 +86,7 @@ def proxy(
     log.configure(level=log_level, writer=LineWriter(STDERR))
     sentence, code = "", 0
     try:
-        run(Options(where, host, port, security, controlled and ControlAddress(*controlled)))
+        run(Options(where, host, port, security, controlled and ControlAddress(*controlled), chosen))
     except ListenError as problem:
         sentence, code = str(problem), 2
     except BrokerError as problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ class Options(NamedTuple):
     port: int
     security: Security = OPEN
     control: ControlAddress | None = None
+    chosen_ports: Mapping[int, int] = {}
 
 
 def run(options: Options) -> None:
@@ -50,7 +51,7 @@ async def _serve(options: Options) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    server = ProxyServer(options.bootstrap, loop, SystemClock(), options.security)
+    server = ProxyServer(options.bootstrap, loop, SystemClock(), options.security, options.chosen_ports)
     try:
         await _reached(server, stopped)
         if stopped.is_set():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kohort.broker.address import reachable, show_address
@@ -33,8 +33,12 @@ class ProxyServer:
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         security: Security = OPEN,
+        chosen_ports: Mapping[int, int] | None = None,
     ) -> None:
-        """Raises SecurityError when certificates or the key can't be used."""
+        """`chosen_ports`: of nodes that are not to have any free one, by id.
+
+        Raises SecurityError when certificates or the key can't be used.
+        """
         self.loop = loop
         self.clients: set[ClientSide] = set()
         principal = before_login(security)
@@ -46,7 +50,8 @@ class ProxyServer:
         self._security = security
         self._context = security.context() if security.tls else None
         self._bootstrap = Target("the cluster", bootstrap)
-        self._targets = Targets(self._bootstrap, self._open, self._close)
+        self._chosen_ports = chosen_ports or {}
+        self._targets = Targets(self._bootstrap, self._open, self._close, self._chosen_ports)
         self._host = ""
         self._sockets: dict[Target, list[socket.socket]] = {}
         self._servers: dict[Target, list[asyncio.Server]] = {}
@@ -68,8 +73,11 @@ class ProxyServer:
         return sorted(self._targets)
 
     async def listen(self, host: str, port: int) -> None:
-        """Accepts clients. Raises ListenError."""
+        """Accepts clients. Raises ListenError, also where a port is taken that was chosen for a node."""
         self._host = host
+        for chosen in self._chosen_ports.values():
+            for each in bind(host, chosen):
+                each.close()
         self._listen(self._bootstrap, port)
         await asyncio.gather(*self._accepting)
 
@@ -131,7 +139,7 @@ class ProxyServer:
 
     def _open(self, target: Target) -> int:
         if target is not self._bootstrap:
-            self._listen(target, 0)
+            self._listen(target, self._chosen_ports.get(target.node_id, 0))
         port = int(self._sockets[target][0].getsockname()[1])
         log.info(f"{target} is at port {port}", target=target.name, port=port)
         return port

@@ -73,6 +73,26 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         assert "is in use; stop what listens there, or choose another port" in sentence
 
 
+def test_nodes_are_at_the_ports_that_were_chosen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Cluster(nodes=3) as kafka, running(kafka.bootstrap, "--node-port", f"2={port}") as (_, begin):
+        wire = Blocking(begin)
+        ports = {node.node_id: node.port for node in wire.asks("metadata", 12, topics=()).brokers}
+        assert ports[2] == port
+        assert len({*ports.values(), begin}) == 4
+        wire.close()
+
+
+def test_a_chosen_port_that_is_taken_or_none_is_one_sentence() -> None:
+    with Cluster() as kafka:
+        code, sentence = said(kafka.bootstrap, "--node-port", f"1={kafka.bootstrap.rpartition(':')[2]}")
+        assert (code, sentence.count("\n")) == (2, 0)
+        assert "is in use" in sentence
+        code, sentence = said(kafka.bootstrap, "--node-port", "1")
+        assert (code, sentence.partition(";")[0]) == (2, "kohort: 1 chooses no port")
+
+
 def test_a_login_that_is_refused_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     with Cluster(security="SASL_PLAINTEXT") as kafka:

@@ -51,6 +51,7 @@ def test_an_answer_with_lists_in_tagged_fields_is_read_as_anybody_may_have_writt
     feature = SupportedFeatureKey(name="share.version", min_version=0, max_version=1)
     said = ApiVersionsResponse(error_code=ErrorCode.none, api_keys=(), supported_features=(feature, feature))
     frame = load("api_versions").write(4, 7, said)
+    assert isinstance(frame, bytes)
     correlation_id, heard = load("api_versions").read_answer(4, frame[4:])
     assert (correlation_id, [each.name for each in heard.supported_features]) == (7, ["share.version"] * 2)
     with pytest.raises(DecodeError):

@@ -132,6 +132,9 @@ bench: $(VENV)/.test-$(DECLARED)  ## figures of docs/performance.md, kohort's si
 bench-in-turns: $(VENV)/.test-$(DECLARED)  ## kfake and kohort in turns of less than a second, with ../shared; TURNS="--rounds 3 'commit 16'" for less
 	$(BIN)/python -m benchmarks.in_turns --shared $(SHARED) $(if $(wildcard build/compiled/venv/bin/kohort),--with compiled=build/compiled/venv/bin/kohort) $(TURNS)
 
+bench-proxy: $(VENV)/.test-$(DECLARED)  ## what kohort proxy adds, beside Toxiproxy where Go can build it, and 1,000 connections through it
+	$(BIN)/python -m benchmarks.through_proxy $(TURNS)
+
 curves: $(VENV)/.test-$(DECLARED)  ## what one more group, connection or member costs, as a picture; the build of make check-compiled beside
 	$(BIN)/python -m benchmarks.curves docs/images/curves.svg --values benchmarks/curves.json $(if $(wildcard build/compiled/venv/bin/kohort),--compiled build/compiled/venv/bin/kohort)
 
@@ -157,4 +160,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash fuzz conformance differential bench bench-in-turns bench-proxy curves stalls bench-pipeline pictures constraints clean

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kohort.broker.runtime.run import raise_file_limit
 from kohort.testing import Cluster
 from tests.support.wires import Blocking
 
@@ -47,6 +48,18 @@ def test_clients_begin_where_it_says_and_ctrl_c_ends_it() -> None:
         wire.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
+
+
+def test_a_thousand_connections_are_held_and_each_is_used() -> None:
+    raise_file_limit()
+    with Cluster() as kafka, running(kafka.bootstrap) as (_, port):
+        wires = [Blocking(port) for _ in range(1_000)]
+        for _ in range(2):
+            for wire in wires:
+                answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
+                assert answer.error_code.name == "unknown_member_id"
+        for wire in wires:
+            wire.close()
 
 
 def test_a_cluster_that_is_away_is_one_sentence() -> None:

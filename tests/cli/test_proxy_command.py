@@ -134,6 +134,9 @@ def test_faults_are_offered_at_the_control_address() -> None:
             wire = Blocking(port)
             answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
             assert answer.error_code.name == "fenced_instance_id"
+            subprocess.run([KOHORT, "ctl", "reset", "--control", control], check=True, timeout=60)
+            answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
+            assert answer.error_code.name == "unknown_member_id"
             wire.close()
         finally:
             process.kill()

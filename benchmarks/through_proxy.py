@@ -82,7 +82,7 @@ class Done(NamedTuple):
 
     figure: float
     amount: float
-    """Of what: heartbeats, or megabytes."""
+    """Heartbeats, or megabytes."""
 
 
 def heartbeats(wire: Ahead) -> Done:

@@ -1,9 +1,9 @@
 """A broker for real clients: `kohort serve`, or whatever KOHORT_CLIENTS_BOOTSTRAP points at.
 
 The variable lets the same tests run against an Apache Kafka (with group.initial.rebalance.delay.ms=0,
-group.min.session.timeout.ms=100, group.share.min.record.lock.duration.ms=1000, group.streams.min.session.timeout.ms=100
-and group.streams.min.heartbeat.interval.ms=50), to tell a broker's mistake from a test's. KOHORT_THROUGH_PROXY=1 puts
-`kohort proxy` between clients and either.
+group.min.session.timeout.ms=100, group.consumer.min.session.timeout.ms=100, group.streams.min.session.timeout.ms=100,
+group.streams.min.heartbeat.interval.ms=50 and group.share.min.record.lock.duration.ms=1000), to tell a broker's mistake
+from a test's. KOHORT_THROUGH_PROXY=1 puts `kohort proxy` between clients and either.
 """
 
 from __future__ import annotations

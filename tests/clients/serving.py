@@ -1,9 +1,7 @@
 """A broker for real clients: `kohort serve`, or whatever KOHORT_CLIENTS_BOOTSTRAP points at.
 
-The variable lets the same tests run against an Apache Kafka (with group.initial.rebalance.delay.ms=0,
-group.min.session.timeout.ms=100, group.consumer.min.session.timeout.ms=100, group.streams.min.session.timeout.ms=100,
-group.streams.min.heartbeat.interval.ms=50 and group.share.min.record.lock.duration.ms=1000), to tell a broker's mistake
-from a test's. KOHORT_THROUGH_PROXY=1 puts `kohort proxy` between clients and either.
+The variable lets the same tests run against an Apache Kafka, to tell a broker's mistake from a test's: one with the
+settings of APACHE_KAFKA. KOHORT_THROUGH_PROXY=1 puts `kohort proxy` between clients and either.
 """
 
 from __future__ import annotations
@@ -20,6 +18,14 @@ ELSEWHERE = os.environ.get("KOHORT_CLIENTS_BOOTSTRAP", "")
 THROUGH_PROXY = bool(os.environ.get("KOHORT_THROUGH_PROXY"))
 STOP_WITHIN_S = 60
 READY = "READY bootstrap="
+
+APACHE_KAFKA = (
+    "group.initial.rebalance.delay.ms=0 group.min.session.timeout.ms=100 group.consumer.min.session.timeout.ms=100 "
+    "group.consumer.min.heartbeat.interval.ms=50 group.consumer.heartbeat.interval.ms=1000 "
+    "group.share.min.record.lock.duration.ms=1000 group.streams.min.session.timeout.ms=100 "
+    "group.streams.min.heartbeat.interval.ms=50"
+)
+"""What another broker is to be started with, so that nobody waits long."""
 
 NOT_THROUGH = {
     "test_analyze_secured": "its clients speak TLS to the broker",

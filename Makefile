@@ -73,7 +73,7 @@ everything: $(VENV)/.test-$(DECLARED)  ## the tests of make test, and all other 
 deep: $(VENV)/.test-$(DECLARED)  ## all there is, before a release: all Spark, all languages, fuzz, kills; an hour
 	$(BIN)/python -m tests.stages deep --shared $(SHARED)
 
-clients: $(VENV)/.test-$(DECLARED)  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
+clients: $(VENV)/.test-$(DECLARED)  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them; KOHORT_THROUGH_PROXY=1 puts kohort proxy between
 	$(PYTEST) -n $(CPUS) $(GROUPED) -m libraries tests/clients
 
 generated: $(VENV)/.test-$(DECLARED)  ## what the builds of clients/java and clients/node make of /openapi.json, for an editor
@@ -142,6 +142,9 @@ bench: $(VENV)/.test-$(DECLARED)  ## figures of docs/performance.md, kohort's si
 bench-in-turns: $(VENV)/.test-$(DECLARED)  ## kfake and kohort in turns of less than a second, with ../shared; TURNS="--rounds 3 'commit 16'" for less
 	$(BIN)/python -m benchmarks.in_turns --shared $(SHARED) $(if $(wildcard build/compiled/venv/bin/kohort),--with compiled=build/compiled/venv/bin/kohort) $(TURNS)
 
+bench-proxy: $(VENV)/.test-$(DECLARED)  ## what kohort proxy adds, beside Toxiproxy where Go can build it, and 1,000 connections through it
+	$(BIN)/python -m benchmarks.through_proxy $(TURNS)
+
 curves: $(VENV)/.test-$(DECLARED)  ## what one more group, connection or member costs, as a picture; the build of make check-compiled beside
 	$(BIN)/python -m benchmarks.curves docs/images/curves.svg --values benchmarks/curves.json $(if $(wildcard build/compiled/venv/bin/kohort),--compiled build/compiled/venv/bin/kohort)
 
@@ -167,4 +170,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns bench-proxy curves stalls bench-pipeline pictures constraints clean

@@ -28,6 +28,13 @@ STDERR = 2
     help="Where clients begin; port 0 is any free one. The cluster's nodes get free ports beside it.",
 )
 @click.option(
+    "--node-port",
+    "node_ports",
+    multiple=True,
+    metavar="NODE=PORT",
+    help="Where a node's port is, as in 2=19094, or those of several in a row: 0-5=19093. May be repeated.",
+)
+@click.option(
     "--control",
     metavar="[HOST:]PORT",
     help="Offer faults, gates and what is seen of groups over HTTP there, as kohort serve does.",
@@ -59,6 +66,7 @@ STDERR = 2
 def proxy(
     bootstrap: str,
     listen: str,
+    node_ports: tuple[str, ...],
     control: str | None,
     control_token: str,
     event_log: Path | None,
@@ -76,8 +84,11 @@ def proxy(
     With --control or --event-log it sees groups: members, generations and assignments, as far as their
     requests and the answers pass here. kohort watch and a browser show them at the control address.
     """
+    from kohort.proxy.node_ports import chosen_ports
+
     try:
         host, port = parse_address(listen)
+        chosen = chosen_ports(node_ports)
         controlled = None if control is None else control_at(control, control_token)
     except (AddressError, TokenError) as problem:
         _refuse(str(problem), 2)
@@ -94,7 +105,8 @@ def proxy(
     log.configure(level=log_level, writer=LineWriter(STDERR))
     sentence, code = "", 0
     try:
-        run(Options(where, host, port, security, controlled and ControlAddress(*controlled), event_log, record))
+        address = controlled and ControlAddress(*controlled)
+        run(Options(where, host, port, security, address, event_log, record, chosen))
     except (ListenError, EventLogError, RecordError) as problem:
         sentence, code = str(problem), 2
     except BrokerError as problem:

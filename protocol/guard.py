@@ -112,11 +112,12 @@ def _entity(entity: Any) -> _Part:
     parts = _merge([_field(f, flexible) for f in members if "tag" not in f.metadata])
     last = max((i for i, part in enumerate(parts) if part.guard), default=-1)
     skips = [part.skip for part in parts]
+    known = {f.metadata["tag"]: _field(f, flexible, tagged=True) for f in members if "tag" in f.metadata}
     if flexible:
-        known = {f.metadata["tag"]: _field(f, flexible, tagged=True) for f in members if "tag" in f.metadata}
-        assert not any(part.guard for part in known.values()), "a tagged field of a request that holds an array"
         skips.append(_tags({tag: part.skip for tag, part in known.items()}))
     smallest = sum(part.smallest for part in parts) + flexible
+    if any(part.guard for part in known.values()):  # of answers only
+        return _Part(_sequence(skips), smallest, guard=_sequence(skips))
     guard = parts[last].guard if last >= 0 else None
     return _Part(_sequence(skips), smallest, guard=guard and _sequence([*skips[:last], guard]))
 

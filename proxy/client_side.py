@@ -11,6 +11,7 @@ from kohort.client.client_connection import BrokerError
 from kohort.proxy.answer_rewriting import Pieces
 from kohort.proxy.cluster_side import UNWRITTEN_BYTES, ClusterSide
 from kohort.proxy.inspection import Inspection
+from kohort.proxy.login_seen import LoginSeen
 from kohort.proxy.relay import Relay
 from kohort.proxy.relay_error import RelayError
 
@@ -26,8 +27,9 @@ class ClientSide(asyncio.Protocol):
         self._server = server
         self._target = target
         self._line = server.tap.line(self)
-        self._relay = Relay(self, server.laboratory.wants, self._line)
-        self._inspection = Inspection(self, self._relay, server.laboratory)
+        login_seen = LoginSeen(server.principal)
+        self._relay = Relay(self, server.laboratory.wants, self._line, login_seen)
+        self._inspection = Inspection(self, self._relay, server.laboratory, login_seen)
         self._passes_on = False
         """Whether what the client has sent is just being passed on."""
         self._transport: asyncio.Transport | None = None

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kohort.broker.address import java_address
 from kohort.broker.runtime.registry import Api
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.control.exchange import Exchange
-from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.errors import DecodeError
 from kohort.protocol.guard import MAX_ELEMENTS
 from kohort.protocol.messages import message_of
 from kohort.protocol.wire import INT
+from kohort.proxy.heard import Heard
 from kohort.proxy.relay import Inspected, Relay
-from kohort.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,41 +21,15 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.broker_hooks import Handler
     from kohort.broker.cluster.node import Node
     from kohort.proxy.client_side import ClientSide
+    from kohort.proxy.login_seen import LoginSeen
     from kohort.proxy.proxy_laboratory import ProxyLaboratory
+    from kohort.security.principal import Principal
 
 
 class NodeBehind(NamedTuple):
     """What a rule may ask about a node of the cluster."""
 
     id: int
-
-
-class Heard:
-    """An answer of the cluster. It is passed on as it came; what gates and rules ask of it is read when they do."""
-
-    def __init__(self, name: str, version: int, frame: bytes) -> None:
-        self._name = name
-        self._version = version
-        self.frame = frame
-        """Its length included."""
-
-    @cached_property
-    def _read(self) -> Any:
-        try:
-            return message_of(self._name).read_answer(self._version, self.frame[INT.size :])[1]
-        except DecodeError:
-            return None
-
-    @property
-    def error_code(self) -> ErrorCode:
-        """The error of the whole answer; none, where it can't be read or has no such error."""
-        found: ErrorCode = getattr(self._read, "error_code", ErrorCode.none)
-        return found
-
-    @property
-    def member_id(self) -> str:
-        """The member id that it gives, if it gives one."""
-        return str(getattr(self._read, "member_id", ""))
 
 
 class InspectedApi:
@@ -80,21 +53,26 @@ class InspectedApi:
 class Inspection:
     """One client's requests, one at a time. Stands for the connection (`kohort.broker.ticket.Requester`)."""
 
-    def __init__(self, client: ClientSide, relay: Relay, laboratory: ProxyLaboratory) -> None:
+    def __init__(self, client: ClientSide, relay: Relay, laboratory: ProxyLaboratory, login_seen: LoginSeen) -> None:
         self._client = client
         self._relay = relay
         self._laboratory = laboratory
+        self._login_seen = login_seen
         self._decides = False
         self.client_software: str | None = None
         self.listener = ("", 0)
         self.listener_name = "PROXY"
-        self.principal: Principal = ANONYMOUS
         self.login = None
 
     @property
     def closed(self) -> bool:
         """Whether anything more can be said to this client."""
         return self._client.closed
+
+    @property
+    def principal(self) -> Principal:
+        """Who the client is, as far as its login has shown it; see `LoginSeen`."""
+        return self._login_seen.principal
 
     @property
     def client_host(self) -> str:

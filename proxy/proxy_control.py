@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Request
-from pydantic import BaseModel, Field
 
 from kohort.broker.address import show_address
 from kohort.broker.runtime.server import ListenError
@@ -22,6 +21,7 @@ from kohort.control.routes import (
     overview_routes,
     page_routes,
 )
+from kohort.control.routes.reset_routes import Left
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 
 router = APIRouter(prefix="/reset", tags=["reset"])
@@ -32,16 +32,10 @@ def _laboratory(request: Request) -> ProxyLaboratory:
     return laboratory
 
 
-class GatesLeft(BaseModel):
-    """What a test has left behind."""
-
-    gates: list[str] = Field(description="gates that were still held, and who waited there; they are open now")
-
-
 @router.post("")
-async def reset(laboratory: Annotated[ProxyLaboratory, Depends(_laboratory)]) -> GatesLeft:
-    """End all rules and open all gates. What the cluster holds stays."""
-    return GatesLeft(gates=laboratory.lift())
+async def reset(laboratory: Annotated[ProxyLaboratory, Depends(_laboratory)]) -> Left:
+    """End all rules and open all gates. What the cluster holds stays, and a proxy looks out for no violations."""
+    return Left(gates=laboratory.lift(), violations=[], groups=[])
 
 
 ROUTERS = (

@@ -23,12 +23,13 @@ from kohort.control.faults.triggers import Trigger
 from kohort.control.gate_points import GATE_POINTS, LOAD
 from kohort.control.gates import Gate, Gates
 from kohort.control.waiting import Waiters
+from kohort.proxy.old_versions import OldVersionsThere
+from kohort.security.principal import Principal
 
 NOT_HERE: Final[dict[type[Action], str]] = {
     DelayUntil: "a proxy sees no group's state and no group event, so it can't delay until one; hold it at a gate",
     Deny: "a proxy can't take a right away, which the broker asks its authorizer for; answer an error instead",
     HideNode: "a proxy can't say who leads what a hidden node led; close its connections instead: on(node=…).close()",
-    OldApiVersions: "a proxy can't serve an older release's versions, of which this cluster may have dropped some",
     StaleMetadata: "a proxy can't name leaders of an earlier moment, which it has not noted; hold Metadata instead",
     StayLeader: "a proxy can't make a zombie: who coordinates a group is decided within the cluster",
 }
@@ -54,8 +55,12 @@ class NodesSeen(Collection[int]):
 class ProxyFaults(Faults):
     """Rules for what goes through a proxy."""
 
-    def __init__(self, chance: Random, nodes: Callable[[], list[int]], waiters: Waiters) -> None:
+    def __init__(
+        self, chance: Random, nodes: Callable[[], list[int]], waiters: Waiters, principal: Principal | None
+    ) -> None:
+        """`principal`: who a client is before it logs in itself; None: only the cluster knows."""
         super().__init__(chance, (), NodesSeen(nodes), waiters)
+        self._principal = principal
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
         """See `Faults`. Raises ControlError also for what needs the broker's clock, its groups, or its rights."""
@@ -63,8 +68,13 @@ class ProxyFaults(Faults):
             raise ControlError(why)
         if match.state is not None:
             raise ControlError("a proxy does not know in which state a group is; choose requests by group and member")
-        if match.principal is not None:
-            raise ControlError("a proxy does not know who is logged in; choose requests by client_id")
+        if match.principal is not None and self._principal is None:
+            raise ControlError(
+                "a proxy does not know as whom the cluster takes the certificate or token that it shows; "
+                "choose requests by client_id"
+            )
+        if isinstance(action, OldApiVersions):
+            action = OldVersionsThere(action.release)
         return super().add(match, action, trigger)
 
 

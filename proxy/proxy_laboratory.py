@@ -20,6 +20,7 @@ from kohort.control.waiting import Waiters
 from kohort.protocol.api_keys import API_BY_KEY
 from kohort.protocol.headers import RequestHeader
 from kohort.proxy.proxy_faults import ProxyFaults, ProxyGates
+from kohort.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_hooks import Handler
@@ -48,15 +49,21 @@ class RunningClock:
 class ProxyLaboratory(SeesFromOutside):
     """Its rules and gates, and the way of an exchange through them (`kohort.control.exchange.Way`)."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, nodes: Callable[[], list[int]]) -> None:
-        """`nodes`: the ids of those that have been seen."""
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        nodes: Callable[[], list[int]],
+        principal: Principal | None = ANONYMOUS,
+    ) -> None:
+        """`nodes`: the ids of those that have been seen. `principal`: see `ProxyFaults`."""
         self._loop = loop
         self.clock = RunningClock(clock)
         self.seen: SeenGroups | None = None
         """The groups that pass, once somebody wants to see them."""
         self._nodes = nodes
         self.waiters = Waiters()
-        self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters)
+        self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters, principal)
         self.gates = ProxyGates()
         self.gates.changed = self.waiters.look
         self._registry = Registry()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ class Options(NamedTuple):
     event_log: Path | None = None
     record: Path | None = None
     """The file to which the group conversation is written."""
+    chosen_ports: Mapping[int, int] = {}
 
 
 def run(options: Options) -> None:
@@ -59,7 +60,7 @@ async def _serve(options: Options) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    server = ProxyServer(options.bootstrap, loop, SystemClock(), options.security)
+    server = ProxyServer(options.bootstrap, loop, SystemClock(), options.security, options.chosen_ports)
     try:
         await _reached(server, stopped)
         if stopped.is_set():

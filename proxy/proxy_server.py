@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, Security
 from kohort.proxy.client_side import ClientSide
 from kohort.proxy.cluster_side import ClusterSide, connect
+from kohort.proxy.login_seen import UNSEEN, before_login
 from kohort.proxy.node_ports import Target, Targets
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
@@ -36,17 +37,25 @@ class ProxyServer:
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         security: Security = OPEN,
+        chosen_ports: Mapping[int, int] | None = None,
     ) -> None:
-        """Raises SecurityError when certificates or the key can't be used."""
+        """`chosen_ports`: of nodes that are not to have any free one, by id.
+
+        Raises SecurityError when certificates or the key can't be used.
+        """
         self.loop = loop
         self.clients: set[ClientSide] = set()
-        self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes)
+        principal = before_login(security)
+        self.principal = UNSEEN if principal is None else principal
+        """Who clients are before they log in themselves."""
+        self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes, principal)
         self.tap = Tap(clock.now_us)
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None
         self._bootstrap = Target("the cluster", bootstrap)
-        self._targets = Targets(self._bootstrap, self._open, self._close)
+        self._chosen_ports = chosen_ports or {}
+        self._targets = Targets(self._bootstrap, self._open, self._close, self._chosen_ports)
         self._host = ""
         self._sockets: dict[Target, list[socket.socket]] = {}
         self._servers: dict[Target, list[asyncio.Server]] = {}
@@ -68,8 +77,11 @@ class ProxyServer:
         return sorted(self._targets)
 
     async def listen(self, host: str, port: int) -> None:
-        """Accepts clients. Raises ListenError."""
+        """Accepts clients. Raises ListenError, also where a port is taken that was chosen for a node."""
         self._host = host
+        for chosen in self._chosen_ports.values():
+            for each in bind(host, chosen):
+                each.close()
         self._listen(self._bootstrap, port)
         await asyncio.gather(*self._accepting)
 
@@ -148,7 +160,7 @@ class ProxyServer:
 
     def _open(self, target: Target) -> int:
         if target is not self._bootstrap:
-            self._listen(target, 0)
+            self._listen(target, self._chosen_ports.get(target.node_id, 0))
         port = int(self._sockets[target][0].getsockname()[1])
         log.info(f"{target} is at port {port}", target=target.name, port=port)
         return port

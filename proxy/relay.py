@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from struct import Struct
+from struct import Struct, error
 from typing import Final, NamedTuple
 
 from kohort.protocol.errors import DecodeError
@@ -28,6 +28,7 @@ from kohort.proxy.answer_rewriting import (
     StreamedAnswer,
     WholeAnswer,
 )
+from kohort.proxy.login_seen import FIRST_FLEXIBLE, LoginSeen, message_in
 from kohort.proxy.narrowing import narrowed
 from kohort.proxy.raw_login import RawLogin, mechanism_in
 from kohort.proxy.relay_error import RelayError
@@ -36,12 +37,17 @@ from kohort.proxy.tap import Line, Overheard, heard_answer
 PRODUCE: Final = 0
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
+SASL_AUTHENTICATE: Final = 36
+LOGIN: Final = (SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
 HEAD_BYTES: Final = 72 << 10
 """More than a header, and what comes before `acks` in a Produce request, can have."""
 
 INSPECTED_BYTES: Final = 1 << 20
 """A larger request passes, whatever rules there are and whoever listens."""
+
+BEFORE_LOGIN_BYTES: Final = 512 << 10
+"""So does one of more until the client has asked for something else than a login: brokers take no larger one then."""
 
 _ANSWER_HEAD: Final = Struct(">ii")
 _FIRST_FLEXIBLE_PRODUCE: Final = 9
@@ -87,15 +93,21 @@ class Relay:
     """One client and one node. It never holds more than the head of a request, and what is looked at or heard."""
 
     def __init__(
-        self, nodes: Nodes, inspects: Callable[[RequestHeader], bool] = _nothing, line: Line | None = None
+        self,
+        nodes: Nodes,
+        inspects: Callable[[RequestHeader], bool] = _nothing,
+        line: Line | None = None,
+        login_seen: LoginSeen | None = None,
     ) -> None:
         """`inspects`: whether a request like this is not to be passed on without a look at it. `line`: who listens."""
         self._nodes = nodes
+        self._login_seen = LoginSeen() if login_seen is None else login_seen
         self._inspects = inspects
         self._line = line
         self.inspected: Inspected | None = None
         """What is behind it is not looked at before `release`."""
         self._held_up = False
+        self._inspected_bytes = BEFORE_LOGIN_BYTES
         self._asked: deque[Asked] = deque()
         self._login: RawLogin | None = None
         self._request_head = bytearray()
@@ -145,7 +157,7 @@ class Relay:
         self._request_left = 0
         self._request_head += memoryview(data)[at:]
         passed = at
-        if not self.blocked and end - at >= INT.size and INT.unpack_from(data, at)[0] > INSPECTED_BYTES:
+        if not self.blocked and end - at >= INT.size and INT.unpack_from(data, at)[0] > self._inspected_bytes:
             passed, self._early = end, end - at  # it passes in any case, and the broker may find it too large
         return [memoryview(data)[early:passed]] if passed > early else []
 
@@ -156,9 +168,10 @@ class Relay:
         head = memoryview(data)[start : min(start + min(size, HEAD_BYTES), len(data))]
         whole = len(head) == min(size, HEAD_BYTES)
         if self._login is not None:
-            if len(head) < min(size, INT.size):
+            if not whole:
                 return False
             if self._login.takes(head):
+                self._login_seen.says(bytes(head))
                 self._asked.append(TOKEN)
                 return True
             self._login = None
@@ -169,9 +182,11 @@ class Relay:
             if whole:
                 raise RelayError(f"unreadable request: {problem}") from None
             return False
-        if size <= INSPECTED_BYTES and self._inspects(header):
+        if header.api_key in LOGIN and not whole:
+            return False
+        if size <= self._inspected_bytes and self._inspects(header):
             return self._inspect(header, data, start, size, expects)
-        listens = self._line is not None and size <= INSPECTED_BYTES and self._line.wants(header.api_key)
+        listens = self._line is not None and size <= self._inspected_bytes and self._line.wants(header.api_key)
         if listens and len(data) < start + size:
             return False
         self._ask(header, head, start)
@@ -210,10 +225,25 @@ class Relay:
     def _ask(self, header: RequestHeader, head: memoryview, start: int) -> None:
         """A request is about to pass. Raises RelayError for one whose answer could not."""
         key, version, _, _, body_offset = header
+        if key in LOGIN:
+            self._log_in(key, version, head[body_offset - start :])
+        elif key != API_VERSIONS:
+            self._inspected_bytes = INSPECTED_BYTES
         if not passable(key, version):
             raise RelayError(f"a request of API {key} in version {version}, whose answer could not be rewritten")
-        if key == SASL_HANDSHAKE and version == 0:
-            self._login = RawLogin(mechanism_in(head[body_offset - start :]))
+
+    def _log_in(self, key: int, version: int, body: memoryview) -> None:
+        """Notes a step of a login."""
+        if key == SASL_AUTHENTICATE:
+            try:
+                self._login_seen.says(message_in(bytes(body), version))
+            except (IndexError, ValueError, error) as problem:
+                raise RelayError(f"unreadable request: {problem}") from None
+            return
+        mechanism = mechanism_in(body)
+        self._login_seen.begins(mechanism)
+        if version == 0:
+            self._login = RawLogin(mechanism)
 
     # From the node
 
@@ -263,6 +293,8 @@ class Relay:
             _, correlation_id = _ANSWER_HEAD.unpack_from(data, at)
             if size < INT.size or correlation_id != asked.correlation_id:
                 raise RelayError("the cluster's answer is none to what was asked")
+        else:
+            self._login_seen.hears(accepted=True)  # brokers hang up otherwise
         self._asked.popleft()
         overheard, end = asked.overheard, at + INT.size + size
         if overheard is not None and len(data) >= end:
@@ -281,6 +313,8 @@ class Relay:
             return HeldAnswer(size, partial(narrowed, version=asked.version))
         if asked.key == SASL_HANDSHAKE and asked.version == 0:
             return HeldAnswer(size, self._handshaken)
+        if asked.key == SASL_AUTHENTICATE:
+            return HeldAnswer(size, partial(self._authenticated, flexible=asked.version >= FIRST_FLEXIBLE))
         layout = layout_of(asked.key, asked.version)
         if layout is None:
             return None
@@ -292,6 +326,12 @@ class Relay:
         """No tokens follow a handshake that was refused."""
         if len(answer) < 6 or SHORT.unpack_from(answer, 4)[0] != 0:
             self._login = None
+        return answer
+
+    def _authenticated(self, answer: bytearray, flexible: bool) -> bytearray:
+        """A step of a login has been taken, or refused."""
+        error_at = INT.size + flexible
+        self._login_seen.hears(len(answer) >= error_at + 2 and SHORT.unpack_from(answer, error_at)[0] == 0)
         return answer
 
 

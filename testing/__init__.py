@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kohort.testing.replaying import replay, replay_async
     from kohort.testing.sync import SyncClock, SyncCluster
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
+    from kohort.testing.sync_proxy import SyncProxy
     from kohort.testing.sync_streams_groups import SyncStreamsGroup
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "SyncClock",
     "SyncCluster",
     "SyncGroup",
+    "SyncProxy",
     "SyncShareGroup",
     "SyncStreamsGroup",
     "TaskMember",
@@ -54,6 +56,7 @@ _HOMES = {
     "SyncClock": "testing.sync",
     "SyncCluster": "testing.sync",
     "SyncGroup": "testing.sync_groups",
+    "SyncProxy": "testing.sync_proxy",
     "SyncShareGroup": "testing.sync_groups",
     "SyncStreamsGroup": "testing.sync_streams_groups",
     "TaskMember": "control.task_members",

@@ -12,15 +12,17 @@ from kohort.broker.clock import SystemClock
 from kohort.broker.logs import log
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, SecurityError, from_file
-from kohort.control.control_errors import ControlError
+from kohort.control.control_errors import ControlError, unknown
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing.left_held import report
+from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES
 
 if TYPE_CHECKING:
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
     from kohort.proxy.seen.proxy_group import ProxyGroup
     from kohort.testing.remote import InThread
+    from kohort.testing.sync_proxy import SyncProxy
 
 
 class Proxy:
@@ -72,6 +74,17 @@ class Proxy:
         """What clients call `bootstrap.servers`."""
         return self._started.address
 
+    def client_config(
+        self, user: str = "alice", *, library: str = "confluent-kafka", mechanism: str = "SCRAM-SHA-512"
+    ) -> dict[str, Any]:
+        """What a client needs to come in, in the words of its `library`, as of `Cluster.client_config`.
+
+        It is the address alone, whoever comes: clients speak plainly. A login that is passed on is theirs to add.
+        """
+        if library not in LIBRARIES:
+            raise unknown("library", library, LIBRARIES)
+        return {ADDRESSES_NAME[library]: self.bootstrap}
+
     @property
     def nodes(self) -> list[int]:
         """The ids of the brokers that clients have heard of."""
@@ -111,12 +124,13 @@ class Proxy:
     ) -> None:
         report(await self.stop())
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> SyncProxy:
         """A proxy with the same methods, without `await`; see `kohort.testing.remote`."""
         from kohort.testing.remote import InThread
 
         self._in_thread = InThread(self)
-        return self._in_thread.start()
+        entered: SyncProxy = self._in_thread.start()
+        return entered
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None

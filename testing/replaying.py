@@ -54,7 +54,7 @@ def replay(
     """Plays a `.talk` file of `kohort proxy --record`. `played.differences` says what was not as recorded.
 
     `bootstrap`: HOST:PORT, several with commas. None: a kohort of its own, with `settings`, whose clock is moved, so
-    that a minute takes a second. `speed`: seconds of the recording in one of a clock's. `rename`: a suffix for groups
+    that nothing waits. `speed`: seconds of the recording in one of a clock's. `rename`: a suffix for groups
     and transactional ids. It waits until all is played; within an event loop await `replay_async`, which is the same.
     Raises ControlError for what can't be played.
     """

@@ -43,6 +43,9 @@ COMPILED_ROOMS = (
 )
 """Tests of the rooms that have compiled modules, and of all that goes through them."""
 
+THROUGH_PROXY = "--proxy --profile default --profile share --profile secured --profile three-brokers"
+"""Conversations for CI: classic and share groups, logins that are passed on, and several nodes."""
+
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped|rerun|deselected)")
 RERUN = re.compile(r"^RERUN (\S+)", re.MULTILINE)
 
@@ -182,6 +185,12 @@ def ci(shared: Path) -> list[list[Stage]]:
                 compiled_recordings(shared, QUICKLY_COMPILED),
             ),
             Stage(
+                "proxied",
+                "recorded conversations of four profiles through the proxy",
+                f"conformance CONFORMANCE={THROUGH_PROXY}",
+                no_recordings(shared),
+            ),
+            Stage(
                 "compiled rooms",
                 "rooms with compiled modules, crash, simulation, conversations",
                 f"fast-compiled TESTS={COMPILED_ROOMS}",
@@ -213,6 +222,12 @@ def deep(shared: Path) -> list[list[Stage]]:
             Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared)),
             Stage("compile", "a wheel with compiled modules", "compiled", no_compiler),
             Stage(
+                "proxied",
+                "recorded conversations through the proxy, also those that wait",
+                "conformance CONFORMANCE=--proxy",
+                no_recordings(shared),
+            ),
+            Stage(
                 "compiled conformance",
                 "recorded conversations that do not wait, with compiled modules",
                 f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
@@ -221,6 +236,12 @@ def deep(shared: Path) -> list[list[Stage]]:
             Stage("compiled tests", "the fast tests with compiled modules", "fast-compiled", not_compiled(COMPILED)),
             Stage("without shortcuts", "the fast tests without broker/fast", "without-fast"),
             Stage("clients", "clients in other languages, Kafka's tools, Connect, Streams", "clients"),
+            Stage(
+                "proxied clients",
+                "the same clients through the proxy, but for TLS and brokers of their own",
+                "clients",
+                environment={"KOHORT_THROUGH_PROXY": "1"},
+            ),
             Stage("crash", "a broker killed 200 times, each call to the disk failing once", "crash"),
             Stage("fuzz", "requests that nobody should send, 50,000 of each kind", "fuzz FRAMES=50000"),
             Stage("flakes", "the plugin's fixtures, again and again", "flakes TIMES=100"),

@@ -46,7 +46,7 @@ def replay(
     """Play TALK, which kohort proxy --record has written, and compare the answers.
 
     It is played to the cluster at BOOTSTRAP, kohort or any other Kafka; without it to a kohort of its own, whose
-    clock is moved: a minute takes a second. Topics that are missing are created. Ids and times are not compared.
+    clock is moved, so that nothing waits. Topics that are missing are created. Ids and times are not compared.
 
     Exit code 0: all is answered as it was recorded; 1: something is not; 2: it can't be played.
     """

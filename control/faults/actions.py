@@ -301,9 +301,13 @@ class OldApiVersions(Action):
         """See `Action`."""
         ticket = exchange.ticket
         if ticket.version <= api_versions_of(self.release).max_version:
-            return table(ticket.version, self.release) if isinstance(response, bytes) else response  # it was refused
+            return self.offered(ticket.version, response)
         ticket.version = 0  # as Kafka answers a version that it does not know
         return unsupported_version(self.release)
+
+    def offered(self, version: int, response: Any) -> Any:
+        """The answer in a version that the release knows, in the place of the broker's own; a refusal stays."""
+        return table(version, self.release) if isinstance(response, bytes) else response
 
     def __str__(self) -> str:
         return f"answer as Kafka {self.release}"

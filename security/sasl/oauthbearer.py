@@ -86,22 +86,27 @@ class OAuthBearerLogin:
         refusal, self._refusal = self._refusal, ""
         if refusal and message == UNDERSTOOD:
             raise LoginRefused(refusal)
-        match = _MESSAGE.fullmatch(message.decode("utf-8", "replace"))
-        if match is None:
-            raise BadCredentials("the OAUTHBEARER message cannot be read")
-        pairs = dict(pair.split("=", 1) for pair in match["pairs"].split("\x01") if pair)
-        bearer = _BEARER.fullmatch(pairs.get("auth", ""))
-        if bearer is None:
-            raise BadCredentials("the OAUTHBEARER message brings no bearer token")
+        authorization_id, bearer = read_message(message)
         try:
-            token = self._validator.token(bearer["token"], wall_ms)
+            token = self._validator.token(bearer, wall_ms)
         except TokenRefused as problem:
             self._refusal = json.dumps({"status": problem.status}, separators=(",", ":"))
             return Step(self._refusal.encode())
-        authorization_id = (match["authzid"] or "").replace("=2C", ",").replace("=3D", "=")
         if authorization_id not in ("", token.name):
             raise LoginRefused(
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
                 f"from the token's principal name ({token.name})"
             )
         return Step(b"", Identity(token.name, token.expires_at_ms))
+
+
+def read_message(message: bytes) -> tuple[str, str]:
+    """The authorization id, empty if there is none, and the token. Raises BadCredentials."""
+    match = _MESSAGE.fullmatch(message.decode("utf-8", "replace"))
+    if match is None:
+        raise BadCredentials("the OAUTHBEARER message cannot be read")
+    pairs = dict(pair.split("=", 1) for pair in match["pairs"].split("\x01") if pair)
+    bearer = _BEARER.fullmatch(pairs.get("auth", ""))
+    if bearer is None:
+        raise BadCredentials("the OAUTHBEARER message brings no bearer token")
+    return (match["authzid"] or "").replace("=2C", ",").replace("=3D", "="), bearer["token"]

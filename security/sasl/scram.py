@@ -152,5 +152,11 @@ class ScramLogin:
         return Step(b"v=" + verifier, Identity(self._name))
 
 
+def name_in(message: bytes) -> str:
+    """Who the first message of a client says it is; empty where it can't be read."""
+    match = _FIRST.fullmatch(message.decode("utf-8", "replace"))
+    return "" if match is None else _plain(match["name"])
+
+
 def _plain(name: str) -> str:
     return name.replace("=2C", ",").replace("=3D", "=")

@@ -32,7 +32,7 @@ class UnsecuredTokens:
         parts = text.split(".")
         if len(parts) != 3 or parts[2]:
             raise TokenRefused("it is no unsecured token: two parts, two dots and nothing behind them")
-        header, claims = _object(parts[0]), _object(parts[1])
+        header, claims = json_object(parts[0]), json_object(parts[1])
         if header.get("alg") != "none":
             raise TokenRefused("its header does not say that nobody has signed it")
         name = claimed_name(claims, self._name_claim)
@@ -48,7 +48,8 @@ class UnsecuredTokens:
         return Token(name, expires_at_ms)
 
 
-def _object(part: str) -> Mapping[str, Any]:
+def json_object(part: str) -> Mapping[str, Any]:
+    """A part of a token: the header or the claims. Raises TokenRefused."""
     try:
         value = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (ValueError, RecursionError):

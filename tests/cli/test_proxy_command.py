@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kohort.broker.runtime.run import raise_file_limit
 from kohort.testing import Cluster
 from tests.support.wires import Blocking
 
@@ -49,6 +50,18 @@ def test_clients_begin_where_it_says_and_ctrl_c_ends_it() -> None:
         assert process.wait(30) == 0
 
 
+def test_a_thousand_connections_are_held_and_each_is_used() -> None:
+    raise_file_limit()
+    with Cluster() as kafka, running(kafka.bootstrap) as (_, port):
+        wires = [Blocking(port) for _ in range(1_000)]
+        for _ in range(2):
+            for wire in wires:
+                answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
+                assert answer.error_code.name == "unknown_member_id"
+        for wire in wires:
+            wire.close()
+
+
 def test_a_cluster_that_is_away_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -71,6 +84,26 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         code, sentence = said(kafka.bootstrap, "--listen", kafka.bootstrap)
         assert (code, sentence.count("\n")) == (2, 0)
         assert "is in use; stop what listens there, or choose another port" in sentence
+
+
+def test_nodes_are_at_the_ports_that_were_chosen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Cluster(nodes=3) as kafka, running(kafka.bootstrap, "--node-port", f"2={port}") as (_, begin):
+        wire = Blocking(begin)
+        ports = {node.node_id: node.port for node in wire.asks("metadata", 12, topics=()).brokers}
+        assert ports[2] == port
+        assert len({*ports.values(), begin}) == 4
+        wire.close()
+
+
+def test_a_chosen_port_that_is_taken_or_none_is_one_sentence() -> None:
+    with Cluster() as kafka:
+        code, sentence = said(kafka.bootstrap, "--node-port", f"1={kafka.bootstrap.rpartition(':')[2]}")
+        assert (code, sentence.count("\n")) == (2, 0)
+        assert "is in use" in sentence
+        code, sentence = said(kafka.bootstrap, "--node-port", "1")
+        assert (code, sentence.partition(";")[0]) == (2, "kohort: 1 chooses no port")
 
 
 def test_a_login_that_is_refused_is_one_sentence(tmp_path: Path) -> None:
@@ -101,6 +134,9 @@ def test_faults_are_offered_at_the_control_address() -> None:
             wire = Blocking(port)
             answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
             assert answer.error_code.name == "fenced_instance_id"
+            subprocess.run([KOHORT, "ctl", "reset", "--control", control], check=True, timeout=60)
+            answer = wire.asks("heartbeat", 4, group_id="g", generation_id=1, member_id="m")
+            assert answer.error_code.name == "unknown_member_id"
             wire.close()
         finally:
             process.kill()

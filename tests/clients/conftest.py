@@ -10,7 +10,7 @@ from tests.clients.administration import Admin
 from tests.clients.company import LONG_SESSION_MS, Company
 from tests.clients.kafkas_own import class_path
 from tests.clients.libraries import OTHERS, PYTHON, Library, Missing, usable
-from tests.clients.serving import ELSEWHERE, serving
+from tests.clients.serving import ELSEWHERE, NOT_THROUGH, THROUGH_PROXY, proxied, serving
 from tests.support.lacking import lacks
 
 TIMEOUT_S = 600
@@ -23,11 +23,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leaves out what does not go through the proxy, where all is to."""
+    if THROUGH_PROXY and (reason := NOT_THROUGH.get(item.path.stem)):
+        lacks("proxy", reason)
+
+
 @pytest.fixture(scope="session")
 def bootstrap() -> Iterator[str]:
     """Three nodes, so that coordinators and leaders have to be looked for."""
     if ELSEWHERE:
-        yield ELSEWHERE
+        with proxied(ELSEWHERE) as addresses:
+            yield addresses
         return
     with serving(nodes=3, options=("--set", "group.share.min.record.lock.duration.ms=1000")) as addresses:
         yield addresses

@@ -1,8 +1,7 @@
 """A broker for real clients: `kohort serve`, or whatever KOHORT_CLIENTS_BOOTSTRAP points at.
 
-The variable lets the same tests run against an Apache Kafka (with group.initial.rebalance.delay.ms=0,
-group.min.session.timeout.ms=100, group.share.min.record.lock.duration.ms=1000, group.streams.min.session.timeout.ms=100
-and group.streams.min.heartbeat.interval.ms=50), to tell a broker's mistake from a test's.
+The variable lets the same tests run against an Apache Kafka, to tell a broker's mistake from a test's: one with the
+settings of APACHE_KAFKA. KOHORT_THROUGH_PROXY=1 puts `kohort proxy` between clients and either.
 """
 
 from __future__ import annotations
@@ -16,21 +15,65 @@ from contextlib import contextmanager
 from typing import IO
 
 ELSEWHERE = os.environ.get("KOHORT_CLIENTS_BOOTSTRAP", "")
+THROUGH_PROXY = bool(os.environ.get("KOHORT_THROUGH_PROXY"))
 STOP_WITHIN_S = 60
 READY = "READY bootstrap="
+
+APACHE_KAFKA = (
+    "group.initial.rebalance.delay.ms=0 group.min.session.timeout.ms=100 group.consumer.min.session.timeout.ms=100 "
+    "group.consumer.min.heartbeat.interval.ms=50 group.consumer.heartbeat.interval.ms=1000 "
+    "group.share.min.record.lock.duration.ms=1000 group.streams.min.session.timeout.ms=100 "
+    "group.streams.min.heartbeat.interval.ms=50"
+)
+"""What another broker is to be started with, so that nobody waits long."""
+
+NOT_THROUGH = {
+    "test_analyze_secured": "its clients speak TLS to the broker",
+    "test_installing": "it has no clients",
+    "test_log_files": "it has no clients",
+    "test_migration_page": "the page starts its own broker",
+    "test_python_blocks": "the pages start their own brokers",
+    "test_ready_clients": "their tests start their own brokers",
+    "test_records_commands": "it starts clusters of its own",
+    "test_restart": "its broker is killed and started again",
+    "test_secured": "its clients speak TLS to the broker",
+    "test_secured_libraries": "its clients speak TLS to the broker",
+    "test_secured_tools": "its clients speak TLS to the broker",
+}
+"""Files whose tests do not go through the proxy, and why."""
 
 
 @contextmanager
 def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...] = ()) -> Iterator[str]:
-    """A broker's bootstrap addresses, and what else its line says.
+    """A broker's bootstrap addresses, and what else its line says; through a proxy if that is asked for."""
+    words = "serve", "--profile", "test", "--listen", f"{host}:0", "--nodes", str(nodes), *options
+    with _running(*words) as line:
+        bootstrap, _, more = line.partition(" ")
+        with proxied(bootstrap, host) as reached:
+            yield " ".join(filter(None, (reached, more)))
+
+
+@contextmanager
+def proxied(bootstrap: str, host: str = "127.0.0.1") -> Iterator[str]:
+    """What clients of a cluster begin with: its addresses, or a proxy's before it."""
+    if not THROUGH_PROXY:
+        yield bootstrap
+        return
+    with _running("proxy", bootstrap, "--listen", f"{host}:0") as address:
+        yield address
+
+
+@contextmanager
+def _running(*words: str) -> Iterator[str]:
+    """What a command of ours says when it is ready, behind READY.
 
     At the end it must stop cleanly, and have nothing to say of bugs.
     """
-    command = [sys.executable, "-m", "kohort.cli", "serve", "--profile", "test"]
-    command += ["--listen", f"{host}:0", "--nodes", str(nodes), *options]
     with (
         tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+        subprocess.Popen(
+            [sys.executable, "-m", "kohort.cli", *words], stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
     ):
         try:
             assert process.stdout is not None

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.conformance import broker
+from tests.conformance_clusters import Setup, serving
 from tests.differential.codec import read_answer, write_request
 from tests.talk.values import Value
 
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 100,
     "group.consumer.min.session.timeout.ms": 100,
@@ -82,8 +82,8 @@ def _two_free_ports() -> int:
 @contextmanager
 def kohort(folder: Path) -> Iterator[str]:
     """Starts kohort, which logs to that folder, and yields its address."""
-    with broker({"settings": SETTINGS}, folder) as address:
-        yield address
+    with serving(Setup(SETTINGS), folder) as cluster:
+        yield cluster.bootstrap
 
 
 def warm_up(address: str) -> None:

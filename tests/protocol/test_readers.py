@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kohort.protocol.codec import MAX_ANSWER_ELEMENTS
-from kohort.protocol.errors import DecodeError
+from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
 from kohort.protocol.wire import compact_length, compact_string, unsigned_varint
 from tests.protocol.messages import VERSIONS, load, request_bodies
 from tests.support.effort import examples
@@ -44,6 +45,17 @@ def test_spoiled_requests(name: str, version: int, data: st.DataObject, junk: by
     for spoiler in (junk, *HUGE):
         read_or_refuse(name, version, body[:at] + spoiler + body[at:])
         read_or_refuse(name, version, body[:at] + spoiler + body[at + len(spoiler) :])
+
+
+def test_an_answer_with_lists_in_tagged_fields_is_read_as_anybody_may_have_written_it() -> None:
+    feature = SupportedFeatureKey(name="share.version", min_version=0, max_version=1)
+    said = ApiVersionsResponse(error_code=ErrorCode.none, api_keys=(), supported_features=(feature, feature))
+    frame = load("api_versions").write(4, 7, said)
+    assert isinstance(frame, bytes)
+    correlation_id, heard = load("api_versions").read_answer(4, frame[4:])
+    assert (correlation_id, [each.name for each in heard.supported_features]) == (7, ["share.version"] * 2)
+    with pytest.raises(DecodeError):
+        load("api_versions").read_answer(4, frame[4:-20])
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)

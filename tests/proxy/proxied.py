@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from kohort.broker.clock import SystemClock
+from kohort.client import sasl
 from kohort.client.security import OPEN, Security
+from kohort.protocol.wire import INT, SHORT
 from kohort.proxy.proxy_server import ProxyServer
+from tests.support.wires import Waiting
 
 
 @asynccontextmanager
@@ -28,3 +31,16 @@ async def until(condition: Callable[[], object], timeout_s: float = 30) -> None:
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.001)
+
+
+async def log_in(wire: Waiting, security: Security) -> None:
+    """Lets a client log in itself."""
+    talk = sasl.log_in(security, 1)
+    key, version, body = next(talk)
+    while True:
+        data = SHORT.pack(key) + SHORT.pack(version) + INT.pack(1) + SHORT.pack(-1) + body
+        answer = await wire.exchanges(INT.pack(len(data)) + data)
+        try:
+            key, version, body = talk.send(answer[4:])
+        except StopIteration:
+            return

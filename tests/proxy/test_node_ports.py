@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from kohort.proxy.node_ports import FORGOTTEN_MS, Target, Targets
+import pytest
+
+from kohort.broker.address import AddressError
+from kohort.proxy.node_ports import FORGOTTEN_MS, Target, Targets, chosen_ports
 
 
 class Ports:
@@ -60,3 +63,29 @@ def test_the_port_where_clients_begin_is_that_of_the_node_which_is_there() -> No
     ports.targets.listed({5}, 1_000)
     ports.targets.listed({5}, 1_000 + FORGOTTEN_MS)
     assert list(ports.open) == [100, 101], "clients still begin there"
+
+
+def test_ports_are_chosen_one_by_one_or_several_in_a_row() -> None:
+    assert chosen_ports(["2=19094", "4-6=20000"]) == {2: 19094, 4: 20000, 5: 20001, 6: 20002}
+
+
+@pytest.mark.parametrize(
+    "word", ["2", "2=", "a=1", "3-2=9092", "1=0", "1=65536", "0-1=65535", "0-1000=9092", "-1=9092"]
+)
+def test_what_chooses_no_port_is_a_sentence(word: str) -> None:
+    with pytest.raises(AddressError, match=f"^{word} chooses no port; write NODE=PORT"):
+        chosen_ports([word])
+
+
+@pytest.mark.parametrize("words", [("1=9092", "1=9093"), ("1=9092", "2=9092"), ("0-3=9092", "7=9095")])
+def test_a_port_is_chosen_once(words: tuple[str, ...]) -> None:
+    with pytest.raises(AddressError, match="that is chosen already"):
+        chosen_ports(words)
+
+
+def test_a_node_whose_port_was_chosen_does_not_have_that_where_clients_begin() -> None:
+    ports = Ports()
+    targets = Targets(ports.bootstrap, ports._opened, ports._closed, {4: 19094})
+    targets.port(4, "begin", 9092)
+    assert ports.bootstrap not in ports.open.values()
+    assert [each.node_id for each in ports.open.values()] == [4]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from kohort.client.security import from_settings
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.faults.rule_parsing import parse_rule
 from kohort.protocol.wire import INT
 from kohort.proxy.proxy_control import make_proxy_app
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing import Cluster, Proxy
-from tests.proxy.proxied import until
-from tests.support.frames import frame, heartbeat
+from tests.proxy.proxied import log_in, until
+from tests.support.frames import frame, heartbeat, message
 from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
@@ -182,12 +184,10 @@ async def test_what_only_a_broker_could_do_is_refused() -> None:
         on = proxy.faults.on
         refused: list[Callable[[], object]] = [
             lambda: on("Heartbeat", state="Stable").hold(),
-            lambda: on("Heartbeat", principal="User:ada").hold(),
             lambda: on("Heartbeat").delay(until="Stable"),
             lambda: proxy.faults.zombie(group="g"),
             lambda: proxy.faults.hide_node(1),
             lambda: proxy.faults.stale_metadata(),
-            lambda: proxy.faults.as_kafka("2.8"),
             lambda: on("Fetch").deny("Read"),
         ]
         for each in refused:
@@ -198,6 +198,73 @@ async def test_what_only_a_broker_could_do_is_refused() -> None:
         with pytest.raises(NotFoundError, match="there is no node 7"):
             on("Heartbeat", node=7).hold()
         assert len(proxy.faults) == 0
+
+
+async def test_some_clients_are_offered_the_versions_of_an_older_release() -> None:
+    about = {"client_software_name": "x", "client_software_version": "v1"}
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        with kafka.faults.as_kafka("2.8"):
+            wire = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2]))
+            ours = await wire.asks("api_versions", 3, **about)
+        wire = await through(proxy)
+        with proxy.faults.as_kafka("2.8", client_id="*") as rule:
+            assert set((await wire.asks("api_versions", 3, **about)).api_keys) == set(ours.api_keys)
+            answer = await wire.exchanges(frame("api_versions", 4, 1, **about))
+            _, refused = message("api_versions").read_response(0, answer)
+            assert (refused.error_code.name, len(refused.api_keys)) == ("unsupported_version", 1)
+            assert rule.acted == 2
+        with proxy.faults.as_kafka("4.3"):
+            features = (await wire.asks("api_versions", 4, **about)).finalized_features
+        assert {each.name for each in features} >= {"group.version", "share.version"}
+        with proxy.faults.as_kafka("2.8", client_id="somebody-else"):
+            offered = {
+                each.api_key: each.max_version for each in (await wire.asks("api_versions", 4, **about)).api_keys
+            }
+        assert offered[11] == 9
+
+
+async def test_what_an_older_cluster_and_the_release_both_know_is_offered() -> None:
+    async with Cluster(as_kafka="2.8") as kafka, Proxy(kafka.bootstrap) as proxy:
+        wire = await through(proxy)
+        for release, joins in (("1.1", 2), ("2.8", 7), ("3.9", 7), ("4.3", 7)):
+            with proxy.faults.as_kafka(release):
+                offered = {each.api_key: each.max_version for each in (await wire.asks("api_versions", 0)).api_keys}
+            assert (offered[11], offered.get(68)) == (joins, None)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
+async def test_a_rule_is_for_who_has_logged_in_through_the_proxy(mechanism: str) -> None:
+    async with Cluster(security="SASL_PLAINTEXT") as kafka, Proxy(kafka.bootstrap) as proxy:
+        for user, hears in (("alice", "REBALANCE_IN_PROGRESS"), ("bob", "UNKNOWN_MEMBER_ID")):
+            config = kafka.client_config(user, library="java", mechanism=mechanism)
+            with proxy.faults.on("Heartbeat", principal="User:alice").error("REBALANCE_IN_PROGRESS"):
+                wire = await through(proxy)
+                await log_in(wire, from_settings(config))
+                assert await beat(wire) == hears
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
+async def test_who_comes_through_a_proxy_that_logs_in_is_who_the_proxy_is(mechanism: str, tmp_path: Path) -> None:
+    async with Cluster(security="SASL_PLAINTEXT") as kafka:
+        file = written(kafka.client_config("alice", library="java", mechanism=mechanism), tmp_path)
+        async with Proxy(kafka.bootstrap, command_config=file) as proxy:
+            proxy.faults.on("Heartbeat", principal="User:alice").error("REBALANCE_IN_PROGRESS")
+            assert await beat(await through(proxy)) == "REBALANCE_IN_PROGRESS"
+
+
+async def test_nobody_here_knows_as_whom_a_certificate_is_taken(tmp_path: Path) -> None:
+    async with Cluster(security="SSL") as kafka:
+        file = written(kafka.client_config("alice", library="java"), tmp_path)
+        async with Proxy(kafka.bootstrap, command_config=file) as proxy:
+            with pytest.raises(ControlError, match=r"^a proxy does not know as whom the cluster takes"):
+                proxy.faults.on("Heartbeat", principal="User:alice").hold()
+
+
+def written(config: dict[str, Any], folder: Path) -> Path:
+    """A file of client properties."""
+    file = folder / "client.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in config.items() if name != "bootstrap.servers"))
+    return file
 
 
 async def test_a_rule_for_one_node_leaves_the_others() -> None:
@@ -225,7 +292,8 @@ async def test_the_same_over_http() -> None:
             assert (refused.status_code, refused.json()["detail"][:20]) == (422, "a proxy can't make a")
             assert (await client.post("/gates", json={"name": "heartbeat-received"})).status_code == 201
             left = (await client.post("/reset")).json()
-            assert left == {"gates": ["gate heartbeat-received was still held; there waited nobody"]}
+            held = "gate heartbeat-received was still held; there waited nobody"
+            assert left == {"gates": [held], "violations": [], "groups": []}
             assert (await client.get("/faults")).json() == []
             assert (await client.post("/clock/pause")).status_code == 404
         assert await beat(wire) == "UNKNOWN_MEMBER_ID"

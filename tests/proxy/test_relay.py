@@ -9,7 +9,7 @@ import pytest
 
 from kohort.protocol.wire import INT, SHORT
 from kohort.proxy.addressed_apis import entity
-from kohort.proxy.relay import Relay
+from kohort.proxy.relay import BEFORE_LOGIN_BYTES, INSPECTED_BYTES, Relay
 from kohort.proxy.relay_error import RelayError
 from tests.proxy import samples
 from tests.proxy.conversing import Elsewhere, answer, asks, hears, through, unknown
@@ -77,6 +77,14 @@ def test_a_client_that_speaks_tls_or_http_is_told_in_the_log(relay: Relay) -> No
         asks(relay, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
     with pytest.raises(RelayError, match="it speaks HTTP"):
         asks(relay, b"GET / HTTP/1.1\r\n\r\n")
+
+
+def test_a_length_that_brokers_take_for_too_large_passes_before_a_header_comes(relay: Relay) -> None:
+    before_login, after = INT.pack(BEFORE_LOGIN_BYTES + 1), INT.pack(INSPECTED_BYTES + 1)
+    assert asks(Relay(Elsewhere()), before_login) == before_login
+    assert asks(relay, frame("sasl_handshake", 1, 1, mechanism="PLAIN"), heartbeat(2))
+    assert asks(relay, before_login) == b""
+    assert asks(Relay(Elsewhere()), after) == after
 
 
 def test_a_version_whose_answer_could_not_be_rewritten_is_refused(relay: Relay) -> None:

@@ -45,6 +45,7 @@ LACKS = {
     "ipv6": Lack("there is no IPv6 loopback", in_ci=True, is_there=_ipv6),
     "feature": Lack("the library does not have it", in_ci=True),
     "plain": Lack("only on plain Python", in_ci=True),
+    "proxy": Lack("not through the proxy", in_ci=True),
     "our own broker": Lack(
         "an Apache Kafka has no control address, and is not ours to stop",
         is_there=lambda: not os.environ.get("KOHORT_CLIENTS_BOOTSTRAP"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.testing import Cluster
+from kohort.control.control_errors import ControlError
+from kohort.testing import Cluster, Proxy
 from tests.testing.user_file import run
 
 pytest_plugins = ["pytester"]
@@ -43,3 +44,11 @@ def test_so_does_one_that_nobody_has_named(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_one(kafka_proxy): ...")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*name it with --kafka-proxy HOST:PORT*"])
+
+
+def test_clients_of_a_proxy_are_told_where_to_begin_in_their_own_words() -> None:
+    with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        assert proxy.client_config() == {"bootstrap.servers": proxy.bootstrap}
+        assert proxy.client_config("bob", library="aiokafka") == {"bootstrap_servers": proxy.bootstrap}
+        with pytest.raises(ControlError, match=r"no library 'aiokafk'; did you mean aiokafka\?"):
+            proxy.client_config(library="aiokafk")

@@ -37,7 +37,8 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
         from kohort.control.gates import Gate
         from kohort.control.history import Rebalance
         from kohort.control.task_members import MemberTasks
-        from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup, SyncShareGroup, SyncStreamsGroup
+        from kohort.testing import Cluster, GroupMember, Proxy, SyncCluster, SyncGroup, SyncProxy
+        from kohort.testing import SyncShareGroup, SyncStreamsGroup
 
         def test_orders(kafka: SyncCluster) -> None:
             group = kafka.group("billing")
@@ -57,6 +58,11 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
             assert_type(kafka.share_group("queue").redeliver("orders"), int)
             assert_type(kafka.streams_group("words").members[0].tasks, MemberTasks)
             kafka.stop_node(1)
+
+        with Proxy("broker-1:9092") as proxy:
+            assert_type(proxy, SyncProxy)
+            proxy.faults.on("Heartbeat").hold().wait(times=2)
+            assert_type(proxy.nodes, list[int])
 
         async def test_payments(kafka: Cluster) -> None:
             await kafka.group("billing").wait_stable()

@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 
 CLUSTER = {"Clock": "testing/cluster_clock.py", "Cluster": "testing/cluster.py"}
+PROXY = {"ProxyGroup": "proxy/seen/proxy_group.py", "Proxy": "testing/proxy_cluster.py"}
 GROUPS = {
     "AnyGroup": "control/any_group.py",
     "Group": "control/lab_group.py",
@@ -27,7 +28,7 @@ RULES = {
     "RuleBuilder": "control/faults/rule_builder.py",
     "Faults": "control/faults/table.py",
 }
-CLASSES = CLUSTER | GROUPS | STREAMS_GROUPS | RULES
+CLASSES = CLUSTER | PROXY | GROUPS | STREAMS_GROUPS | RULES
 """Those with something to await, and those that hand them out; all others are the same on both sides."""
 NOT_THEIRS = {
     *("start", "stop", "laboratory"),
@@ -57,6 +58,26 @@ if TYPE_CHECKING:
     from kohort.testing.sync_faults import SyncFaults
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
     from kohort.testing.sync_streams_groups import SyncStreamsGroup
+'''
+PROXY_HEAD = '''\
+"""What `with Proxy(…)` hands out, for type checkers and editors; see sync.py.
+
+Made by `python -m tests.testing.twin`; a test compares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from kohort.control.waiting import PATIENCE_S
+from kohort.testing.sync_groups import SyncAnyGroup
+
+if TYPE_CHECKING:
+    from kohort.control.explanation import Explanation
+    from kohort.control.gates import Gates
+    from kohort.control.group_members import GroupMember
+    from kohort.protocol.topic_partition import TopicPartition
+    from kohort.testing.sync_faults import SyncFaults
 '''
 GROUPS_HEAD = '''\
 """What `kafka.group(…)` is to a test that awaits nothing, for type checkers and editors; see sync.py.
@@ -123,6 +144,7 @@ if TYPE_CHECKING:
 '''
 TWINS = {
     ROOT / "testing" / "sync.py": (CLUSTER_HEAD, CLUSTER),
+    ROOT / "testing" / "sync_proxy.py": (PROXY_HEAD, PROXY),
     ROOT / "testing" / "sync_groups.py": (GROUPS_HEAD, GROUPS),
     ROOT / "testing" / "sync_streams_groups.py": (STREAMS_GROUPS_HEAD, STREAMS_GROUPS),
     ROOT / "testing" / "sync_faults.py": (RULES_HEAD, RULES),

@@ -1,0 +1,64 @@
+"""Toxiproxy, a proxy in Go that knows bytes: a peer to measure beside, where Go and its module can be had."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.clients.libraries import fresh_folder, run
+
+SOURCE = Path(__file__).parent / "toxiproxy"
+SERVER = "github.com/Shopify/toxiproxy/v2/cmd/server"
+STARTS_WITHIN_S = 30.0
+
+
+def toxiproxy() -> str:
+    """The program, built if need be. Raises `Missing`."""
+    built = fresh_folder("bench-toxiproxy", SOURCE) / "toxiproxy"
+    if not built.exists():
+        run(["go", "build", "-o", str(built), SERVER], SOURCE)
+    return str(built)
+
+
+@contextmanager
+def before(port: int) -> Iterator[tuple[int, int]]:
+    """One that runs before a port of this machine, without a toxic; yields its process and its port."""
+    program = toxiproxy()
+    api, listen = _free_port(), _free_port()
+    with TemporaryDirectory() as folder:
+        config = Path(folder) / "proxies.json"
+        upstream = f"127.0.0.1:{port}"
+        config.write_text(
+            json.dumps([{"name": "kafka", "listen": f"127.0.0.1:{listen}", "upstream": upstream, "enabled": True}])
+        )
+        command = [program, "-port", str(api), "-config", str(config)]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                _until_it_listens(listen)
+                yield process.pid, listen
+            finally:
+                process.terminate()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def _until_it_listens(port: int) -> None:
+    until = time.monotonic() + STARTS_WITHIN_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            return

@@ -1,0 +1,96 @@
+"""Who a client is, as its login shows it on the way through, without sockets."""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.client.security import Security
+from kohort.protocol.wire import INT, SHORT
+from kohort.proxy.login_seen import UNSEEN, LoginSeen, before_login
+from kohort.proxy.relay import Relay
+from kohort.security.principal import ANONYMOUS, Principal
+from tests.proxy.conversing import Elsewhere
+from tests.support.frames import frame
+
+ALICE = Principal("User", "alice")
+PLAIN = b"\0alice\0secret"
+
+
+class Login:
+    """A client's connection, and what is known of who it is."""
+
+    def __init__(self) -> None:
+        self.seen = LoginSeen()
+        self.relay = Relay(Elsewhere(), login_seen=self.seen)
+
+    def shakes_hands(self, mechanism: str, version: int = 1) -> None:
+        """The cluster offers what is asked for."""
+        self.relay.requests(frame("sasl_handshake", version, 1, mechanism=mechanism))
+        self.hears(INT.pack(1) + SHORT.pack(0) + INT.pack(0))
+
+    def says(self, message: bytes, version: int = 2, error: int = 0) -> Principal:
+        """A step of the login, and what the cluster says to it."""
+        self.relay.requests(frame("sasl_authenticate", version, 2, auth_bytes=message))
+        self.hears(INT.pack(2) + (b"\x00" if version >= 2 else b"") + SHORT.pack(error) + b"rest")
+        return self.seen.principal
+
+    def hears(self, answer: bytes) -> None:
+        """An answer of the cluster."""
+        self.relay.answers(INT.pack(len(answer)) + answer)
+
+
+@pytest.fixture
+def login() -> Login:
+    return Login()
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_who_is_let_in_is_known_from_then_on(login: Login, version: int) -> None:
+    assert login.seen.principal == ANONYMOUS
+    login.shakes_hands("PLAIN")
+    assert login.says(PLAIN, version, error=58) == ANONYMOUS
+    assert login.says(PLAIN, version) == ALICE
+
+
+def test_a_scram_name_is_in_the_first_message_and_may_hold_commas(login: Login) -> None:
+    login.shakes_hands("SCRAM-SHA-512")
+    login.says(b"n,,n=a=2Cb=3Dc,r=nonce")
+    assert login.says(b"c=biws,r=nonce,p=cHJvb2Y=") == Principal("User", "a,b=c")
+
+
+def test_who_logs_in_again_in_the_same_session_is_read_again(login: Login) -> None:
+    login.shakes_hands("PLAIN")
+    login.says(PLAIN)
+    login.shakes_hands("SCRAM-SHA-256")
+    login.says(b"n,,n=bob,r=nonce")
+    assert login.says(b"c=biws,r=nonce,p=cHJvb2Y=") == Principal("User", "bob")
+
+
+def test_tokens_of_old_clients_are_read_too_in_whatever_pieces(login: Login) -> None:
+    login.shakes_hands("PLAIN", version=0)
+    for each in INT.pack(len(PLAIN)) + PLAIN:
+        login.relay.requests(bytes((each,)))
+    assert login.seen.principal == ANONYMOUS
+    login.hears(b"")
+    assert login.seen.principal == ALICE
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        ("GSSAPI", b"\x60\x01"),
+        ("PLAIN", b"alice"),
+        ("OAUTHBEARER", b"n,,\x01auth=Bearer a.b\x01\x01"),
+        ("SCRAM-SHA-256", b"?"),
+    ],
+)
+def test_a_login_that_nobody_here_can_read_leaves_it_unknown(login: Login, mechanism: str, message: bytes) -> None:
+    login.shakes_hands(mechanism)
+    assert login.says(message) == UNSEEN
+
+
+def test_who_a_client_is_before_it_logs_in() -> None:
+    assert before_login(Security()) == before_login(Security("SSL")) == ANONYMOUS
+    assert before_login(Security("SASL_SSL", "PLAIN", "alice", "secret")) == ALICE
+    assert before_login(Security("SSL", certificate="PEM")) is None
+    assert before_login(Security("SASL_SSL", "OAUTHBEARER", token_file="token")) is None

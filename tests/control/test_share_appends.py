@@ -41,7 +41,7 @@ def test_a_write_that_fails_is_tried_again_and_the_member_hears_nothing_of_it(la
     rule = lab.laboratory.appends.of("share_state").fail("NOT_ENOUGH_REPLICAS", times=2)
     ada.asks_for(acks={0: [(0, 9, [ACCEPT])]}, max_bytes=0)
     assert ada.hears() is None
-    lab.laboratory.advance(1_000 + 2_000)
+    lab.laboratory.advance(2_000 + 4_000)
     assert outcome(ada.hears()) is E.none
     assert rule.acted == 2
     assert Member(lab.broker, "bob").acquires(0) == []
@@ -63,7 +63,7 @@ def test_what_failed_for_good_is_free_if_its_lock_has_expired_meanwhile(lab: Sha
     lab.laboratory.advance(29_000)
     lab.laboratory.appends.of("share_state").fail("NOT_ENOUGH_REPLICAS")
     ada.asks_for(acks={0: [(0, 9, [ACCEPT])]}, max_bytes=0)
-    lab.laboratory.advance(1_000 + 2_000 + 4_000 + 8_000)
+    lab.laboratory.advance(2_000 + 4_000 + 8_000 + 16_000)
     assert outcome(ada.hears()) is E.coordinator_not_available
     lab.laboratory.appends.clear()
     assert bob.acquires(0) == [(0, 9, 2)]

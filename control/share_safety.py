@@ -3,7 +3,8 @@
 It goes by the events of records alone, wherever a partition is led: a record that somebody holds is given to nobody
 else, one that was accepted, rejected or archived is not given out again, only who holds records says what becomes of
 them, and no start moves over a record that was given out and is not done with. Who is set back by an administrator
-begins anew.
+begins anew. What was being written when the leader changed the next one may know before the last one tells of it: of
+records that somebody held then, anything may be true until they are told of again.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.storage.topic import Topic
 
-AVAILABLE, DONE = "", " "
-"""In the place of a holder's member id, which is never blank."""
+AVAILABLE, DONE, UNTOLD = "", " ", "  "
+"""In the place of a holder's member id, which is never blank. UNTOLD: held by somebody when the leader changed."""
 
 SETTLED = {
     "records_accepted": DONE,
@@ -30,7 +31,7 @@ SETTLED = {
 
 
 class Stretch(NamedTuple):
-    """Offsets of which the same is known: who holds them, AVAILABLE, or DONE."""
+    """Offsets of which the same is known: who holds them, AVAILABLE, DONE, or UNTOLD."""
 
     first: int
     last: int
@@ -44,6 +45,8 @@ class Stretches:
         self.start = 0
         self.log_start = 0
         """What lies below was deleted, or is too old: nobody is owed it."""
+        self.leader_epoch = -1
+        """Of the leader that events come from."""
         self._known: list[Stretch] = []
         """In the order of their offsets; neighbours that are alike are one."""
 
@@ -65,6 +68,14 @@ class Stretches:
             pieces += _outside(known[end], first, last)
             end += 1
         known[begin:end] = _joined(sorted(pieces))
+
+    def led_by(self, leader_epoch: int) -> None:
+        """An event comes while the partition has a leader of that epoch."""
+        if leader_epoch != self.leader_epoch:
+            self.leader_epoch = leader_epoch
+            self._known = _joined(
+                [each if each.owner in (AVAILABLE, DONE) else each._replace(owner=UNTOLD) for each in self._known]
+            )
 
     def begin_at(self, start: int) -> None:
         """What lies below is not given out any more."""
@@ -92,7 +103,8 @@ class ShareSafety:
             topic = self.find_topic(detail["topic"])
             key = event.group_id, detail["topic"], detail["partition"], None if topic is None else topic.topic_id
             known = self._partitions.setdefault(key, Stretches())
-            known.log_start = _log_start(topic, int(detail["partition"]))
+            known.log_start, leader_epoch = _log_start_and_epoch(topic, int(detail["partition"]))
+            known.led_by(leader_epoch)
             name = f"group {event.group_id}: {detail['topic']}-{detail['partition']}"
             if event.kind == "share_start_moved":
                 self._start_moved(known, name, int(detail["to"]))
@@ -120,27 +132,27 @@ class ShareSafety:
         else:
             what = kind.replace("_", " ")
             for each in known.between(first, last):
-                if each.owner != member:
+                if each.owner not in (member, UNTOLD):
                     self.violation(f"{name} {_told(each)}: {what} of {member}, and {_owner(each)}")
             if kind in SETTLED:
                 known.put(first, last, SETTLED[kind])
 
     def _acquired(self, known: Stretches, name: str, records: Stretch) -> None:
         for each in known.between(records.first, records.last):
-            if each.owner != AVAILABLE:
+            if each.owner not in (AVAILABLE, UNTOLD):
                 self.violation(f"{name} {_told(each)} was given to {records.owner}, and {_owner(each)}")
 
     def _start_moved(self, known: Stretches, name: str, start: int) -> None:
         """What nobody was given may be passed: offsets without a record are."""
         for each in known.between(max(known.start, known.log_start), start - 1):
-            if each.owner != DONE:
+            if each.owner not in (DONE, UNTOLD):
                 self.violation(f"{name} {_told(each)} was skipped: the start moved to {start}, and {_owner(each)}")
         known.begin_at(start)
 
 
-def _log_start(topic: Topic | None, index: int) -> int:
+def _log_start_and_epoch(topic: Topic | None, index: int) -> tuple[int, int]:
     partition = None if topic is None else topic.partition(index)
-    return 0 if partition is None else partition.log.log_start_offset
+    return (0, -1) if partition is None else (partition.log.log_start_offset, partition.leader_epoch)
 
 
 def _last(stretch: Stretch) -> int:

@@ -217,3 +217,15 @@ def test_a_group_that_was_set_back_may_be_given_everything_again() -> None:
     bob = Member(watched.broker, "bob")
     assert bob.acquires(0) == [(0, 1, 1)]
     assert watched.violations == []
+
+
+def test_what_a_leader_has_not_told_of_the_next_one_may_know() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    told.topic.partitions[0].leader_epoch += 1
+    told.hear("share_start_moved", **{"from": "0", "to": "4"})
+    told.hear("records_accepted", "0-3", "ada")
+    told.hear("records_acquired", "4-9", "bob")
+    assert told.violations == []
+    told.hear("records_acquired", "9", "ada")
+    assert told.violations == ["group g: t-0 9 was given to ada, and bob holds it"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 from kohort.testing import Cluster, SyncCluster
 from tests.docs.blocks import Block, blocks
 
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PYTHON = blocks("python")
 TESTS = [block for block in PYTHON if "def test_" in block.text]
 SCRIPTS = [block for block in PYTHON if "asyncio.run(main())" in block.text]
@@ -31,6 +33,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("blocks")
     for number, block in enumerate(TESTS):
         (folder / f"test_block_{number}.py").write_text(block.text)
+    shutil.copy(EXAMPLES / "test_16_an_incident_again.talk", folder / "billing.talk")
     loops = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
     plugins = ["--disable-plugin-autoload", "-p", "kohort.testing.plugin", "-p", "pytest_asyncio.plugin"]
     options = ["-rA", "-p", "no:cacheprovider", *loops, *plugins, "-W", "error::UserWarning"]

@@ -46,7 +46,7 @@ class Stretches:
         self.log_start = 0
         """What lies below was deleted, or is too old: nobody is owed it."""
         self.leader_epoch = -1
-        """Of the leader that events come from."""
+        """That of the leader from which events come."""
         self._known: list[Stretch] = []
         """In the order of their offsets; neighbours that are alike are one."""
 

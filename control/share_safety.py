@@ -3,8 +3,8 @@
 It goes by the events of records alone, wherever a partition is led: a record that somebody holds is given to nobody
 else, one that was accepted, rejected or archived is not given out again, only who holds records says what becomes of
 them, and no start moves over a record that was given out and is not done with. Who is set back by an administrator
-begins anew. What was being written when the leader changed the next one may know before the last one tells of it: of
-records that somebody held then, anything may be true until they are told of again.
+begins anew. What was being written when the leader changed the next one may know before the last one tells of it, and
+what the last one has forgotten may be written: of such records anything may be true until they are told of again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+from kohort.coordinator.share_partitions.record_observer import STATE_FORGOTTEN
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
@@ -110,7 +112,10 @@ class ShareSafety:
                 self._start_moved(known, name, int(detail["to"]))
             else:
                 records = Stretch(int(detail["first_offset"]), int(detail["last_offset"]), event.member_id or "")
-                self._records(known, name, event.kind, records)
+                if event.cause == STATE_FORGOTTEN:
+                    _forgotten(known, records)
+                else:
+                    self._records(known, name, event.kind, records)
 
     def forget(self, group_id: str, topic: str | None = None) -> None:
         """A group, or what it knows of a topic, is gone, or begins anew."""
@@ -148,6 +153,13 @@ class ShareSafety:
             if each.owner not in (DONE, UNTOLD):
                 self.violation(f"{name} {_told(each)} was skipped: the start moved to {start}, and {_owner(each)}")
         known.begin_at(start)
+
+
+def _forgotten(known: Stretches, records: Stretch) -> None:
+    """Nobody knows what has become of them; it may be told of late, when others hold them."""
+    for each in list(known.between(max(records.first, known.start), records.last)):
+        if each.owner in (records.owner, UNTOLD):
+            known.put(each.first, each.last, UNTOLD)
 
 
 def _log_start_and_epoch(topic: Topic | None, index: int) -> tuple[int, int]:

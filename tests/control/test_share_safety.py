@@ -41,7 +41,9 @@ class Told:
         self.topic = _topic()
         self.safety = ShareSafety(lambda name: self.topic, self.violations.append)
 
-    def hear(self, kind: str, offsets: str = "", member: str | None = None, **detail: str) -> None:
+    def hear(
+        self, kind: str, offsets: str = "", member: str | None = None, cause: str | None = None, **detail: str
+    ) -> None:
         first, _, last = offsets.partition("-")
         about = {"topic": "t", "partition": "0", **detail}
         if offsets:
@@ -49,7 +51,7 @@ class Told:
         self.safety.hear(
             GroupEvent(
                 ts=0, mono_us=0, co_partition=-1, co_epoch=-1, group_id="g", group_type="share", kind=kind,
-                member_id=member, detail=about,
+                member_id=member, cause=cause, detail=about,
             )
         )  # fmt: skip
 
@@ -229,3 +231,14 @@ def test_what_a_leader_has_not_told_of_the_next_one_may_know() -> None:
     assert told.violations == []
     told.hear("records_acquired", "9", "ada")
     assert told.violations == ["group g: t-0 9 was given to ada, and bob holds it"]
+
+
+def test_what_a_leader_has_forgotten_may_be_written() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-5", "ada")
+    told.hear("records_released", "0-3", "ada", "state_forgotten")
+    told.hear("records_released", "4-5", "ada", "acknowledged")
+    told.hear("share_start_moved", **{"from": "0", "to": "4"})
+    assert told.violations == []
+    told.hear("share_start_moved", **{"from": "4", "to": "6"})
+    assert told.violations == ["group g: t-0 4-5 was skipped: the start moved to 6, and nobody holds it"]

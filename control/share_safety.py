@@ -14,14 +14,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kohort.coordinator.share_partitions.record_observer import STATE_FORGOTTEN
+from kohort.coordinator.share_partitions.record_observer import DELIVERY_LIMIT, STATE_FORGOTTEN
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.storage.topic import Topic
 
 AVAILABLE, DONE, UNTOLD = "", " ", "  "
-"""In the place of a holder's member id, which is never blank. UNTOLD: held by somebody when the leader changed."""
+"""In the place of a holder's member id, which is never blank.
+
+UNTOLD: held by somebody when the leader changed; or delivered as often as allowed, which counts even where it is not
+written, until what is known of the partition is read anew.
+"""
 
 SETTLED = {
     "records_accepted": DONE,
@@ -115,14 +119,14 @@ class ShareSafety:
                 if event.cause == STATE_FORGOTTEN:
                     _forgotten(known, records)
                 else:
-                    self._records(known, name, event.kind, records)
+                    self._records(known, name, event.kind, records, UNTOLD if event.cause == DELIVERY_LIMIT else DONE)
 
     def forget(self, group_id: str, topic: str | None = None) -> None:
         """A group, or what it knows of a topic, is gone, or begins anew."""
         for key in [key for key in self._partitions if key[0] == group_id and topic in (None, key[1])]:
             del self._partitions[key]
 
-    def _records(self, known: Stretches, name: str, kind: str, records: Stretch) -> None:
+    def _records(self, known: Stretches, name: str, kind: str, records: Stretch, archived: str) -> None:
         """What lies below the start counts no more: a batch in which the log begins is given as a whole."""
         first, last, member = records
         first = max(first, known.start)
@@ -133,7 +137,7 @@ class ShareSafety:
             self._acquired(known, name, records._replace(first=first))
             known.put(first, last, member)
         elif kind == "records_archived":
-            known.put(first, last, DONE)
+            known.put(first, last, archived)
         else:
             what = kind.replace("_", " ")
             for each in known.between(first, last):

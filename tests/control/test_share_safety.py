@@ -242,3 +242,15 @@ def test_what_a_leader_has_forgotten_may_be_written() -> None:
     assert told.violations == []
     told.hear("share_start_moved", **{"from": "4", "to": "6"})
     assert told.violations == ["group g: t-0 4-5 was skipped: the start moved to 6, and nobody holds it"]
+
+
+def test_a_limit_that_was_reached_may_never_be_written() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-1", "ada")
+    told.hear("lock_expired", "0", "ada")
+    told.hear("records_archived", "0", "ada", "delivery_limit")
+    told.hear("records_rejected", "1", "ada")
+    told.hear("records_acquired", "0", "bob")
+    assert told.violations == []
+    told.hear("records_acquired", "1", "bob")
+    assert told.violations == ["group g: t-0 1 was given to bob, and it was done with"]

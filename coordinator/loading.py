@@ -35,9 +35,10 @@ from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.consumer_loading import ConsumerLoading
-    from kohort.coordinator.share.share_loading import ShareLoading
-    from kohort.coordinator.streams.streams_loading import StreamsLoading
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.modern.modern_loading import ModernLoading
+    from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 _INT = Struct(">i")
 
@@ -82,11 +83,11 @@ class Loading:
         self._coordinator = coordinator
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
-        self._consumer_groups: ConsumerLoading | None = None
+        self._consumer_groups: ModernLoading[ConsumerGroup] | None = None
         """None: there has been no record of any."""
-        self._share_groups: ShareLoading | None = None
+        self._share_groups: ModernLoading[ShareGroup] | None = None
         """Likewise."""
-        self._streams_groups: StreamsLoading | None = None
+        self._streams_groups: ModernLoading[StreamsGroup] | None = None
         """Likewise."""
         self._offsets: dict[str, GroupOffsets] = {}
         self._known: dict[bytes, dict[int, CommittedOffset]] = {}
@@ -155,9 +156,9 @@ class Loading:
 
     def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._consumer_groups is None:
-            from kohort.coordinator.consumer.consumer_loading import ConsumerLoading  # not for logs without such groups
+            from kohort.coordinator.consumer.consumer_loading import consumer_loading  # seldom needed, as the others
 
-            self._consumer_groups = ConsumerLoading(self._coordinator, self._partition)
+            self._consumer_groups = consumer_loading(self._coordinator, self._partition)
         self._consumer_groups.apply(kind, reader, value)
 
     def _apply_to_classic_group(self, group_id: str, value: bytes | None) -> None:
@@ -173,16 +174,16 @@ class Loading:
 
     def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._share_groups is None:
-            from kohort.coordinator.share.share_loading import ShareLoading  # not for logs without such groups
+            from kohort.coordinator.share.share_loading import share_loading  # not for logs without such groups
 
-            self._share_groups = ShareLoading(self._coordinator)
+            self._share_groups = share_loading(self._coordinator)
         self._share_groups.apply(kind, reader, value)
 
     def _apply_to_streams_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._streams_groups is None:
-            from kohort.coordinator.streams.streams_loading import StreamsLoading  # not for logs without such groups
+            from kohort.coordinator.streams.streams_loading import streams_loading  # not for logs without such groups
 
-            self._streams_groups = StreamsLoading(self._coordinator)
+            self._streams_groups = streams_loading(self._coordinator)
         self._streams_groups.apply(kind, reader, value)
 
     def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:

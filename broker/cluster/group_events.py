@@ -42,25 +42,51 @@ class EventLogError(Exception):
 Listener = Callable[[Recorded], None]
 
 
-class GroupEvents:
-    """Who listens to the coordinators of a cluster. They are watched from the first listener on till the last has gone.
+class EventRow:
+    """Numbers the events of each node, and hands them out to whoever listens.
 
     A listener is called in the middle of a turn: it puts down the event, and works on it later.
     """
 
-    def __init__(self, clock: Clock, offsets_topic: OffsetsTopic) -> None:
-        self._clock = clock
-        self._topic = offsets_topic
+    def __init__(self, boot_id: str) -> None:
+        """`boot_id`: says which start of a process they are of."""
+        self._boot_id = boot_id
         self._listeners: list[Listener] = []
         self._numbers: dict[int, int] = {}
-        self._boot_id = ""
+
+    def listen(self, listener: Listener) -> None:
+        """Calls `listener` with every event from now on."""
+        self._listeners.append(listener)
+
+    def leave(self, listener: Listener) -> None:
+        """Calls `listener` no more."""
+        self._listeners.remove(listener)
+
+    def hand_out(self, node_id: int, event: GroupEvent) -> None:
+        """The next event of a node; -1: it is not known of which."""
+        self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
+        recorded = Recorded(node_id, self._boot_id, number, event)
+        for listener in list(self._listeners):
+            try:
+                listener(recorded)
+            except Exception:  # the others hear it all the same
+                log.error(f"a listener of group events failed: {recorded}")
+
+
+class GroupEvents(EventRow):
+    """Who listens to a cluster's coordinators. They are watched from the first listener on till the last has gone."""
+
+    def __init__(self, clock: Clock, offsets_topic: OffsetsTopic) -> None:
+        super().__init__("")
+        self._clock = clock
+        self._topic = offsets_topic
         self._told_since_us = 0
         self._told = 0
         """Events that `tell` has handed out since then."""
 
     def listen(self, listener: Listener) -> None:
         """Calls `listener` with every event from now on."""
-        self._listeners.append(listener)
+        super().listen(listener)
         if len(self._listeners) == 1:
             # Not from the cluster's seed: two starts with the same seed are two boots.
             from secrets import token_hex
@@ -74,16 +100,14 @@ class GroupEvents:
 
     def leave(self, listener: Listener) -> None:
         """Calls `listener` no more."""
-        self._listeners.remove(listener)
+        super().leave(listener)
         if not self._listeners:
             for coordinator in self._topic.coordinators.values():
                 coordinator.observe()
 
     def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
         """The next event of a coordinator."""
-        self._hand_out(
-            next(node_id for node_id, each in self._topic.coordinators.items() if each is coordinator), event
-        )
+        self.hand_out(next(node_id for node_id, each in self._topic.coordinators.items() if each is coordinator), event)
 
     def tell(self, node_id: int, kind: str, client: Client, detail: Mapping[str, str]) -> None:
         """An event that no coordinator makes: it is about a client, and about no group.
@@ -111,16 +135,7 @@ class GroupEvents:
             client_software=client.client_software,
             detail=detail,
         )
-        self._hand_out(node_id, event)
-
-    def _hand_out(self, node_id: int, event: GroupEvent) -> None:
-        self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
-        recorded = Recorded(node_id, self._boot_id, number, event)
-        for listener in list(self._listeners):
-            try:
-                listener(recorded)
-            except Exception:  # the others hear it all the same
-                log.error(f"a listener of group events failed: {recorded}")
+        self.hand_out(node_id, event)
 
     def _client_of_member(self, group_id: str, member_id: str) -> Client:
         """Who a member of a share group is. Who fetches for one need not be a member."""

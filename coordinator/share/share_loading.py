@@ -1,46 +1,29 @@
 """Share groups as the records of a partition of `__consumer_offsets` make them, and their end with it."""
 
+from functools import partial
+
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.modern.modern_values import Change
-from kohort.coordinator.modern.timers import stop_all
-from kohort.coordinator.offsets_topic_records import RecordReader
+from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_group_records import read_change
 from kohort.coordinator.share.share_sessions import keep_alive
 from kohort.coordinator.share.share_values import ShareKind
 
 
-class ShareLoading:
-    """The share groups of one partition, while it is being replayed. Nobody knows them yet."""
+def share_loading(coordinator: GroupCoordinator) -> ModernLoading[ShareGroup]:
+    """The share groups of one partition, while it is being replayed."""
+    begin = partial(_begin, coordinator)
+    return ModernLoading(read_change, ShareKind.GROUP_EPOCH, coordinator.new_share_group, begin)
 
-    def __init__(self, coordinator: GroupCoordinator) -> None:
-        self._coordinator = coordinator
-        self.groups: dict[str, ShareGroup] = {}
 
-    def apply(self, kind: int, key: RecordReader, value: bytes | None) -> None:
-        """Takes over a record; `key` stands behind its type. Raises UnreadableRecord."""
-        group_id, change = read_change(kind, key, value)
-        group = self.groups.get(group_id)
-        if change == Change(ShareKind.GROUP_EPOCH, None, None):
-            self.groups.pop(group_id, None)
-        elif group is not None or value is not None:
-            if group is None:
-                group = self.groups[group_id] = self._coordinator.new_share_group(group_id)
-            group.apply(change)
-
-    def finish(self, now_ms: int) -> None:
-        """The groups are served from now on. Every member has a whole session."""
-        for group in self.groups.values():
-            self._coordinator.share_groups[group.group_id] = group
-            group.states = group.states.since(now_ms)
-            for member in group.members.values():
-                keep_alive(group, member, now_ms)
+def _begin(coordinator: GroupCoordinator, group: ShareGroup, now_ms: int) -> None:
+    coordinator.share_groups[group.group_id] = group
+    group.states = group.states.since(now_ms)
+    for member in group.members.values():
+        keep_alive(group, member, now_ms)
 
 
 def unload_share_groups(coordinator: GroupCoordinator, partition: int) -> None:
     """Forgets the groups of a partition, which another node coordinates now."""
-    for group in [each for each in coordinator.share_groups.values() if each.partition == partition]:
-        for member in group.members.values():
-            stop_all(group, member)
-        coordinator.share_observer.group_gone(group, "coordinator_failover")
-        coordinator.forget_share_group(group)
+    gone = coordinator.share_observer.group_gone
+    unload_groups(coordinator.share_groups, partition, gone, coordinator.forget_share_group)

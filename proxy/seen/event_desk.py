@@ -1,4 +1,4 @@
-"""Events of groups that are seen from outside: numbered as a broker numbers its own, with the evidence that each has.
+"""Events of groups that are seen from outside, with the evidence that each has.
 
 What makes a broker's events makes these too. It is given a desk where it would have a coordinator.
 """
@@ -9,15 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import java_address
-from kohort.broker.cluster.group_events import Recorded
-from kohort.broker.logs import log
 from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.proxy.tap import Line, Overheard
-
-Listener = Callable[[Recorded], None]
 
 EVIDENCE: Final = "evidence"
 """What an event's `detail` says this under: where it is known from."""
@@ -31,34 +27,6 @@ NOT_SHOWN: Final = "the wire does not show why"
 
 UNKNOWN_CAUSE: Final = "unknown"
 """The cause of what happened within the cluster: the wire shows that it happened, and seldom why."""
-
-
-class SeenEvents:
-    """Hands out events to whoever listens (as `GroupEvents`); numbered by the node that coordinates the group."""
-
-    def __init__(self, boot_id: str) -> None:
-        """`boot_id`: says which start of the proxy they are of."""
-        self._boot_id = boot_id
-        self._listeners: list[Listener] = []
-        self._numbers: dict[int, int] = {}
-
-    def listen(self, listener: Listener) -> None:
-        """Calls `listener` with every event from now on."""
-        self._listeners.append(listener)
-
-    def leave(self, listener: Listener) -> None:
-        """Calls `listener` no more."""
-        self._listeners.remove(listener)
-
-    def take(self, node_id: int, event: GroupEvent) -> None:
-        """The next event of a group that a node coordinates; -1: it is not known which does."""
-        self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
-        recorded = Recorded(node_id, self._boot_id, number, event)
-        for listener in list(self._listeners):
-            try:
-                listener(recorded)
-            except Exception:  # the others hear it all the same
-                log.error(f"a listener of group events failed: {recorded}")
 
 
 class Moment:

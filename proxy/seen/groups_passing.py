@@ -10,8 +10,9 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kohort.broker.clock import Clock
+from kohort.broker.cluster.group_events import EventRow
 from kohort.control.recorder import Recorder
-from kohort.proxy.seen.event_desk import Moment, SeenEvents
+from kohort.proxy.seen.event_desk import Moment
 from kohort.proxy.seen.group_listener import SETTLED_US, GroupListener
 from kohort.proxy.seen.log_ends import LogEnds
 from kohort.proxy.seen.sight import SightWorld
@@ -36,7 +37,7 @@ class SeenGroups:
         """`ends`: asks the cluster where partitions end."""
         self.clock = clock
         self.waiters = waiters
-        self.group_events = SeenEvents(token_hex(4))
+        self.group_events = EventRow(token_hex(4))
         self.purgatory = LoopTimers(loop, clock)
         self.recorder = Recorder(cast(Any, self))
         self.recorder.listen(lambda _: waiters.look())

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from kohort.proxy.seen.event_desk import Clients, Moment, SeenEvents
+from kohort.proxy.seen.event_desk import Clients, Moment
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.group_events import EventRow
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.tap import Overheard
@@ -21,7 +22,7 @@ class SightWorld:
     """What all groups of a proxy share."""
 
     moment: Moment
-    events: SeenEvents
+    events: EventRow
     clients: Clients = field(default_factory=Clients)
     topics: dict[UUID, str] = field(default_factory=dict)
     """Names by id, as far as answers have said them."""
@@ -63,4 +64,4 @@ class Sight:
 
     def _tell(self, event: GroupEvent) -> None:
         self._told_us = event.mono_us
-        self._world.events.take(self.node_id, event)
+        self._world.events.hand_out(self.node_id, event)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.broker.cluster.group_events import Recorded
+from kohort.broker.cluster.group_events import EventRow, Recorded
 from kohort.broker.runtime.connection import Connection
 from kohort.proxy.relay import Relay
 from kohort.proxy.relay_error import RelayError
-from kohort.proxy.seen.event_desk import Moment, SeenEvents
+from kohort.proxy.seen.event_desk import Moment
 from kohort.proxy.seen.group_listener import GroupListener
 from kohort.proxy.seen.sight import SightWorld
 from kohort.proxy.tap import Tap
@@ -74,7 +74,7 @@ class OverheardStage(Stage):
         self.said: list[Recorded] = []
         self.seen: list[Recorded] = []
         moment = Moment(self.clock.epoch_ms)
-        events = SeenEvents("seen")
+        events = EventRow("seen")
         events.listen(self.seen.append)
         self.listener = GroupListener(SightWorld(moment, events))
         self.tap = Tap(self.clock.now_us)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.broker.cluster.group_events import Recorded
+from kohort.broker.cluster.group_events import EventRow, Recorded
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberIdentity, MemberResponse
 from kohort.proxy.relay import Relay
 from kohort.proxy.seen import group_listener
 from kohort.proxy.seen.classic_sight import ClassicSight
-from kohort.proxy.seen.event_desk import Moment, SeenEvents
+from kohort.proxy.seen.event_desk import Moment
 from kohort.proxy.seen.explain_seen import explain_seen
 from kohort.proxy.seen.group_listener import FORGOTTEN_US, STATS_US, GroupListener
 from kohort.proxy.seen.sight import SightWorld
@@ -36,7 +36,7 @@ class Passing:
     def __init__(self) -> None:
         self.now_us = 0
         self.recorded: list[Recorded] = []
-        events = SeenEvents("seen")
+        events = EventRow("seen")
         events.listen(self.recorded.append)
         self.listener = GroupListener(SightWorld(Moment(0), events))
         self.tap = Tap(lambda: self.now_us)

@@ -6,7 +6,7 @@ Made before the first connection; `attach(server)` when there is a server.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task, at_once
@@ -19,7 +19,7 @@ from kohort.control.lab_acls import Acls
 from kohort.control.lab_clock import LabClock
 from kohort.control.lab_hooks import LabHooks
 from kohort.control.lab_topics import Topics
-from kohort.control.liveness import Liveness, groups_of
+from kohort.control.liveness import Liveness
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, SafetyMonitor
 from kohort.control.zombies import Zombies
@@ -31,7 +31,7 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
@@ -236,7 +236,7 @@ class Laboratory:
         return [
             (group, member)
             for coordinator in self.cluster.coordinators
-            for group in groups_of(coordinator)
+            for group in cast("Iterator[AnyGroup]", coordinator.all_groups())
             for member in group.members.values()
             if member.session is not None
         ]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kohort.control.zombies import Zombies
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-    from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share.share_member import ShareMember
     from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -42,14 +41,6 @@ _UUID_LENGTH = 37
 def client_id_in(member_id: str) -> str:
     """The client id that a broker has made a member id of."""
     return member_id[:-_UUID_LENGTH]
-
-
-def groups_of(coordinator: GroupCoordinator) -> Iterator[AnyGroup]:
-    """All groups that a coordinator looks after and that have members with sessions."""
-    yield from coordinator.groups.values()
-    yield from coordinator.consumer_groups.values()
-    yield from coordinator.share_groups.values()
-    yield from coordinator.streams_groups.values()
 
 
 class Liveness:

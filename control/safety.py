@@ -26,6 +26,7 @@ from uuid import UUID
 
 from kohort.control.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
 from kohort.control.consumer_safety import ConsumerSafety
+from kohort.control.group_members import SHARE
 from kohort.control.share_safety import ShareSafety
 from kohort.control.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
@@ -44,10 +45,6 @@ if TYPE_CHECKING:
 
 OWNERSHIP_APIS = CONSUMERS_APIS | {STREAMS_HEARTBEAT}
 """APIs whose answers and requests say who owns what."""
-
-
-SHARE = "share"
-"""The type of share groups, in events."""
 
 
 @dataclass
@@ -96,11 +93,9 @@ class SafetyMonitor:
     _unowned_since: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._consumers = ConsumerSafety(
-            self.brokers, self.find_consumer_group, lambda text: self.violations.append(text)
-        )
-        self._shares = ShareSafety(self.brokers.cluster.topics.by_name, lambda text: self.violations.append(text))
-        self._streams = StreamsSafety(self.find_streams_group, lambda text: self.violations.append(text))
+        self._consumers = ConsumerSafety(self.brokers, self.find_consumer_group, self._note)
+        self._shares = ShareSafety(self.brokers.cluster.topics.by_name, self._note)
+        self._streams = StreamsSafety(self.find_streams_group, self._note)
 
     def start(self, recorder: Recorder) -> None:
         """Watches from now on."""

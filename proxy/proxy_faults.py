@@ -68,6 +68,10 @@ class ProxyFaults(Faults):
             raise ControlError(why)
         if match.state is not None:
             raise ControlError("a proxy does not know in which state a group is; choose requests by group and member")
+        if match.records is not None:
+            raise ControlError(
+                "a proxy does not look at the records of share groups; choose requests by group and member"
+            )
         if match.principal is not None and self._principal is None:
             raise ControlError(
                 "a proxy does not know as whom the cluster takes the certificate or token that it shows; "

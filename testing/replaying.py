@@ -54,9 +54,10 @@ def replay(
     """Plays a `.talk` file of `kohort proxy --record`. `played.differences` says what was not as recorded.
 
     `bootstrap`: HOST:PORT, several with commas. None: a kohort of its own, with `settings`, whose clock is moved, so
-    that nothing waits. `speed`: seconds of the recording in one of a clock's. `rename`: a suffix for groups
-    and transactional ids. It waits until all is played; within an event loop await `replay_async`, which is the same.
-    Raises ControlError for what can't be played.
+    that nothing waits; `command_config` and `rename` mean nothing then, nor do `settings` with `bootstrap`. `speed`:
+    seconds of the recording in one of a clock's. `rename`: a suffix for groups and transactional ids. It waits until
+    all is played; within an event loop await `replay_async`, which is the same. Raises ControlError for what can't be
+    played, SettingError for a setting that can't be used.
     """
     played: list[Played] = []
     problems: list[BaseException] = []

@@ -224,6 +224,9 @@ class ClassicJoins(ClassicKnown):
         self.group.members = {(new_id if name == old_id else name): each for name, each in members.items()}
         if self.group.leader_id == old_id:
             self.group.leader_id = new_id
+        self._lines.pop(old_id, None)
+        self.connected.pop(old_id, None)
+        self._speaks_on(old, overheard)
         self._source.member_replaced(self.group, old, old_id, rebalance, overheard, reason)
         return old
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from kohort.coordinator.events.task_names import RoleTask, task_names
 from kohort.coordinator.streams.streams_owners import Role
 from kohort.proxy.seen.epoch_member import EpochMember
 from kohort.proxy.seen.epoch_sight import EpochSight
-
-if TYPE_CHECKING:
-    pass
 
 
 class ConsumerSight(EpochSight):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
+from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.requesting_client import Client
-
-if TYPE_CHECKING:
-    pass
-
-STEPS_OUT: Final = -2
-"""The epoch with which a static member leaves that will be back."""
 
 
 class EpochMember:
@@ -41,4 +36,4 @@ class EpochMember:
     @property
     def is_away(self) -> bool:
         """Whether it is a static member that has stepped out."""
-        return self.epoch == STEPS_OUT
+        return self.epoch == STEPPING_OUT_EPOCH

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_emitter import US_PER_MS
 from kohort.coordinator.events.event_state import FENCED
@@ -16,7 +17,7 @@ from kohort.coordinator.events.group_event import NO_PARTITION
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 from kohort.proxy.seen.epoch_events import EpochEvents
-from kohort.proxy.seen.epoch_member import STEPS_OUT, EpochMember
+from kohort.proxy.seen.epoch_member import EpochMember
 from kohort.proxy.seen.event_desk import (
     ANSWER,
     NOT_SHOWN,
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from kohort.proxy.tap import Overheard
 
 JOINS: Final = 0
-LEAVES: Final = -1
-"""What a heartbeat names in the place of an epoch; also `STEPS_OUT`."""
 
 FIRST_SUBSCRIBED: Final = 2
 """The epoch that a new group has when its first member has subscribed to anything."""
@@ -89,7 +88,7 @@ class EpochSight(EpochEvents):
             self._refused(name, request, answer.error_code, overheard)
             return True
         member = self.members.get(name)
-        if request.member_epoch in (LEAVES, STEPS_OUT):
+        if request.member_epoch in (LEAVING_EPOCH, STEPPING_OUT_EPOCH):
             self._leaves(member, request.member_epoch)
             return True
         epoch_before, self.epoch = self.epoch, max(self.epoch, answer.member_epoch)
@@ -109,7 +108,8 @@ class EpochSight(EpochEvents):
         if member is None:
             return
         now_ms = self._world.moment.us // US_PER_MS
-        member.stats.gaps[now_ms - member.stats.heard_ms] += 1
+        if self.counts_heartbeats:
+            member.stats.gaps[now_ms - member.stats.heard_ms] += 1
         member.stats.heard_ms = now_ms
         if member.epoch == self.epoch and not member.revoking:
             member.quiet_us = self._world.moment.us
@@ -259,8 +259,8 @@ class EpochSight(EpochEvents):
         if member is None:
             return
         self.evidence = REQUEST
-        if epoch == STEPS_OUT:
-            member.epoch, member.revoking = STEPS_OUT, frozenset()
+        if epoch == STEPPING_OUT_EPOCH:
+            member.epoch, member.revoking = STEPPING_OUT_EPOCH, frozenset()
             self._of_those("member_stepped_out", member, member.has)
             return
         self._gone(member, "leave_explicit")
@@ -298,7 +298,3 @@ class EpochSight(EpochEvents):
         for member in self.members.values():
             if member.line == number:
                 member.is_connected = False
-
-    # Commits
-
-    # Events

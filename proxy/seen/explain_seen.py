@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kohort.proxy.seen.epoch_sight import EpochSight
     from kohort.proxy.seen.group_listener import AnySight
 
-US_PER_S = 1_000_000
-
 
 @dataclass(frozen=True)
 class UntimedWait(Wait):

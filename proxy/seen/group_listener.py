@@ -13,12 +13,12 @@ from kohort.protocol.api_keys import API_BY_KEY, API_BY_NAME
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.messages import message_of
 from kohort.protocol.wire import INT
+from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.classic_known import AWAY
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.commits import REFUSED, commit_refusal, committed_in
 from kohort.proxy.seen.epoch_kinds import SIGHTS
 from kohort.proxy.seen.epoch_sight import EpochSight
-from kohort.proxy.seen.sight import NO_NODE
 
 if TYPE_CHECKING:
     from kohort.protocol.headers import RequestHeader
@@ -85,7 +85,6 @@ class GroupListener:
         """`changed`: called when anything may be otherwise than before."""
         self.world = world
         self.groups: dict[str, AnySight] = {}
-        """The one that was heard of last stands last."""
         self._changed = changed
         self._beats: dict[tuple[int, str], _Beat] = {}
         self._open: dict[Overheard, AnySight] = {}
@@ -229,7 +228,7 @@ class GroupListener:
         if sight is None:
             return
         if committed:
-            sight.heard_us, sight.node_id = self.world.moment.us, overheard.line.node_id
+            self._heard(sight, overheard.line.node_id)
             sight.offsets |= committed
             sight.committed(request.member_id, len(committed))
         elif error in REFUSED:
@@ -294,9 +293,13 @@ class GroupListener:
 
     def _answers(self, sight: AnySight, overheard: Overheard, answer: Any) -> None:
         """Who answers for a group coordinates it, unless it says that it does not."""
+        is_away = answer is None or answer.error_code in AWAY
+        self._heard(sight, NO_NODE if is_away else overheard.line.node_id)
+
+    def _heard(self, sight: AnySight, node_id: int) -> None:
         sight.heard_us = self.world.moment.us
-        if answer is not None and answer.error_code not in AWAY and overheard.line.node_id != NO_NODE:
-            sight.node_id = overheard.line.node_id
+        if node_id != NO_NODE:
+            sight.node_id = node_id
 
     def _now(self, moment_us: int) -> None:
         self.world.moment.us = moment_us

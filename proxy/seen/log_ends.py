@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kohort.broker.clock import Clock
-from kohort.client.client_connection import BrokerError
 
 if TYPE_CHECKING:
     from kohort.protocol.topic_partition import TopicPartition
@@ -19,7 +18,7 @@ MOST_PARTITIONS: Final = 10_000
 """Ends that are known; with more, all are forgotten and asked for anew."""
 
 AsksForEnds = Callable[[Iterable["TopicPartition"]], Awaitable[Mapping["TopicPartition", int]]]
-"""Asks the cluster; those it does not answer are left out. Raises BrokerError."""
+"""Asks the cluster; those it does not answer are left out. Raises OSError."""
 
 
 class LogEnds:
@@ -62,7 +61,7 @@ class LogEnds:
     async def _ask(self, wanted: list[TopicPartition]) -> None:
         try:
             found = await self._asks(wanted)
-        except BrokerError:
+        except OSError:
             return  # the clients hear so themselves; what was known stays, and it is tried again
         for each in wanted:
             self._ends.pop(each, None)

@@ -8,20 +8,18 @@ from kohort.control.any_group import DEAD, UNKNOWN, AnyGroup
 from kohort.control.control_errors import ControlError
 from kohort.control.group_members import GroupMember, classic_member
 from kohort.control.waiting import PATIENCE_S
+from kohort.proxy.node_ports import NO_NODE
+from kohort.proxy.seen.classic_known import NOT_KNOWN_MS
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.epoch_member import EpochMember
 from kohort.proxy.seen.epoch_sight import EpochSight
 from kohort.proxy.seen.explain_seen import explain_seen
-from kohort.proxy.seen.sight import NO_NODE
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.seen.group_listener import AnySight
     from kohort.proxy.seen.groups_passing import SeenGroups
-
-NOT_KNOWN = -1
-"""In the place of a time that no client has been heard to name."""
 
 
 class ProxyGroup(AnyGroup):
@@ -171,7 +169,7 @@ def _member(sight: EpochSight, member: EpochMember) -> GroupMember:
         instance_id=member.instance_id,
         client_id=member.client.client_id,
         client_host=member.client.client_host.lstrip("/"),
-        session_timeout_ms=NOT_KNOWN,
+        session_timeout_ms=NOT_KNOWN_MS,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         is_leader=False,
         is_alive=member.is_connected,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.event_desk import Clients, Moment
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.tap import Overheard
-
-NO_NODE = -1
 
 
 @dataclass

@@ -8,6 +8,14 @@ from kohort.broker.cluster.group_events import EventRow, Recorded
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberIdentity, MemberResponse
+from kohort.protocol.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.relay import Relay
 from kohort.proxy.seen import group_listener
 from kohort.proxy.seen.classic_sight import ClassicSight
@@ -168,3 +176,20 @@ def test_a_connection_that_ends_is_no_member_that_has_gone() -> None:
     assert passing.sight().connected == {"ada-1": False}
     assert sorted(passing.sight().members) == ["ada-1"]
     assert passing.events == []
+
+
+def test_a_commit_on_a_connection_to_any_node_leaves_known_who_coordinates() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert passing.sight().node_id == 7
+    anywhere = Speaker()
+    anywhere.node_id = NO_NODE
+    relay = Relay(Elsewhere(), line=passing.tap.line(anywhere))
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    topic = OffsetCommitRequestTopic(name="t", partitions=(partition,))
+    asks(relay, frame("offset_commit", 8, 1, group_id="g", member_id="ada-1", topics=(topic,)))
+    done = OffsetCommitResponsePartition(partition_index=0, error_code=ErrorCode.none)
+    answer = OffsetCommitResponse(topics=(OffsetCommitResponseTopic(name="t", partitions=(done,)),))
+    written = message("offset_commit").write(8, 1, answer)
+    hears(relay, written if isinstance(written, bytes) else b"".join(written))
+    assert (passing.sight().offsets, passing.sight().node_id) == ({("t", 0): 5}, 7)

@@ -185,6 +185,7 @@ async def test_what_only_a_broker_could_do_is_refused() -> None:
         refused: list[Callable[[], object]] = [
             lambda: on("Heartbeat", state="Stable").hold(),
             lambda: on("Heartbeat").delay(until="Stable"),
+            lambda: on("ShareAcknowledge", records="orders-0@5").hold(),
             lambda: proxy.faults.zombie(group="g"),
             lambda: proxy.faults.hide_node(1),
             lambda: proxy.faults.stale_metadata(),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from kohort.coordinator.events.group_event import GroupEvent
+from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.event_desk import EVIDENCE, UNKNOWN_CAUSE
 from tests.proxy.overhearing import overhear
 from tests.talk.conversations import FILES
@@ -65,6 +66,8 @@ class Compared(NamedTuple):
     left_out: Counter[str]
     """Those that only the broker says."""
     seen: list[GroupEvent]
+    strangers: set[str]
+    """Whose connection is remembered, and who is in no group any more."""
 
 
 @cache
@@ -82,7 +85,14 @@ def compared(name: str) -> Compared:
         else:
             agreed[seen.kind] += 1
         said = [each for each in said if each is not best]
-    return Compared(differences, agreed, Counter(each.kind for each in said), [each.event for each in stage.seen])
+    strangers = {
+        member_id
+        for sight in stage.listener.groups.values()
+        if isinstance(sight, ClassicSight)
+        for member_id in sight.connected.keys() - sight.members.keys()
+    }
+    left_out = Counter(each.kind for each in said)
+    return Compared(differences, agreed, left_out, [each.event for each in stage.seen], strangers)
 
 
 def differing(seen: GroupEvent, said: GroupEvent) -> tuple[str, ...]:
@@ -113,6 +123,7 @@ def held() -> list[str]:
 @pytest.mark.parametrize("name", held())
 def test_the_proxy_says_what_the_broker_says(name: str) -> None:
     assert compared(name).differences == []
+    assert compared(name).strangers == set()
     says_what_it_knows(compared(name).seen)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.differential.making import make_request, make_version
+from tests.differential.members_offsets import commits, commits_in_a_transaction, fetches_offsets
 from tests.differential.sequence import Step, disconnect, request, set_of_group, topic, wait
 from tests.talk.values import Value
 
@@ -207,31 +208,15 @@ def _says_anything(cast: _Cast, person: str) -> list[Step]:
 
 
 def _commits(cast: _Cast, person: str) -> list[Step]:
-    epoch = cast.random.choice((f"${person}_epoch",) * 4 + (1, 2, 3, -1))
-    member = cast.random.choice((f"${person}",) * 6 + ("", "a-stranger"))
-    fixed = {"group_id": "$group", "generation_id_or_member_epoch": epoch, "member_id": member}
-    version = cast.random.choice((9, 10, 10, 8))
-    return [make_version("OffsetCommit", version, cast.random, person, 0.03, group_instance_id=None, **fixed)]
+    return commits(cast.random, person)
 
 
 def _commits_in_a_transaction(cast: _Cast, person: str) -> list[Step]:
-    producer = {"transactional_id": "$txn", "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
-    commit: Value = {
-        "generation_id": cast.random.choice((f"${person}_epoch", f"${person}_epoch", 1, -1, 99)),
-        "member_id": cast.random.choice((f"${person}", f"${person}", "", "a-stranger")),
-    }
-    partitions = [{"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}]
-    commit |= {"transactional_id": "$txn", "group_id": "$group", "producer_id": "$pid", "producer_epoch": "$epoch"}
-    commit["topics"] = [{"name": "$topic", "partitions": partitions}]
-    return [request(person, "InitProducerId", 5, producer), request(person, "TxnOffsetCommit", 5, commit)]
+    return commits_in_a_transaction(cast.random, person)
 
 
 def _fetches_offsets(cast: _Cast, person: str) -> list[Step]:
-    member = cast.random.choice((None, f"${person}", f"${person}", "a-stranger"))
-    group: Value = {"group_id": "$group", "member_id": member}
-    group["topics"] = [{"topic_id": "$topic_id", "partition_indexes": [0, 1]}]
-    group["member_epoch"] = cast.random.choice((-1, f"${person}_epoch", f"${person}_epoch", 1, 99))
-    return [request(person, "OffsetFetch", 10, {"groups": [group], "require_stable": False})]
+    return fetches_offsets(cast.random, person)
 
 
 def _asks(cast: _Cast, person: str) -> list[Step]:

@@ -182,19 +182,19 @@ class _Walk:
         self.history.threads.append(stay)
 
     def _goes(self, member_id: str, ts_ms: int) -> None:
-        self._has(member_id, set(), set(), ts_ms, goes=True)
+        self._has(member_id, set(), set(), ts_ms)
         if (stay := self._there.pop(member_id, None)) is not None:
             stay.end_ms = ts_ms
 
-    def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int, *, goes: bool = False) -> None:
+    def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int) -> None:
         stay = self._there.get(member_id)
         if stay is None:  # it joined before what was read
             return
         mine = self._active.setdefault(member_id, {})
         for task in mine.keys() | self._copies.get(member_id, set()):
             self._last_had_ms[stay.process_id, task] = ts_ms
-        if active or not goes:
-            stay.had = frozenset(active) or stay.had
+        if active:
+            stay.had = frozenset(active)
         for task in mine.keys() - active:
             mine.pop(task).end_ms = ts_ms
         for task in sorted(active - mine.keys()):

@@ -87,7 +87,7 @@ def _older(streams: StreamsHistory, at_ms: int) -> list[ThreadStay]:
 
 def _made_anew(analysis: GroupAnalysis, streams: StreamsHistory) -> Iterator[Finding]:
     """A group that was deleted and has another topology since."""
-    known = [(ts_ms, topology) for ts_ms, topology in streams.topologies]
+    known = streams.topologies
     for (_, before), (gone_ms, gone), (again_ms, after) in zip(known, known[1:], known[2:], strict=False):
         if before is None or gone is not None or after is None or before == after:
             continue

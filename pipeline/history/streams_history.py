@@ -81,16 +81,15 @@ class StreamsHistory:
 
 def streams_history(group: GroupInput) -> StreamsHistory | None:
     """The story of a streams group; None for a group of another kind. Its records and events must be in order."""
+    records = [each for each in group.records if each.group_type == STREAMS]
+    events = [] if records else [each for each in group.events if each.group_type == STREAMS]
+    if not records and not events:
+        return None
     walk = _Walk(group)
-    for record in group.records:
-        if record.group_type == STREAMS:
-            walk.record(record)
-    events = [event for event in group.events if event.group_type == STREAMS]
-    if not any(record.group_type == STREAMS for record in group.records):
-        for event in events:
-            walk.event(event)
-        if not events:
-            return None
+    for record in records:
+        walk.record(record)
+    for event in events:
+        walk.event(event)
     walk.tell_ends(group.events)
     return walk.history
 

@@ -208,13 +208,15 @@ class _Walk:
 
     def tell_ends(self, events: Iterable[GroupEvent]) -> None:
         """How members went, where events say so: the event and the record are of one moment."""
-        causes = [event for event in events if event.kind == "member_removed" and event.cause]
+        causes: dict[str | None, list[GroupEvent]] = {}
+        for event in events:
+            if event.kind == "member_removed" and event.cause:
+                causes.setdefault(event.member_id, []).append(event)
         for stay in self.history.threads:
-            end_ms = stay.end_ms
-            near = [each for each in causes if each.member_id == stay.member_id and end_ms is not None]
-            cause = min(near, key=lambda each: abs(each.ts - (end_ms or 0)), default=None)
-            if cause is not None:
-                stay.ended = VANISHED if cause.cause in _EXPIRED else LEFT
+            if (end_ms := stay.end_ms) is None or stay.member_id not in causes:
+                continue
+            nearest = min(causes[stay.member_id], key=lambda each: abs(each.ts - end_ms))
+            stay.ended = VANISHED if nearest.cause in _EXPIRED else LEFT
 
 
 def _tasks(parts: Iterable[MemberPartitions], role: str) -> set[Task]:

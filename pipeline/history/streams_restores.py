@@ -45,12 +45,15 @@ class Restore:
 
 def restores(group: GroupInput, history: StreamsHistory, shortest_ms: int) -> Iterator[Restore]:
     """Those that stood for so long, in the order in which they were given."""
+    usual_ms = _usual_ms(group)
     for stay in history.tasks:
-        if stay.is_cold and (found := _restore(group, history, stay, shortest_ms)) is not None:
+        if stay.is_cold and (found := _restore(group, history, stay, shortest_ms, usual_ms)) is not None:
             yield found
 
 
-def _restore(group: GroupInput, history: StreamsHistory, stay: TaskStay, shortest_ms: int) -> Restore | None:
+def _restore(
+    group: GroupInput, history: StreamsHistory, stay: TaskStay, shortest_ms: int, usual_ms: float
+) -> Restore | None:
     changelogs = _changelogs(history, stay)
     if not changelogs:
         return None
@@ -63,7 +66,7 @@ def _restore(group: GroupInput, history: StreamsHistory, stay: TaskStay, shortes
     if waited is None and not _stands_out(group, read, stay.start_ms, progress_ms):
         return None
     since_ms, lag = waited or (stay.start_ms, None)
-    if end_ms - since_ms < max(shortest_ms, SEVERAL_TIMES * _usual_ms(group)):
+    if end_ms - since_ms < max(shortest_ms, SEVERAL_TIMES * usual_ms):
         return None
     went_on = _others_went_on(group, history, stay, end_ms)
     return Restore(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kohort.pipeline.history.inputs import GroupInput, by_offset
-from kohort.pipeline.history.share_members import LEFT, UNKNOWN, VANISHED
+from kohort.pipeline.history.share_members import EXPIRED, LEFT, UNKNOWN, VANISHED
 from kohort.pipeline.records import layouts as kinds
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
 from kohort.pipeline.silver.streams_says import StreamsTopology, read_epoch, read_topology
@@ -20,7 +20,6 @@ STREAMS = "streams"
 KEPT_MS = 10 * 60_000
 """`state.cleanup.delay.ms`: for so long a process keeps the state of a task that it has no more."""
 _NOT_READY = "NotReady"
-_EXPIRED = ("session_expired", "epoch_timeout")
 _THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
 """What Kafka Streams puts behind `client.id` for each thread."""
 
@@ -216,7 +215,7 @@ class _Walk:
             if (end_ms := stay.end_ms) is None or stay.member_id not in causes:
                 continue
             nearest = min(causes[stay.member_id], key=lambda each: abs(each.ts - end_ms))
-            stay.ended = VANISHED if nearest.cause in _EXPIRED else LEFT
+            stay.ended = VANISHED if nearest.cause in EXPIRED else LEFT
 
 
 def _tasks(parts: Iterable[MemberPartitions], role: str) -> set[Task]:

@@ -13,7 +13,7 @@ from kohort.pipeline.history.inputs import GroupInput, by_offset
 from kohort.pipeline.history.share_members import EXPIRED, LEFT, UNKNOWN, VANISHED
 from kohort.pipeline.records import layouts as kinds
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
-from kohort.pipeline.silver.streams_says import StreamsTopology, read_epoch, read_topology
+from kohort.pipeline.silver.streams_says import StreamsTopology, Subtopology, read_epoch, read_topology
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 STREAMS = "streams"
@@ -76,6 +76,11 @@ class StreamsHistory:
         """The one that the group had then, as far as its record was read."""
         found = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
         return found[-1] if found else None
+
+    def subtopology_of(self, task: Task, ts_ms: int) -> Subtopology:
+        """The one that a task was of then; one without topics where none was read."""
+        topology = self.topology_at(ts_ms)
+        return Subtopology() if topology is None else topology.subtopologies.get(task[0], Subtopology())
 
 
 def streams_history(group: GroupInput) -> StreamsHistory | None:

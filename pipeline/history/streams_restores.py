@@ -130,9 +130,7 @@ def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, 
 
 def _changelogs(history: StreamsHistory, stay: TaskStay) -> list[TopicPartition]:
     """Where the state of a task is kept; nothing of one without state."""
-    topology = history.topology_at(stay.start_ms)
-    subtopology = topology.subtopologies.get(stay.task[0]) if topology is not None else None
-    return [] if subtopology is None else [(topic, stay.task[1]) for topic in subtopology.stores]
+    return [(topic, stay.task[1]) for topic in history.subtopology_of(stay.task, stay.start_ms).stores]
 
 
 def _held(group: GroupInput, changelogs: list[TopicPartition], at_ms: int) -> int | None:
@@ -160,9 +158,8 @@ def _was_there(other: TaskStay, start_ms: int, end_ms: int) -> bool:
 
 
 def _read_by(history: StreamsHistory, task: Task, at_ms: int) -> list[TopicPartition]:
-    topology = history.topology_at(at_ms)
-    subtopology = topology.subtopologies.get(task[0]) if topology is not None else None
-    return [] if subtopology is None else [(topic, task[1]) for topic in (*subtopology.reads, *subtopology.rereads)]
+    subtopology = history.subtopology_of(task, at_ms)
+    return [(topic, task[1]) for topic in (*subtopology.reads, *subtopology.rereads)]
 
 
 def _moved(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) -> bool:

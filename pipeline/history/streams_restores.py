@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
+from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
 
 MOSTLY = 0.7
@@ -106,11 +107,13 @@ def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_
 
 
 def _lags(ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
-    for n in np.flatnonzero((ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)).tolist():
-        at_ms, position = int(ends.sampled_ms[n]), int(ends.log_start[n])
-        if commits is not None and (before := commits.committed[commits.ts_ms <= at_ms]).size:
-            position = int(before[-1])
-        yield at_ms, max(0, int(ends.log_end[n]) - position)
+    """Records that waited at each sample; before the first commit all that the log holds."""
+    inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)
+    lag = np.maximum(0, ends.log_end - ends.log_start)
+    if commits is not None and len(commits.ts_ms):
+        known = lag_at_samples(ends, commits)
+        lag = np.where(known >= 0, known, lag)
+    yield from zip(ends.sampled_ms[inside].tolist(), lag[inside].tolist(), strict=True)
 
 
 def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, progress_ms: int | None) -> bool:

@@ -127,14 +127,20 @@ class StreamsStory:
         return self
 
     def log(
-        self, *parts: int, rate: int = 10, topic: str = SOURCE, every: float = 5, records: int | None = None
+        self,
+        *parts: int,
+        rate: int = 10,
+        topic: str = SOURCE,
+        every: float = 5,
+        records: int | None = None,
+        start: int = 0,
     ) -> StreamsStory:
-        """Samples of where logs end: at so many records, or growing by so many a second."""
+        """Samples of where logs end: at so many records, or growing by so many a second. start: those before are deleted."""
         times = np.arange(0, self.until, every)
         moments = np.array([ms(at) for at in times.tolist()], np.int64)
         for part in parts:
             ends = (times * rate).astype(np.int64) if records is None else np.full(len(times), records, np.int64)
-            self.ends[topic, part] = LogEnds(moments, np.zeros(len(times), np.int64), ends)
+            self.ends[topic, part] = LogEnds(moments, np.minimum(ends, start), ends)
         return self
 
     def offsets_deleted(self, at: float) -> StreamsStory:

@@ -52,6 +52,12 @@ def test_the_offsets_topic_alone_shows_that_they_stood_and_not_why() -> None:
     assert (finding.confidence, finding.cause_confidence) == ("likely", "possible")
 
 
+def test_records_that_were_deleted_do_not_wait() -> None:
+    """990 are committed, the log ends at 3000 at last, and begins at 1500."""
+    assert restoring().found()["R53"].evidence["records"] == 2010
+    assert restoring().log(2, 3, start=1500).found()["R53"].evidence["records"] == 1500
+
+
 def test_a_task_that_is_still_restored_is_open() -> None:
     finding = restoring(stood=1000).found()["R53"]
     assert finding.evidence["open"]

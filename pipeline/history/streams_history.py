@@ -61,10 +61,11 @@ class StreamsHistory:
     """topologies: from when on each was the group's; None: it was deleted. ready: from when on it was, or was not.
 
     begun: when a group of that name began. standbys: copies of each task in the latest epoch; None: nobody says.
-    until_ms: the end of what was looked at.
+    until_ms: the end of what was looked at. since_ms: what was over before isn't asked for; 0: everything is.
     """
 
     until_ms: int
+    since_ms: int = 0
     threads: list[ThreadStay] = field(default_factory=list)
     tasks: list[TaskStay] = field(default_factory=list)
     topologies: list[tuple[int, StreamsTopology | None]] = field(default_factory=list)
@@ -108,7 +109,7 @@ class _Walk:
     """Goes over what is known of a group, in its order."""
 
     def __init__(self, group: GroupInput) -> None:
-        self.history = StreamsHistory(group.until_ms)
+        self.history = StreamsHistory(group.until_ms, group.since_ms)
         self._there: dict[str, ThreadStay] = {}
         self._active: dict[str, dict[Task, TaskStay]] = {}
         self._copies: dict[str, set[Task]] = {}

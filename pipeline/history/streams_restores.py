@@ -97,7 +97,7 @@ def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_
     waiting: dict[int, int] = {}
     for place in places:
         if (ends := group.ends.get(place)) is not None:
-            for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms):
+            for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms, group.since_ms):
                 waiting[at_ms] = waiting.get(at_ms, 0) + lag
     moments = sorted(waiting)
     late = [at_ms for at_ms in moments if waiting[at_ms] > 0]
@@ -106,10 +106,16 @@ def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_
     return late[0], waiting[late[-1]]
 
 
-def _lags(ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
-    """Records that waited at each sample; before the first commit all that the log holds."""
+def _lags(
+    ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int, since_ms: int
+) -> Iterator[tuple[int, int]]:
+    """Records that waited at each sample; before the first commit all that the log holds.
+
+    since_ms: commits of before are not known, so that what the log held then may have been read.
+    """
     inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)
-    lag = np.maximum(0, ends.log_end - ends.log_start)
+    read = ends.log_end[inside][0] if start_ms < since_ms and inside.any() else 0
+    lag = np.maximum(0, ends.log_end - np.maximum(read, ends.log_start))
     if commits is not None and len(commits.ts_ms):
         known = lag_at_samples(ends, commits)
         lag = np.where(known >= 0, known, lag)

@@ -328,3 +328,13 @@ def test_what_goes_on_when_the_window_begins_is_told(
     told = story()
     told.since = since
     assert told.found().keys() == {rule}
+
+
+def test_records_that_were_read_before_the_window_do_not_wait_in_it() -> None:
+    """Commits of before it are not known, and nothing comes for partitions 2 and 3 any more."""
+    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(102, 110, 2, 3)
+    story.log(0, 1).log(2, 3, records=1090).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+    story.since = 300
+    assert story.found() == {}

@@ -9,7 +9,8 @@ from kohort.pipeline.records.layouts import SHARE_MEMBER
 
 VANISHED, LEFT, UNKNOWN = "vanished", "left", "unknown"
 """How a stay ended. Records of a member that leaves and of one that expires are alike: only events tell."""
-_EXPIRED = ("session_expired", "epoch_timeout")
+EXPIRED = ("session_expired", "epoch_timeout")
+"""Causes of events that tell of a member which vanished."""
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ def share_stays(group: GroupInput) -> list[ShareStay]:
         stays = _from_events(group)
     for stay in stays:
         if stay.end_ms is not None and (cause := causes.get(stay.member_id)):
-            stay.ended = VANISHED if cause in _EXPIRED else LEFT
+            stay.ended = VANISHED if cause in EXPIRED else LEFT
     return stays
 
 

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kohort.pipeline.history.inputs import GroupInput, by_offset
-from kohort.pipeline.history.share_members import LEFT, UNKNOWN, VANISHED
+from kohort.pipeline.history.share_members import EXPIRED, LEFT, UNKNOWN, VANISHED
 from kohort.pipeline.records import layouts as kinds
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
-from kohort.pipeline.silver.streams_says import StreamsTopology, read_epoch, read_topology
+from kohort.pipeline.silver.streams_says import StreamsTopology, Subtopology, read_epoch, read_topology
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 STREAMS = "streams"
 KEPT_MS = 10 * 60_000
 """`state.cleanup.delay.ms`: for so long a process keeps the state of a task that it has no more."""
 _NOT_READY = "NotReady"
-_EXPIRED = ("session_expired", "epoch_timeout")
 _THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
 """What Kafka Streams puts behind `client.id` for each thread."""
 
@@ -62,10 +61,11 @@ class StreamsHistory:
     """topologies: from when on each was the group's; None: it was deleted. ready: from when on it was, or was not.
 
     begun: when a group of that name began. standbys: copies of each task in the latest epoch; None: nobody says.
-    until_ms: the end of what was looked at.
+    until_ms: the end of what was looked at. since_ms: what was over before isn't asked for; 0: everything is.
     """
 
     until_ms: int
+    since_ms: int = 0
     threads: list[ThreadStay] = field(default_factory=list)
     tasks: list[TaskStay] = field(default_factory=list)
     topologies: list[tuple[int, StreamsTopology | None]] = field(default_factory=list)
@@ -78,19 +78,23 @@ class StreamsHistory:
         found = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
         return found[-1] if found else None
 
+    def subtopology_of(self, task: Task, ts_ms: int) -> Subtopology:
+        """The one that a task was of then; one without topics where none was read."""
+        topology = self.topology_at(ts_ms)
+        return Subtopology() if topology is None else topology.subtopologies.get(task[0], Subtopology())
+
 
 def streams_history(group: GroupInput) -> StreamsHistory | None:
     """The story of a streams group; None for a group of another kind. Its records and events must be in order."""
+    records = [each for each in group.records if each.group_type == STREAMS]
+    events = [] if records else [each for each in group.events if each.group_type == STREAMS]
+    if not records and not events:
+        return None
     walk = _Walk(group)
-    for record in group.records:
-        if record.group_type == STREAMS:
-            walk.record(record)
-    events = [event for event in group.events if event.group_type == STREAMS]
-    if not any(record.group_type == STREAMS for record in group.records):
-        for event in events:
-            walk.event(event)
-        if not events:
-            return None
+    for record in records:
+        walk.record(record)
+    for event in events:
+        walk.event(event)
     walk.tell_ends(group.events)
     return walk.history
 
@@ -105,7 +109,7 @@ class _Walk:
     """Goes over what is known of a group, in its order."""
 
     def __init__(self, group: GroupInput) -> None:
-        self.history = StreamsHistory(group.until_ms)
+        self.history = StreamsHistory(group.until_ms, group.since_ms)
         self._there: dict[str, ThreadStay] = {}
         self._active: dict[str, dict[Task, TaskStay]] = {}
         self._copies: dict[str, set[Task]] = {}
@@ -182,19 +186,19 @@ class _Walk:
         self.history.threads.append(stay)
 
     def _goes(self, member_id: str, ts_ms: int) -> None:
-        self._has(member_id, set(), set(), ts_ms, goes=True)
+        self._has(member_id, set(), set(), ts_ms)
         if (stay := self._there.pop(member_id, None)) is not None:
             stay.end_ms = ts_ms
 
-    def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int, *, goes: bool = False) -> None:
+    def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int) -> None:
         stay = self._there.get(member_id)
         if stay is None:  # it joined before what was read
             return
         mine = self._active.setdefault(member_id, {})
         for task in mine.keys() | self._copies.get(member_id, set()):
             self._last_had_ms[stay.process_id, task] = ts_ms
-        if active or not goes:
-            stay.had = frozenset(active) or stay.had
+        if active:
+            stay.had = frozenset(active)
         for task in mine.keys() - active:
             mine.pop(task).end_ms = ts_ms
         for task in sorted(active - mine.keys()):
@@ -209,13 +213,15 @@ class _Walk:
 
     def tell_ends(self, events: Iterable[GroupEvent]) -> None:
         """How members went, where events say so: the event and the record are of one moment."""
-        causes = [event for event in events if event.kind == "member_removed" and event.cause]
+        causes: dict[str | None, list[GroupEvent]] = {}
+        for event in events:
+            if event.kind == "member_removed" and event.cause:
+                causes.setdefault(event.member_id, []).append(event)
         for stay in self.history.threads:
-            end_ms = stay.end_ms
-            near = [each for each in causes if each.member_id == stay.member_id and end_ms is not None]
-            cause = min(near, key=lambda each: abs(each.ts - (end_ms or 0)), default=None)
-            if cause is not None:
-                stay.ended = VANISHED if cause.cause in _EXPIRED else LEFT
+            if (end_ms := stay.end_ms) is None or stay.member_id not in causes:
+                continue
+            nearest = min(causes[stay.member_id], key=lambda each: abs(each.ts - end_ms))
+            stay.ended = VANISHED if nearest.cause in EXPIRED else LEFT
 
 
 def _tasks(parts: Iterable[MemberPartitions], role: str) -> set[Task]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
+from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
 
 MOSTLY = 0.7
@@ -45,12 +46,15 @@ class Restore:
 
 def restores(group: GroupInput, history: StreamsHistory, shortest_ms: int) -> Iterator[Restore]:
     """Those that stood for so long, in the order in which they were given."""
+    usual_ms = _usual_ms(group)
     for stay in history.tasks:
-        if stay.is_cold and (found := _restore(group, history, stay, shortest_ms)) is not None:
+        if stay.is_cold and (found := _restore(group, history, stay, shortest_ms, usual_ms)) is not None:
             yield found
 
 
-def _restore(group: GroupInput, history: StreamsHistory, stay: TaskStay, shortest_ms: int) -> Restore | None:
+def _restore(
+    group: GroupInput, history: StreamsHistory, stay: TaskStay, shortest_ms: int, usual_ms: float
+) -> Restore | None:
     changelogs = _changelogs(history, stay)
     if not changelogs:
         return None
@@ -63,7 +67,7 @@ def _restore(group: GroupInput, history: StreamsHistory, stay: TaskStay, shortes
     if waited is None and not _stands_out(group, read, stay.start_ms, progress_ms):
         return None
     since_ms, lag = waited or (stay.start_ms, None)
-    if end_ms - since_ms < max(shortest_ms, SEVERAL_TIMES * _usual_ms(group)):
+    if end_ms - since_ms < max(shortest_ms, SEVERAL_TIMES * usual_ms):
         return None
     went_on = _others_went_on(group, history, stay, end_ms)
     return Restore(
@@ -93,7 +97,7 @@ def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_
     waiting: dict[int, int] = {}
     for place in places:
         if (ends := group.ends.get(place)) is not None:
-            for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms):
+            for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms, group.since_ms):
                 waiting[at_ms] = waiting.get(at_ms, 0) + lag
     moments = sorted(waiting)
     late = [at_ms for at_ms in moments if waiting[at_ms] > 0]
@@ -102,12 +106,20 @@ def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_
     return late[0], waiting[late[-1]]
 
 
-def _lags(ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
-    for n in np.flatnonzero((ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)).tolist():
-        at_ms, position = int(ends.sampled_ms[n]), int(ends.log_start[n])
-        if commits is not None and (before := commits.committed[commits.ts_ms <= at_ms]).size:
-            position = int(before[-1])
-        yield at_ms, max(0, int(ends.log_end[n]) - position)
+def _lags(
+    ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int, since_ms: int
+) -> Iterator[tuple[int, int]]:
+    """Records that waited at each sample; before the first commit all that the log holds.
+
+    since_ms: commits of before are not known, so that what the log held then may have been read.
+    """
+    inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)
+    read = ends.log_end[inside][0] if start_ms < since_ms and inside.any() else 0
+    lag = np.maximum(0, ends.log_end - np.maximum(read, ends.log_start))
+    if commits is not None and len(commits.ts_ms):
+        known = lag_at_samples(ends, commits)
+        lag = np.where(known >= 0, known, lag)
+    yield from zip(ends.sampled_ms[inside].tolist(), lag[inside].tolist(), strict=True)
 
 
 def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, progress_ms: int | None) -> bool:
@@ -127,9 +139,7 @@ def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, 
 
 def _changelogs(history: StreamsHistory, stay: TaskStay) -> list[TopicPartition]:
     """Where the state of a task is kept; nothing of one without state."""
-    topology = history.topology_at(stay.start_ms)
-    subtopology = topology.subtopologies.get(stay.task[0]) if topology is not None else None
-    return [] if subtopology is None else [(topic, stay.task[1]) for topic in subtopology.stores]
+    return [(topic, stay.task[1]) for topic in history.subtopology_of(stay.task, stay.start_ms).stores]
 
 
 def _held(group: GroupInput, changelogs: list[TopicPartition], at_ms: int) -> int | None:
@@ -157,9 +167,8 @@ def _was_there(other: TaskStay, start_ms: int, end_ms: int) -> bool:
 
 
 def _read_by(history: StreamsHistory, task: Task, at_ms: int) -> list[TopicPartition]:
-    topology = history.topology_at(at_ms)
-    subtopology = topology.subtopologies.get(task[0]) if topology is not None else None
-    return [] if subtopology is None else [(topic, task[1]) for topic in (*subtopology.reads, *subtopology.rereads)]
+    subtopology = history.subtopology_of(task, at_ms)
+    return [(topic, task[1]) for topic in (*subtopology.reads, *subtopology.rereads)]
 
 
 def _moved(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) -> bool:

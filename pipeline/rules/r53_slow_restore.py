@@ -30,11 +30,12 @@ MANY = 1000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    if analysis.streams is None:
+    if (streams := analysis.streams) is None:
         return
-    found = [each for each in restores(analysis.group, analysis.streams, LONG_MS) if _may_be_restoring(each)]
+    stood = restores(analysis.group, streams, LONG_MS)
+    found = [each for each in stood if each.end_ms >= streams.since_ms and _may_be_restoring(each)]
     if found:
-        yield _finding(analysis.streams, found)
+        yield _finding(streams, found)
 
 
 def _may_be_restoring(each: Restore) -> bool:

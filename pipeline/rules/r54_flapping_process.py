@@ -42,6 +42,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:
     """Each time that it went after a short life with tasks, and came back."""
     for gone, back in pairwise(process.stays):
+        if back.start_ms < streams.since_ms:
+            continue
         if gone.end_ms is None or gone.end_ms - gone.start_ms > SHORT_LIFE_MS or not gone.had:
             continue
         moved = taken_over(streams, gone, back.end_ms or streams.until_ms)

@@ -40,7 +40,7 @@ def _stale(streams: StreamsHistory) -> Iterator[Finding]:
     stuck = [
         (since, until, old)
         for since, until in pairwise([*moments, streams.until_ms])
-        if until - since >= STUCK_MS and (old := _older(streams, since))
+        if until >= streams.since_ms and until - since >= STUCK_MS and (old := _older(streams, since))
     ]
     if not stuck:
         return
@@ -86,10 +86,13 @@ def _older(streams: StreamsHistory, at_ms: int) -> list[ThreadStay]:
 
 
 def _made_anew(analysis: GroupAnalysis, streams: StreamsHistory) -> Iterator[Finding]:
-    """A group that was deleted and has another topology since."""
-    known = [(ts_ms, topology) for ts_ms, topology in streams.topologies]
+    """A group that was deleted and has another topology since.
+
+    What went with it is known only if it was deleted in the time that is asked about.
+    """
+    known = streams.topologies
     for (_, before), (gone_ms, gone), (again_ms, after) in zip(known, known[1:], known[2:], strict=False):
-        if before is None or gone is not None or after is None or before == after:
+        if gone_ms < streams.since_ms or before is None or gone is not None or after is None or before == after:
             continue
         lost = _lost(analysis, gone_ms, again_ms)
         yield Finding(

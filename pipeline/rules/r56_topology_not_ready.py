@@ -19,7 +19,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     spans = pairwise([*streams.ready, (streams.until_ms, True)])
     stood = [_with_members(streams, start, end) for (start, is_ready), (end, _) in spans if not is_ready]
-    lasted_ms, since_ms, until_ms, names = max(stood, default=(0, 0, 0, []))
+    lasted_ms, since_ms, until_ms, names = max(
+        (each for each in stood if each[2] >= streams.since_ms), default=(0, 0, 0, [])
+    )
     if lasted_ms >= LONG_MS:
         yield _finding(streams, lasted_ms, since_ms, until_ms, names)
 

@@ -306,35 +306,33 @@ class SilverRows:
             self._parts_by_id(row, "assigned", value["assignedPartitions"])
             self._parts_by_id(row, "pending_revocation", value.get("partitionsPendingRevocation"))
         for field, role in TASKS.get(kind, ()):
-            self._tasks(row, role, value[field])
+            for each in value[field]:
+                self._part(row, role, each["partitions"], subtopology=each["subtopologyId"])
 
     def _parts_by_id(self, member: GroupMember, role: str, topics: list[Value] | None) -> None:
-        self._rows["member_partitions"] += [
-            MemberPartitions(
-                partition=member.partition,
-                offset=member.offset,
-                group_id=member.group_id,
-                member_id=member.member_id,
-                role=role,
-                topic_id=kafka_uuid(topic["topicId"]),
-                parts=topic["partitions"],
-            )
-            for topic in topics or ()
-        ]
+        for topic in topics or ():
+            self._part(member, role, topic["partitions"], topic_id=kafka_uuid(topic["topicId"]))
 
-    def _tasks(self, member: GroupMember, role: str, tasks: list[Value]) -> None:
-        self._rows["member_partitions"] += [
-            MemberPartitions(
-                partition=member.partition,
-                offset=member.offset,
-                group_id=member.group_id,
-                member_id=member.member_id,
-                subtopology=each["subtopologyId"],
-                role=role,
-                parts=each["partitions"],
-            )
-            for each in tasks
-        ]
+    def _part(
+        self,
+        member: GroupMember,
+        role: str,
+        parts: list[int],
+        *,
+        topic_id: str | None = None,
+        subtopology: str | None = None,
+    ) -> None:
+        row = MemberPartitions(
+            partition=member.partition,
+            offset=member.offset,
+            group_id=member.group_id,
+            member_id=member.member_id,
+            role=role,
+            parts=parts,
+            topic_id=topic_id,
+            subtopology=subtopology,
+        )
+        self._rows["member_partitions"].append(row)
 
 
 def _leading_number(data: bytes | None) -> int | None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import pytest
 
@@ -209,41 +206,22 @@ def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
 def test_what_is_being_written_is_not_done_with_yet(shared: SharingLab) -> None:
     shared.produce("a")
     shared.talk(ADA_FETCHES)
-    write, written = _held_writes(shared)
-    shared.talk("""
-        ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {0: accept}}}}
-          <- nothing for 10 ms
-        """)
-    (held,) = shared.queue.in_flight()
-    assert (held.state, held.holder, held.is_being_written) == ("acquired", "ada", True)
-    assert shared.queue.lag == {(shared.topic, 0): 1}
-    assert shared.queue.redeliver() == 0, "she holds it no more"
-    (wait,) = shared.queue.explain().waits
-    assert (wait.for_whom, wait.what) == (
-        ("ada",),
-        f"has said what becomes of {shared.topic}-0 0, and that is being written",
-    )
-    write()
+    with shared.laboratory.appends.of("share_state").hold():
+        shared.talk("""
+            ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {0: accept}}}}
+              <- nothing for 10 ms
+            """)
+        (held,) = shared.queue.in_flight()
+        assert (held.state, held.holder, held.is_being_written) == ("acquired", "ada", True)
+        assert shared.queue.lag == {(shared.topic, 0): 1}
+        assert shared.queue.redeliver() == 0, "she holds it no more"
+        (wait,) = shared.queue.explain().waits
+        assert (wait.for_whom, wait.what) == (
+            ("ada",),
+            f"has said what becomes of {shared.topic}-0 0, and that is being written",
+        )
     shared.talk("ada <- NONE")
-    assert written
     assert shared.queue.lag == {(shared.topic, 0): 0}
-
-
-def _held_writes(lab: SharingLab) -> tuple[Callable[[], None], list[object]]:
-    """From now on writes of states wait for what is returned first; then those that were let through."""
-    persister, waiting, written = lab.laboratory.cluster.share_persister, [], []
-    through = persister.write
-
-    def hold(*arguments: Any) -> None:
-        waiting.append(arguments)
-
-    def let_through() -> None:
-        for group_id, partitions, then, _ in waiting:
-            lab.laboratory.brokers.act(partial(through, group_id, partitions, then))
-            written.append(group_id)
-
-    persister.write = hold  # type: ignore[assignment, method-assign]
-    return let_through, written
 
 
 def test_accepted_records_are_counted_and_waited_for(shared_by_two: SharingLab) -> None:

@@ -26,6 +26,13 @@ TITLES = {
     share_stories: "Share groups",
     streams_stories: "Streams groups",
 }
+OF = {
+    classic_stories: OF_CLASSIC_GROUPS,
+    loss_stories: OF_LOSSES,
+    share_stories: OF_SHARES,
+    streams_stories: OF_STREAMS,
+}
+"""What is said of the groups of each module: groups of two modules may have one name."""
 
 
 def incidents(mark: str) -> str:
@@ -56,8 +63,8 @@ the shared recording, whose names stand in the last column. [analysis.md](analys
 
 
 def _lines(mark: str) -> Iterator[str]:
-    alone = {group for module in TITLES for group in played(module)} - ALSO_RECORDED.keys()
-    yield HEAD.format(alone=len(alone))
+    alone = sum(not _also(module, group) for module in TITLES for group in played(module))
+    yield HEAD.format(alone=alone)
     yield mark.rstrip()
     for module, title in TITLES.items():
         yield ""
@@ -66,13 +73,18 @@ def _lines(mark: str) -> Iterator[str]:
         yield "| group | what is done | what is said | also recorded as |"
         yield "|---|---|---|---|"
         for group, done in played(module).items():
-            yield f"| {group} | {done} | {_said(group)} | {ALSO_RECORDED.get(group, '')} |"
+            yield f"| {group} | {done} | {_said(module, group)} | {_also(module, group)} |"
     yield ""
 
 
-def _said(group: str) -> str:
-    if of_group := (OF_CLASSIC_GROUPS | OF_LOSSES | OF_SHARES | OF_STREAMS).get(group):
-        found = [(rule, severity, clients) for rule, (severity, clients) in of_group.items()]
+def _also(module: ModuleType, group: str) -> str:
+    """A scenario of the shared recording, which has no streams groups."""
+    return "" if module is streams_stories else ALSO_RECORDED.get(group, "")
+
+
+def _said(module: ModuleType, group: str) -> str:
+    if module in OF:
+        found = [(rule, *how) for rule, how in OF[module].get(group, {}).items()]
     elif warning := SERIOUS.get(group):
         found = [(warning[0], "warning", warning[1])]
     else:

@@ -1,7 +1,7 @@
 """Streams groups by construction: threads, tasks and topologies, as the offsets topic or kohort's event log tells them.
 
 Times are seconds from zero. A story tells with records, or (`told_by_events`) with group events; commits and samples of
-log ends stand beside either.
+log ends stand beside either. What is asked for begins at `since`: of what came before, only records are read.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class StreamsStory:
     name: str = "wordcount"
     told_by_events: bool = False
     until: float = 600
+    since: float | None = None
     records: list[GroupRecord] = field(default_factory=list)
     members: list[GroupMember] = field(default_factory=list)
     parts: list[MemberPartitions] = field(default_factory=list)
@@ -127,14 +128,20 @@ class StreamsStory:
         return self
 
     def log(
-        self, *parts: int, rate: int = 10, topic: str = SOURCE, every: float = 5, records: int | None = None
+        self,
+        *parts: int,
+        rate: int = 10,
+        topic: str = SOURCE,
+        every: float = 5,
+        records: int | None = None,
+        start: int = 0,
     ) -> StreamsStory:
-        """Samples of where logs end: at so many records, or growing by so many a second."""
+        """Samples of where logs end: at so many records, or growing by so many a second. start: those before are deleted."""
         times = np.arange(0, self.until, every)
         moments = np.array([ms(at) for at in times.tolist()], np.int64)
         for part in parts:
             ends = (times * rate).astype(np.int64) if records is None else np.full(len(times), records, np.int64)
-            self.ends[topic, part] = LogEnds(moments, np.zeros(len(times), np.int64), ends)
+            self.ends[topic, part] = LogEnds(moments, np.minimum(ends, start), ends)
         return self
 
     def offsets_deleted(self, at: float) -> StreamsStory:
@@ -153,6 +160,8 @@ class StreamsStory:
         for place, found in self.commits.items():
             columns = np.array(sorted(found), np.int64).T
             group.commits[place] = PartitionCommits(columns[0], columns[1], gone)
+        if self.since is not None:
+            _cut(group, ms(self.since))
         return group
 
     def found(self) -> dict[str, Finding]:
@@ -184,6 +193,18 @@ class StreamsStory:
                 detail=detail, origin="event_log",
             )
         )  # fmt: skip
+
+
+def _cut(group: GroupInput, since_ms: int) -> None:
+    """As `sources.window.Window` cuts what it reads."""
+    group.since_ms = since_ms
+    group.events = [each for each in group.events if each.ts >= since_ms]
+    for place, commits in group.commits.items():
+        late, gone_ms = commits.ts_ms >= since_ms, commits.gone_ms[commits.gone_ms >= since_ms]
+        group.commits[place] = PartitionCommits(commits.ts_ms[late], commits.committed[late], gone_ms)
+    for place, ends in group.ends.items():
+        late = ends.sampled_ms >= since_ms
+        group.ends[place] = LogEnds(ends.sampled_ms[late], ends.log_start[late], ends.log_end[late])
 
 
 def _subtopology(stores: tuple[str, ...]) -> dict[str, object]:

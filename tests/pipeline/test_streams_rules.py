@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.pipeline.streams_story import CHANGELOG, SOURCE, StreamsStory
@@ -50,6 +52,12 @@ def test_tasks_that_are_restored_for_long() -> None:
 def test_the_offsets_topic_alone_shows_that_they_stood_and_not_why() -> None:
     finding = restoring(sampled=False, held=None).found()["R53"]
     assert (finding.confidence, finding.cause_confidence) == ("likely", "possible")
+
+
+def test_records_that_were_deleted_do_not_wait() -> None:
+    """990 are committed, the log ends at 3000 at last, and begins at 1500."""
+    assert restoring().found()["R53"].evidence["records"] == 2010
+    assert restoring().log(2, 3, start=1500).found()["R53"].evidence["records"] == 1500
 
 
 def test_a_task_that_is_still_restored_is_open() -> None:
@@ -265,3 +273,68 @@ def test_internal_topics_that_are_made_soon_are_no_trouble(by_events: bool) -> N
 def test_a_group_without_members_need_not_be_ready(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
     assert story.goes(20, "ada").found() == {}
+
+
+# A window
+
+
+def stale(*, until: float = 2000) -> StreamsStory:
+    """bob has an older topology than the group for a while, and goes."""
+    story = StreamsStory(until=until).topology(0, 2).epoch(0).joins(0, "ada", epoch=2).joins(10, "bob", epoch=1)
+    return story.goes(500, "bob")
+
+
+def not_ready() -> StreamsStory:
+    """ada has no tasks until topics are made."""
+    story = StreamsStory(until=1000).topology(0).epoch(0, ready=False).joins(1, "ada")
+    return story.epoch(300).has(301, "ada", 0, 1, 2, 3)
+
+
+def never_ready() -> StreamsStory:
+    """ada has no tasks, and gives up."""
+    return StreamsStory(until=1000).topology(0).epoch(0, ready=False).joins(1, "ada").goes(300, "ada")
+
+
+def upgraded() -> StreamsStory:
+    return deleted(stores=(CHANGELOG, "another-changelog"))
+
+
+SPANS = [
+    (restoring, "R53", 302.0),
+    (flapping, "R54", 361.0),
+    (stale, "R55", 501.0),
+    (upgraded, "R55", 202.0),
+    (not_ready, "R56", 301.0),
+    (never_ready, "R56", 301.0),
+]
+OVER = pytest.mark.parametrize(("story", "rule", "over"), SPANS, ids=[each.__name__ for each, _, _ in SPANS])
+
+
+@OVER
+def test_what_was_over_before_the_window_is_left_out(story: Callable[[], StreamsStory], rule: str, over: float) -> None:
+    told = story()
+    assert rule in told.found()
+    told.since = over
+    assert rule not in told.found()
+
+
+GOES_ON = [(restoring, "R53", 200.0), (flapping, "R54", 100.0), (stale, "R55", 300.0), (not_ready, "R56", 200.0)]
+
+
+@pytest.mark.parametrize(("story", "rule", "since"), GOES_ON, ids=[each.__name__ for each, _, _ in GOES_ON])
+def test_what_goes_on_when_the_window_begins_is_told(
+    story: Callable[[], StreamsStory], rule: str, since: float
+) -> None:
+    told = story()
+    told.since = since
+    assert told.found().keys() == {rule}
+
+
+def test_records_that_were_read_before_the_window_do_not_wait_in_it() -> None:
+    """Commits of before it are not known, and nothing comes for partitions 2 and 3 any more."""
+    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(102, 110, 2, 3)
+    story.log(0, 1).log(2, 3, records=1090).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+    story.since = 300
+    assert story.found() == {}

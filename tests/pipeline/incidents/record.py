@@ -3,9 +3,9 @@
     python -m tests.pipeline.incidents.record kafka consumer OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
     python -m tests.pipeline.incidents.record kohort classic OUT.tar.gz
 
-It takes four minutes (loss: ten, share and streams: two). At the end the broker restarts (consumer), or stands still for 8 s (classic). The
-result holds `segments/` (the offsets topic, and what share coordinators keep), `broker.log` or `events/`, `log-ends.jsonl`, `topics.json`, and
-`truth.jsonl`.
+It takes four minutes (loss: ten, streams: eleven, share: two). At the end the broker restarts (consumer), or stands still for 8 s
+(classic). The result holds `segments/` (the offsets topic, and what share coordinators keep), `broker.log` or `events/`,
+`log-ends.jsonl`, `topics.json`, and `truth.jsonl`.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Judge:
         """The producer's next epoch will be one that was not given here."""
         producer = first(step.values, "producer_id")
         after = step.answer.values.get("producer_epoch") if step.answer is not None else None
-        before = step.values.get("producer_epoch", 0)
+        before = step.values.get("producer_epoch", -1)
         if isinstance(after, int):
             self._bindings.move(("producer", producer), before - after)
 

@@ -49,6 +49,8 @@ def _field(field: Any, hint: Any) -> Field:
     several = get_origin(kind) is tuple
     if field.name in _EMPTY_TEXTS and kind is str:
         default: Any = ""
+    elif field.name in ("producer_id", "producer_epoch"):
+        default = -1  # 0 is somebody's
     elif field.default is not MISSING:
         default = field.default
     elif optional:

@@ -18,6 +18,7 @@ from kohort.testing import Cluster, replay, replay_async
 from tests.proxy.proxied import proxied, until
 from tests.proxy.talks import BEATS, JOINS, recorded
 from tests.support.frames import frame
+from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -191,3 +192,32 @@ async def test_a_transaction_is_played_without_its_records(tmp_path: Path) -> No
     assert (played.differences, played.as_recorded, played.left_out) == ([], 7, 2), (
         "not the first search, nor the empty one"
     )
+
+
+@pytest.mark.parametrize("first", ["other", "t"])
+async def test_the_first_producer_of_a_broker_may_come_second_where_it_is_played(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "x.talk"
+    async with Cluster(profile="faithful") as kafka, recorded(path, kafka) as wire:
+        producer = await begins(wire, "t")
+        assert (producer["producer_id"], producer["producer_epoch"]) == (0, 0)
+        await wire.asks("add_offsets_to_txn", 3, **producer, group_id="g")
+        ended = await wire.asks("end_txn", 3, **producer, committed=True)
+        assert ended.error_code.name == "none"
+    async with Cluster(profile="faithful") as kafka:
+        wire = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2]))
+        await begins(wire, first)
+        again = await replay_async(path, kafka.bootstrap)
+        wire.close()
+    assert (again.differences, again.as_recorded, again.left_out) == ([], 3, 1), "not the first search"
+
+
+async def begins(wire: Waiting, transaction: str) -> dict[str, object]:
+    """A producer's id and epoch, as requests name them."""
+    await wire.asks("find_coordinator", 4, key_type=1, coordinator_keys=(transaction,))
+    begun = await wire.asks("init_producer_id", 5, transactional_id=transaction, transaction_timeout_ms=9_000)
+    assert begun.error_code.name == "none"
+    return {
+        "transactional_id": transaction,
+        "producer_id": begun.producer_id,
+        "producer_epoch": begun.producer_epoch,
+    }

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from kohort.control.control_errors import ControlError
+from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from kohort.proxy.talk.replay_line import ReplayLine
 from kohort.testing import Cluster, replay, replay_async
 from tests.proxy.proxied import proxied, until
 from tests.proxy.talks import BEATS, JOINS, recorded
@@ -87,6 +89,20 @@ async def test_a_cluster_without_a_version_is_one_sentence(talk: Path) -> None:
         with pytest.raises(
             ControlError, match=r"x.talk:3: this cluster takes no Metadata v12; it takes versions 0 to 11"
         ):
+            await replay_async(talk, kafka.bootstrap)
+
+
+async def test_a_cluster_that_makes_topics_only_in_older_versions_is_one_sentence(
+    talk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered = ReplayLine.versions
+
+    async def older(line: ReplayLine) -> dict[int, tuple[int, int]]:
+        return await offered(line) | {API_BY_NAME["create_topics"].key: (0, 1)}
+
+    monkeypatch.setattr(ReplayLine, "versions", older)
+    async with Cluster() as kafka:
+        with pytest.raises(ControlError, match=r"^this cluster takes no CreateTopics that a replay could ask$"):
             await replay_async(talk, kafka.bootstrap)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -24,6 +25,13 @@ def command(arguments: Sequence[str], program: Path | None = None) -> list[str]:
     script = program or Path(sys.executable).with_name("kohort")
     start = [str(script)] if script.exists() else [sys.executable, "-m", "kohort.cli"]
     return [*start, "serve", "--profile", "test", *arguments]
+
+
+def free_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 class Server:
@@ -74,25 +82,12 @@ class Server:
         return took_ms
 
     def cpu_s(self) -> float | None:
-        """Seconds of processor time it has used, of user and system; None where there is no /proc."""
-        try:
-            threads = (PROC / str(self.process.pid) / "task").glob("*/schedstat")
-            spent_ns = [int(thread.read_bytes().split()[0]) for thread in threads]
-            if spent_ns:
-                return sum(spent_ns) / 1e9
-            # A kernel without them tells whole ticks, which are 10 ms.
-            fields = (PROC / str(self.process.pid) / "stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            return None
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time it has used; None where there is no /proc."""
+        return cpu_s(self.process.pid)
 
     def rss_kib(self) -> float | None:
         """Its resident memory; None where there is no /proc."""
-        try:
-            pages = int((PROC / str(self.process.pid) / "statm").read_bytes().split()[1])
-        except OSError:
-            return None
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1024
+        return rss_kib(self.process.pid)
 
     def last_words(self) -> str:
         """The last line of its log, or of the first traceback in there: that is the exception."""
@@ -105,6 +100,29 @@ class Server:
     def _logged(self) -> str:
         self._log.seek(0)
         return self._log.read().decode(errors="replace")
+
+
+def cpu_s(pid: int) -> float | None:
+    """Seconds of processor time that a process has used, of user and system; None where there is no /proc."""
+    try:
+        threads = (PROC / str(pid) / "task").glob("*/schedstat")
+        spent_ns = [int(thread.read_bytes().split()[0]) for thread in threads]
+        if spent_ns:
+            return sum(spent_ns) / 1e9
+        # A kernel without them tells whole ticks, which are 10 ms.
+        fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_kib(pid: int) -> float | None:
+    """The resident memory of a process; None where there is no /proc."""
+    try:
+        pages = int((PROC / str(pid) / "statm").read_bytes().split()[1])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024
 
 
 def machine_s() -> tuple[float, float] | None:

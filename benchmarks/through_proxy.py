@@ -21,6 +21,7 @@ import click
 
 from benchmarks import toxiproxy_peer
 from benchmarks.connection import allow_many_sockets
+from benchmarks.server import cpu_s, rss_kib
 from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
@@ -137,19 +138,6 @@ def _batch() -> bytes:
     return build_batch([Record(None, bytes(1_000), 1_000) for _ in range(BATCH_BYTES // 1_010)])
 
 
-def cpu_ns(pid: int) -> int:
-    """The processor time that a process has had, all its threads; 0 on systems that don't say it."""
-    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(each.read_text().split()[0]) for each in threads)
-
-
-def resident_kb(pid: int) -> int:
-    """The memory that a process holds; 0 on systems that don't say it."""
-    status = Path(f"/proc/{pid}/status")
-    found = re.search(r"VmRSS:\s+(\d+)", status.read_text()) if status.exists() else None
-    return int(found[1]) if found else 0
-
-
 class Seen:
     """Figures and processor times of all rounds."""
 
@@ -157,10 +145,10 @@ class Seen:
         self._figures: dict[tuple[str, str], list[float]] = {}
         self._cpu_us: dict[tuple[str, str], list[float]] = {}
 
-    def note(self, what: str, who: str, done: Done, used_ns: int) -> None:
+    def note(self, what: str, who: str, done: Done, used_s: float) -> None:
         """One figure, and what the process on that way has used for it."""
         self._figures.setdefault((what, who), []).append(done.figure)
-        self._cpu_us.setdefault((what, who), []).append(used_ns / done.amount / 1_000)
+        self._cpu_us.setdefault((what, who), []).append(used_s / done.amount * 1e6)
 
     def tell(self, what: str, who: str) -> str:
         """A line; ratios are those to the direct way in the same round."""
@@ -175,16 +163,16 @@ class Seen:
 def many(way: Way, count: int) -> str:
     """Opens connections, then says a heartbeat on each, three times. Tells what that took, a sentence."""
     beat = frame("heartbeat", 4, 1, group_id="g", generation_id=1, member_id="m")
-    before_kb, before_ns = resident_kb(way.pid), cpu_ns(way.pid)
+    before_kib, before_s = rss_kib(way.pid) or 0.0, cpu_s(way.pid) or 0.0
     wires: list[Ahead] = []
     opened_ns = _timed(lambda: wires.extend(Ahead(way.port) for _ in range(count)))
     rounds = [_timed(lambda: [each.exchanges(beat) for each in wires]) for _ in range(3)]
-    grown, used_ms = resident_kb(way.pid) - before_kb, (cpu_ns(way.pid) - before_ns) / 1_000_000
+    grown_kib, used_s = (rss_kib(way.pid) or 0.0) - before_kib, (cpu_s(way.pid) or 0.0) - before_s
     for each in wires:
         each.close()
     return (
         f"{count} opened in {opened_ns / 1e6:.0f} ms, each used 3 times, {min(rounds) / count / 1_000:.0f} us at best; "
-        f"{grown / count:.1f} KiB each, {used_ms:.0f} ms of processor time"
+        f"{grown_kib / count:.1f} KiB each, {used_s * 1_000:.0f} ms of processor time"
     )
 
 
@@ -219,10 +207,10 @@ def main(rounds: int, connections: int, without_toxiproxy: bool, looks: bool) ->
         for number in range(rounds + 1):
             for what, (measure, _) in MEASURED.items():
                 for who in names[number % len(names) :] + names[: number % len(names)]:
-                    before_ns = cpu_ns(found[who].pid)
+                    before_s = cpu_s(found[who].pid) or 0.0
                     done = measure(found[who].wire)
                     if number:  # the first round warms up
-                        seen.note(what, who, done, cpu_ns(found[who].pid) - before_ns)
+                        seen.note(what, who, done, (cpu_s(found[who].pid) or 0.0) - before_s)
         for what in MEASURED:
             for who in found:
                 print(seen.tell(what, who))

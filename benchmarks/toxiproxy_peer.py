@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.server import free_port
 from tests.clients.libraries import fresh_folder, run
 
 SOURCE = Path(__file__).parent / "toxiproxy"
@@ -30,7 +31,7 @@ def toxiproxy() -> str:
 def before(port: int) -> Iterator[tuple[int, int]]:
     """One that runs before a port of this machine, without a toxic; yields its process and its port."""
     program = toxiproxy()
-    api, listen = _free_port(), _free_port()
+    api, listen = free_port(), free_port()
     with TemporaryDirectory() as folder:
         config = Path(folder) / "proxies.json"
         upstream = f"127.0.0.1:{port}"
@@ -44,11 +45,6 @@ def before(port: int) -> Iterator[tuple[int, int]]:
                 yield process.pid, listen
             finally:
                 process.terminate()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def _until_it_listens(port: int) -> None:

@@ -27,7 +27,9 @@ from kohort.proxy.old_versions import OldVersionsThere
 from kohort.security.principal import Principal
 
 NOT_HERE: Final[dict[type[Action], str]] = {
-    DelayUntil: "a proxy sees no group's state and no group event, so it can't delay until one; hold it at a gate",
+    DelayUntil: (
+        "a proxy can't delay until a state or a group event: it knows of them only what passes here; hold it at a gate"
+    ),
     Deny: "a proxy can't take a right away, which the broker asks its authorizer for; answer an error instead",
     HideNode: "a proxy can't say who leads what a hidden node led; close its connections instead: on(node=…).close()",
     StaleMetadata: "a proxy can't name leaders of an earlier moment, which it has not noted; hold Metadata instead",
@@ -67,7 +69,9 @@ class ProxyFaults(Faults):
         if (why := NOT_HERE.get(type(action))) is not None:
             raise ControlError(why)
         if match.state is not None:
-            raise ControlError("a proxy does not know in which state a group is; choose requests by group and member")
+            raise ControlError(
+                "a proxy does not know for certain in which state a group is; choose requests by group and member"
+            )
         if match.records is not None:
             raise ControlError(
                 "a proxy does not look at the records of share groups; choose requests by group and member"

@@ -11,7 +11,7 @@ from time import perf_counter
 from benchmarks import replies, requests
 from benchmarks.bench import Bench
 from benchmarks.failures import UnmeasurableError
-from benchmarks.server import START_WITHIN_S, Server, command
+from benchmarks.server import START_WITHIN_S, Server, command, free_port
 from kohort.protocol.wire import INT
 
 KNOCK_INTERVAL_S = 0.0003
@@ -36,7 +36,7 @@ async def _idle_kib(bench: Bench, nodes: int) -> float | None:
 
 
 async def _first_start(bench: Bench) -> float | None:
-    port = _free_port()
+    port = free_port()
     start = perf_counter()
     server = Server(command(["--listen", f"127.0.0.1:{port}", *bench.arguments]), bench.failures)
     try:
@@ -53,12 +53,6 @@ async def _first_start(bench: Bench) -> float | None:
     bench.figure("first member synced", "ms", synced_s * 1000)
     bench.figure("stops in", "ms", stop_ms)
     return rss_kib
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _knock(server: Server, port: int, start: float) -> socket.socket:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -50,11 +49,13 @@ def replay(
 
     Exit code 0: all is answered as it was recorded; 1: something is not; 2: it can't be played.
     """
+    from kohort.cli.serving import read_assignments, refuse
+
     where = None if bootstrap is None else addresses_of(bootstrap)
     if where is None and (config is not None or rename):
-        _refuse("--command-config and --rename are for a cluster: name its BOOTSTRAP")
+        refuse("--command-config and --rename are for a cluster: name its BOOTSTRAP")
     if where is not None and settings:
-        _refuse("--set is for the broker that is started where no BOOTSTRAP is given")
+        refuse("--set is for the broker that is started where no BOOTSTRAP is given")
     security = security_of(config)
     with without("hypothesis"):
         from kohort.broker.settings.setting import SettingError
@@ -71,11 +72,11 @@ def replay(
     try:
         recorded = read_talk(talk)
         if where is None:
-            played = asyncio.run(play_here(recorded, _assigned(settings), speed, told))
+            played = asyncio.run(play_here(recorded, read_assignments(settings), speed, told))
         else:
             played = asyncio.run(play_there(recorded, where, security, speed, rename, told))
     except (TalkError, ReplayError, BrokerError, ControlError, SettingError) as problem:
-        _refuse(str(problem))
+        refuse(str(problem))
     except KeyboardInterrupt:
         say(f"kohort: stopped before the end of {talk.name}", err=True)
         sys.exit(INTERRUPTED)
@@ -83,18 +84,3 @@ def replay(
         say(f"{recorded.name}: {played.cut_off}, and was played up to there")
     say(str(played))
     sys.exit(1 if played.different else 0)
-
-
-def _assigned(settings: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for each in settings:
-        name, equals, value = each.partition("=")
-        if not equals:
-            _refuse(f"--set {each}: it is NAME=VALUE")
-        found[name] = value
-    return found
-
-
-def _refuse(sentence: str) -> NoReturn:
-    say(f"kohort: {sentence}", err=True)
-    sys.exit(2)

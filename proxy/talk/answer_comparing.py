@@ -92,7 +92,7 @@ def _closest(one: Value, others: list[Value], bindings: Bindings, whose: Whose, 
         return index_of_known
     least, closest = -1, 0
     for index, other in enumerate(others):
-        differs = len(differences(one, other, bindings.trial(), whose, path))
+        differs = len(_differences(one, other, bindings.trial(), whose, path))
         if not differs:
             return index
         if least < 0 or differs < least:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
+from kohort.control.request_facts import GENERATION_FIELDS
 from kohort.proxy.talk.id_names import NAMED, PRODUCER, replaced
 from kohort.proxy.talk.talk_values import Value
 
-OF_GROUP: Final = frozenset({"generation_id", "generation_id_or_member_epoch", "member_epoch"})
 OF_PRODUCER: Final = "producer_epoch"
 
 _SOME_PRODUCER: Final = 1 << 40
@@ -130,6 +130,6 @@ def numbered(field: str, value: Any, whose: Whose) -> tuple[str, str] | None:
     """Which numbers a field's belongs to; None: it is no generation or epoch, or one that says something else."""
     if type(value) is not int:
         return None
-    if field in OF_GROUP:
+    if field in GENERATION_FIELDS:
         return ("group", whose.group) if value > 0 else None
     return ("producer", whose.producer) if field == OF_PRODUCER and value >= 0 else None

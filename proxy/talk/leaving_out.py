@@ -70,7 +70,7 @@ class Judge:
         """The producer's next epoch will be one that was not given here."""
         producer = first(step.values, "producer_id")
         after = step.answer.values.get("producer_epoch") if step.answer is not None else None
-        before = step.values.get("producer_epoch", 0)
+        before = step.values.get("producer_epoch", -1)
         if isinstance(after, int):
             self._bindings.move(("producer", producer), before - after)
 
@@ -87,7 +87,7 @@ class Judge:
 
 def _topics_of_both(step: Step, expected: Value, heard: Value) -> tuple[Value, Value]:
     """An answer about all topics tells of those of others, too: what both clusters have is compared."""
-    if step.values.get("topics", ()) is not None and step.values.get("topics", ()):
+    if step.values.get("topics"):
         return expected, heard
     theirs, ours = _by_name(expected), _by_name(heard)
     both = [name for name in theirs if name in ours]

@@ -6,7 +6,7 @@ User data is left out of subscriptions and assignments. Of any other payload its
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kohort.protocol.consumer_protocol import (
@@ -27,6 +27,8 @@ LONGEST: Final = 16 << 20
 _BUILT: Final = re.compile(r"(subscription|assignment|left_out)\((.*)\)")
 _WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _SIZE: Final = re.compile(r"[0-9]{1,9}")
+_OPTIONS: Final = ("generation:", "rack:")
+"""How words of a subscription begin that are about no topic."""
 
 
 def in_words(field: str, data: bytes) -> str:
@@ -41,6 +43,14 @@ def in_words(field: str, data: bytes) -> str:
     except (ImpossibleLengthError, ValueError):
         pass
     return as_length(len(data))
+
+
+def topics_in(text: str) -> Iterator[str]:
+    """Names of the topics in what stands for a subscription or an assignment; none in any other text."""
+    built = _BUILT.fullmatch(text)
+    if built is not None and built[1] != "left_out":
+        others = _OPTIONS if built[1] == "subscription" else ()
+        yield from (word.partition(":")[0] for word in built[2].split() if not word.startswith(others))
 
 
 def as_length(size: int) -> str:
@@ -84,8 +94,10 @@ def _subscription_in(data: bytes) -> Subscription | None:
 
 
 def _show_subscription(subscription: Subscription) -> str:
-    words = [_word(topic) for topic in subscription.topics]
-    words += _show_partitions(subscription.owned_partitions)
+    owned = _show_partitions(subscription.owned_partitions)
+    if any(word.startswith(_OPTIONS) for word in owned):
+        raise ValueError("a topic is called like an option, and would be read as one")
+    words = [_word(topic) for topic in subscription.topics] + owned
     if subscription.generation_id != -1:
         words.append(f"generation:{subscription.generation_id}")
     if subscription.rack_id:  # librdkafka has an empty one
@@ -105,7 +117,7 @@ def _word(text: str) -> str:
 
 
 def _subscription(words: list[str]) -> bytes:
-    options = dict(word.split(":", 1) for word in words if word.startswith(("generation:", "rack:")))
+    options = dict(word.split(":", 1) for word in words if word.startswith(_OPTIONS))
     topics = tuple(word for word in words if ":" not in word)
     owned = _partitions([word for word in words if ":" in word and word.partition(":")[0] not in options])
     version = 3 if "rack" in options else 2 if "generation" in options else 1 if owned else 0

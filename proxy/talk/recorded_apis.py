@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from kohort.control.request_facts import kafka_name
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
@@ -41,6 +42,7 @@ RECORDED: Final = (
 """The APIs, by their names in `api_keys.py`."""
 
 NAME_BY_KEY: Final = {API_BY_NAME[name].key: name for name in RECORDED}
+NAME_BY_KAFKAS: Final = {kafka_name(name): name for name in RECORDED}
 
 LEFT_OUT: Final = frozenset(
     {

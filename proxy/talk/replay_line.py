@@ -36,15 +36,9 @@ class ReplayLine:
         self._received = bytearray()
         self._waiting: deque[asyncio.Future[bytes]] = deque()
         self._correlation_id = 0
-        self.gone = False
-        """Whether the broker has hung up."""
         side.serves(self)
         self.gone = side.lost
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for their answers."""
-        return len(self._waiting)
+        """Whether the broker has hung up."""
 
     def ask(self, api: str, version: int, client_id: str | None, request: Any) -> asyncio.Future[bytes]:
         """Sends a request. Its answer comes as a frame without its length, or as a BrokerError."""

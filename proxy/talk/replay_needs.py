@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from kohort.proxy.talk.payloads import topics_in
 from kohort.proxy.talk.talk_file import Step, Talk
 from kohort.proxy.talk.talk_values import Value
 
-_WORDS: Final = re.compile(r"(?:subscription|assignment)\((.*)\)")
-_OPTIONS: Final = ("generation:", "rack:")
 _GROUP_FIELDS: Final = frozenset({"group_id", "transactional_id", "v3_and_below_transactional_id"})
 _GROUP_LISTS: Final = frozenset({"groups_names", "coordinator_keys"})
 
@@ -109,8 +108,8 @@ def _topics_in(values: Value) -> Iterator[str]:
         for name, value in values.items():
             if name == "name" and isinstance(value, str):
                 yield value
-            elif isinstance(value, str) and (words := _WORDS.fullmatch(value)):
-                yield from (word.partition(":")[0] for word in words[1].split() if not word.startswith(_OPTIONS))
+            elif isinstance(value, str):
+                yield from topics_in(value)
             else:
                 yield from _topics_in(value)
 

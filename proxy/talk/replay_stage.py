@@ -187,7 +187,7 @@ class ReplayStage:
         asked = line if line is not None else self._bootstrap
         assert asked is not None, "it is connected first"
         least, most = self._versions.get(API_BY_NAME[api].key, (0, -1))
-        if not least <= NEWEST[api] or most < 0:
+        if not max(least, API_BY_NAME[api].min_version) <= min(most, NEWEST[api]):
             raise ReplayError(f"this cluster takes no {kafka_name(api)} that a replay could ask")
         return await asked.answer_to(api, min(most, NEWEST[api]), request)
 

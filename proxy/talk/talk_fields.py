@@ -35,8 +35,13 @@ class Field(NamedTuple):
 @cache
 def fields_of(shape: type) -> tuple[Field, ...]:
     """The fields of a shape that a conversation may hold."""
+    return tuple(each for each in _all_fields(shape) if each.name not in LEFT_OUT)
+
+
+@cache
+def _all_fields(shape: type) -> tuple[Field, ...]:
     types = get_type_hints(shape)
-    return tuple(_field(each, types[each.name]) for each in fields(shape) if each.init and each.name not in LEFT_OUT)
+    return tuple(_field(each, types[each.name]) for each in fields(shape) if each.init)
 
 
 def _field(field: Any, hint: Any) -> Field:
@@ -44,6 +49,8 @@ def _field(field: Any, hint: Any) -> Field:
     several = get_origin(kind) is tuple
     if field.name in _EMPTY_TEXTS and kind is str:
         default: Any = ""
+    elif field.name in ("producer_id", "producer_epoch"):
+        default = -1  # 0 is somebody's
     elif field.default is not MISSING:
         default = field.default
     elif optional:
@@ -115,9 +122,9 @@ def from_values(shape: type, values: Value, path: str) -> Any:
         if name not in known:
             raise ValueError(f"{path} has no field {name}; it has {', '.join(known)}")
     given = {name: _value(known[name], value, f"{path}.{name}") for name, value in values.items()}
-    for each in fields(shape):
-        if each.init and each.name not in given:
-            given[each.name] = _default(shape, each)
+    for each in _all_fields(shape):
+        if each.name not in given:
+            given[each.name] = None if each.default is MISSING else each.default
     return shape(**given)
 
 
@@ -125,11 +132,6 @@ def _mapping(values: Value, path: str) -> dict[str, Value]:
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected fields, not {values!r}")
     return values
-
-
-def _default(shape: type, field: Any) -> Any:
-    known = _field(field, get_type_hints(shape)[field.name])
-    return None if known.default is MISSING else known.default
 
 
 def _value(field: Field, value: Value, path: str) -> Any:

@@ -13,7 +13,7 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.bindings import made_up
 from kohort.proxy.talk.id_names import replaced
-from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, RECORDED, recorded_answer
+from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, NAME_BY_KAFKAS, recorded_answer
 from kohort.proxy.talk.short_forms import lengthened
 from kohort.proxy.talk.talk_fields import from_values
 from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, FIRST_LINE, REQUEST, VERSION, TalkLine, read_line
@@ -21,7 +21,6 @@ from kohort.proxy.talk.talk_values import Value
 from kohort.proxy.talk.talk_writer import LOST
 
 _FIRST: Final = re.compile(r"# kohort talk ([0-9]{1,6})\s*")
-_NAME: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class TalkError(ValueError):
@@ -42,8 +41,8 @@ class Step:
 
     @property
     def api(self) -> str:
-        """The name of a request's API in `api_keys.py`."""
-        return _NAME.sub("_", self.line.api).lower()
+        """The name of a request's API in `api_keys.py`; empty: none that a conversation holds."""
+        return NAME_BY_KAFKAS.get(self.line.api, "")
 
     @property
     def number(self) -> int:
@@ -134,7 +133,7 @@ class _Reading:
         self._talk.steps.append(step)
 
     def _ask(self, step: Step) -> None:
-        if step.api not in RECORDED:
+        if not step.api:
             raise ValueError(f"no conversation holds {step.line.api}")
         api, version = API_BY_NAME[step.api], step.line.version
         if not max(api.min_version, api.readable_from) <= version <= api.max_version:

@@ -100,12 +100,12 @@ def show(value: Value) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     text = str(value)
-    if isinstance(value, str) and not is_plain(text):
+    if isinstance(value, str) and not _is_plain(text):
         return json.dumps(text, ensure_ascii=not text.isprintable())
     return text
 
 
-def is_plain(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     """Whether a text is read as it is, without quotes."""
     fits = PLAIN.fullmatch(text) is not None and text.isprintable()
     return fits and not AMBIGUOUS.search(text) and text not in WORDS

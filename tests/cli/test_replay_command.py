@@ -57,7 +57,7 @@ def test_what_was_cut_off_is_played_and_said(talk: Path) -> None:
     [
         (("127.0.0.1:1",), "127.0.0.1:1: nothing listens there; is this the broker's address, and does it run?"),
         (("--rename", "-b"), "--command-config and --rename are for a cluster: name its BOOTSTRAP"),
-        (("--set", "session"), "--set session: it is NAME=VALUE"),
+        (("--set", "session"), "--set session sets nothing; write --set NAME=VALUE"),
         (("127.0.0.1:1", "--set", "a=b"), "--set is for the broker that is started where no BOOTSTRAP is given"),
     ],
 )

@@ -12,6 +12,7 @@ from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topic import Topic
+from tests.crash.killed_shares import CONFIGS, LEADER, LIMIT
 from tests.crash.life import Life
 from tests.support.data_requests import topic as new_topic
 from tests.support.frames import frame, message
@@ -19,8 +20,6 @@ from tests.support.group_member import Said
 from tests.support.share_consumer import SHARE_VERSIONS, At, ShareConsumer, Words, delivered, outcomes
 
 QUEUE, GROUP = "queue", "workers"
-LIMIT = 10
-LEADER = 1
 
 
 class SharePlay:
@@ -53,8 +52,7 @@ class SharePlay:
         """What is there from the beginning on."""
         made = self.life.hears("create_topics", 7, topics=(new_topic(QUEUE, 1),))
         assert made.topics[0].error_code is E.none
-        configs = {"share.auto.offset.reset": "earliest", "share.delivery.count.limit": str(LIMIT)}
-        assert self.life.cluster.group_configs.configure(GROUP, configs) is None
+        assert self.life.cluster.group_configs.configure(GROUP, CONFIGS) is None
         heard: list[E] = []
 
         def initialized(outcomes: Any, now_ms: int) -> None:

@@ -192,7 +192,7 @@ async def test_what_only_a_broker_could_do_is_refused() -> None:
             lambda: on("Fetch").deny("Read"),
         ]
         for each in refused:
-            with pytest.raises(ControlError, match=r"^a proxy (can't|does not|sees no)"):
+            with pytest.raises(ControlError, match=r"^a proxy (can't|does not)"):
                 each()
         with pytest.raises(ControlError, match="a proxy can't hold at offsets-loaded"):
             proxy.gates.hold("offsets-loaded")

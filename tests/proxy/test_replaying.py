@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 
 from kohort.control.control_errors import ControlError
+from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from kohort.proxy.talk.replay_line import ReplayLine
 from kohort.testing import Cluster, replay, replay_async
 from tests.proxy.proxied import proxied, until
 from tests.proxy.talks import BEATS, JOINS, recorded
 from tests.support.frames import frame
+from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -86,6 +89,20 @@ async def test_a_cluster_without_a_version_is_one_sentence(talk: Path) -> None:
         with pytest.raises(
             ControlError, match=r"x.talk:3: this cluster takes no Metadata v12; it takes versions 0 to 11"
         ):
+            await replay_async(talk, kafka.bootstrap)
+
+
+async def test_a_cluster_that_makes_topics_only_in_older_versions_is_one_sentence(
+    talk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered = ReplayLine.versions
+
+    async def older(line: ReplayLine) -> dict[int, tuple[int, int]]:
+        return await offered(line) | {API_BY_NAME["create_topics"].key: (0, 1)}
+
+    monkeypatch.setattr(ReplayLine, "versions", older)
+    async with Cluster() as kafka:
+        with pytest.raises(ControlError, match=r"^this cluster takes no CreateTopics that a replay could ask$"):
             await replay_async(talk, kafka.bootstrap)
 
 
@@ -191,3 +208,32 @@ async def test_a_transaction_is_played_without_its_records(tmp_path: Path) -> No
     assert (played.differences, played.as_recorded, played.left_out) == ([], 7, 2), (
         "not the first search, nor the empty one"
     )
+
+
+@pytest.mark.parametrize("first", ["other", "t"])
+async def test_the_first_producer_of_a_broker_may_come_second_where_it_is_played(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "x.talk"
+    async with Cluster(profile="faithful") as kafka, recorded(path, kafka) as wire:
+        producer = await begins(wire, "t")
+        assert (producer["producer_id"], producer["producer_epoch"]) == (0, 0)
+        await wire.asks("add_offsets_to_txn", 3, **producer, group_id="g")
+        ended = await wire.asks("end_txn", 3, **producer, committed=True)
+        assert ended.error_code.name == "none"
+    async with Cluster(profile="faithful") as kafka:
+        wire = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2]))
+        await begins(wire, first)
+        again = await replay_async(path, kafka.bootstrap)
+        wire.close()
+    assert (again.differences, again.as_recorded, again.left_out) == ([], 3, 1), "not the first search"
+
+
+async def begins(wire: Waiting, transaction: str) -> dict[str, object]:
+    """A producer's id and epoch, as requests name them."""
+    await wire.asks("find_coordinator", 4, key_type=1, coordinator_keys=(transaction,))
+    begun = await wire.asks("init_producer_id", 5, transactional_id=transaction, transaction_timeout_ms=9_000)
+    assert begun.error_code.name == "none"
+    return {
+        "transactional_id": transaction,
+        "producer_id": begun.producer_id,
+        "producer_epoch": begun.producer_epoch,
+    }

@@ -14,7 +14,7 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kohort.proxy.talk.payloads import in_words, to_bytes
+from kohort.proxy.talk.payloads import in_words, to_bytes, topics_in
 from kohort.proxy.talk.short_forms import lengthened, shortened
 from kohort.proxy.talk.talk_fields import from_values, to_values
 from kohort.proxy.talk.talk_lines import CONNECTS, TalkLine, read_line
@@ -101,6 +101,25 @@ def test_a_subscription_is_told_in_words_without_user_data() -> None:
 def test_a_subscription_that_lacks_fields_of_its_version_is_read_as_an_older_one() -> None:
     older = write_subscription(Subscription(version=1, topics=("orders",), owned_partitions={"orders": (1,)}))
     assert in_words("metadata", b"\x00\x03" + older[2:]) == "subscription(orders orders:1)"
+
+
+@pytest.mark.parametrize("topic", ["generation", "rack"])
+def test_owned_partitions_of_a_topic_that_is_called_like_an_option_are_a_length(topic: str) -> None:
+    data = write_subscription(Subscription(version=1, topics=(topic,), owned_partitions={topic: (0, 1)}))
+    words = in_words("metadata", data)
+    assert words == f"left_out({len(data)})"
+    assert len(to_bytes(words)) == len(data)
+
+
+@pytest.mark.parametrize("topic", ["generation", "rack"])
+def test_a_topic_that_is_called_like_an_option_may_be_subscribed_and_assigned(topic: str) -> None:
+    words = in_words("metadata", write_subscription(Subscription(topics=(topic, "orders"))))
+    assert words == f"subscription({topic} orders)"
+    assert in_words("metadata", to_bytes(words)) == words
+    assert list(topics_in(words)) == [topic, "orders"]
+    words = in_words("assignment", write_assignment(Assignment(partitions={topic: (0, 1)})))
+    assert words == f"assignment({topic}:0+1)"
+    assert list(topics_in(words)) == [topic]
 
 
 def test_an_empty_rack_is_none_and_what_was_left_out_stays_so() -> None:

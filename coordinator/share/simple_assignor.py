@@ -119,8 +119,8 @@ class _Plan:
         sharers: dict[TopicIdPartition, set[int]] = {}
         for number, member in enumerate(members):
             for topic_id, numbers in member.target.items():
-                for each in ((topic_id, index) for index in sorted(numbers)):
-                    if each in assignable:
+                for index in sorted(numbers):
+                    if (each := (topic_id, index)) in assignable:
                         sharers.setdefault(each, set()).add(number)
                         self.has[number][each] = None
         walked = order([*sharers, *(each for each in partitions if each not in sharers)], capacity_for(len(partitions)))
@@ -163,7 +163,7 @@ class _Plan:
                 if number is None:
                     if not given:
                         return
-                    waiting = [each for each in waiting if len(self.has[each]) < self._wanted[each]]
+                    waiting = self._lacking()
                     round_, given = iter(waiting), False
                 elif number not in sharers:
                     sharers.add(number)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import capacity_for, hash_of_id, in_map_order
+from kohort.coordinator.java_order import capacity_for, hash_of_id_partition, in_map_order
 from kohort.coordinator.modern.modern_values import Target
 
 TopicIdPartition = tuple[UUID, int]
@@ -70,7 +70,7 @@ def _by_hash(partitions: Iterable[TopicIdPartition], made_for: int) -> list[Topi
 
 
 def _hash_of(partition: TopicIdPartition) -> int:
-    return 31 * hash_of_id(partition[0]) + partition[1]
+    return hash_of_id_partition(*partition)
 
 
 def _by_number(partitions: Iterable[TopicIdPartition], made_for: int) -> list[TopicIdPartition]:

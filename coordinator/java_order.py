@@ -69,3 +69,8 @@ def hash_of_id(topic_id: UUID) -> int:
     """The hash of a topic id (Kafka: `Uuid.hashCode`)."""
     halves = topic_id.int >> 64 ^ topic_id.int & (2**64 - 1)
     return (halves >> 32 ^ halves) & 0xFFFFFFFF
+
+
+def hash_of_id_partition(topic_id: UUID, partition: int) -> int:
+    """The hash of a partition, by its topic's id (Kafka's assignors: `TopicIdPartition.hashCode`)."""
+    return 31 * hash_of_id(topic_id) + partition

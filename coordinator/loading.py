@@ -250,9 +250,9 @@ class Loading:
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
         groups: list[ClassicGroup] = []
-        others = self._finish_others(pending, now_ms)
-        consumer_groups = {} if self._consumer_groups is None else self._consumer_groups.groups
-        for group_id in sorted(loaded - consumer_groups.keys() - others):
+        modern = self._finish_modern(pending, now_ms)
+        modern_ids = {group.group_id for group in modern}
+        for group_id in sorted(loaded - modern_ids):
             value = self._groups.get(group_id)
             known, group = self._prepared.get(group_id) or (None, None)
             if group is None or known is not value:
@@ -264,30 +264,24 @@ class Loading:
             self._give_offsets(group, pending)
             for member in group.members.values():
                 sessions.extend(group, member, now_ms)
-        for consumer_group in consumer_groups.values():
-            self._give_offsets(consumer_group, pending)
-        if self._consumer_groups is not None:
-            self._consumer_groups.finish(now_ms)
-        found: list[Group] = [*groups, *consumer_groups.values()]
-        found += [] if self._share_groups is None else self._share_groups.groups.values()
-        found += [] if self._streams_groups is None else self._streams_groups.groups.values()
-        coordinator.observer.elected(self._partition, found, self._began_us)
+        coordinator.observer.elected(self._partition, [*groups, *modern], self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
-        return len(loaded | consumer_groups.keys() | others)
+        return len(loaded | modern_ids)
 
-    def _finish_others(self, pending: dict[str, PendingOffsets], now_ms: int) -> set[str]:
-        """Share groups and streams groups are served from now on. Returns their ids."""
-        found: set[str] = set()
-        if self._share_groups is not None:
-            self._share_groups.finish(now_ms)
-            found.update(self._share_groups.groups)
-        if self._streams_groups is not None:
-            self._streams_groups.finish(now_ms)
-            for group in self._streams_groups.groups.values():
-                self._give_offsets(group, pending)
-            found.update(self._streams_groups.groups)
+    def _finish_modern(self, pending: dict[str, PendingOffsets], now_ms: int) -> list[Group]:
+        """Groups of the newer protocols are served from now on. Returns them; two of one id, where the log has both."""
+        found: list[Group] = []
+        kinds = ((self._consumer_groups, True), (self._share_groups, False), (self._streams_groups, True))
+        for loading, commits in kinds:
+            if loading is None:
+                continue
+            if commits:
+                for group in loading.groups.values():
+                    self._give_offsets(group, pending)
+            loading.finish(now_ms)
+            found += loading.groups.values()
         return found
 
     def _give_offsets(self, group: Group, pending: dict[str, PendingOffsets]) -> None:

@@ -116,10 +116,11 @@ def _entity(entity: Any) -> _Part:
     if flexible:
         skips.append(_tags({tag: part.skip for tag, part in known.items()}))
     smallest = sum(part.smallest for part in parts) + flexible
+    skip = _sequence(skips)
     if any(part.guard for part in known.values()):  # of answers only
-        return _Part(_sequence(skips), smallest, guard=_sequence(skips))
+        return _Part(skip, smallest, guard=skip)
     guard = parts[last].guard if last >= 0 else None
-    return _Part(_sequence(skips), smallest, guard=guard and _sequence([*skips[:last], guard]))
+    return _Part(skip, smallest, guard=guard and _sequence([*skips[:last], guard]))
 
 
 def _merge(parts: list[_Part]) -> list[_Part]:

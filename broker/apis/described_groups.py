@@ -26,19 +26,23 @@ DescribedT = TypeVar("DescribedT", bound=Described)
 def described_groups(
     node: Node,
     ticket: Ticket,
-    group_ids: Iterable[str],
+    group_ids: Sequence[str],
     describe: Callable[[str], DescribedT],
-    refused: Callable[[str, ErrorCode], DescribedT],
+    make: Callable[..., DescribedT],
     topics_of: Callable[[DescribedT], Iterable[str]],
     *,
+    hidden_topics: str,
     with_operations: bool,
 ) -> Task[tuple[DescribedT, ...]]:
     """All of them, in Kafka's order. A group that is named twice is described twice.
 
-    `describe`: a group that the client may see. `refused`: one that it may not. `topics_of`: those that it must be
-    allowed to describe to see the group.
+    `describe`: a group that the client may see. `make`: one of the answer's, of its fields. `topics_of`: those that it
+    must be allowed to describe to see the group. `hidden_topics`: what it hears if it may not.
     """
     access = node.cluster.access
+
+    def refused(group_id: str, error_code: ErrorCode, message: str | None = None) -> DescribedT:
+        return make(error_code=error_code, error_message=message, group_id=group_id)
 
     def described(group_id: str) -> DescribedT:
         if access is not None and not access.allows(ticket, DESCRIBE_GROUP, group_id):
@@ -47,14 +51,13 @@ def described_groups(
         if group.error_code is not ErrorCode.none:
             return group
         if access is not None and not all(access.allows(ticket, DESCRIBE_TOPIC, name) for name in topics_of(group)):
-            return refused(group_id, ErrorCode.topic_authorization_failed)
+            return refused(group_id, ErrorCode.topic_authorization_failed, hidden_topics)
         if with_operations:
             group.authorized_operations = operations(node, ticket, ResourceType.GROUP, group_id)
         return group
 
-    listed: Sequence[str] = tuple(group_ids)
-    nameless = [group_id for group_id in listed if not group_id]
-    named = as_answered(node.coordinator, (group_id for group_id in listed if group_id))
+    nameless = [group_id for group_id in group_ids if not group_id]
+    named = as_answered(node.coordinator, (group_id for group_id in group_ids if group_id))
     groups = yield from once_each(described, [*nameless, *named])
     if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
         groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))

@@ -24,16 +24,12 @@ def handle(node: Node, request: ShareGroupDescribeRequest, ticket: Ticket) -> Ta
         ticket,
         request.group_ids,
         partial(describe_share_group, node.coordinator),
-        _refused,
+        DescribedGroup,
         _topics_of,
+        hidden_topics=_HIDDEN_TOPICS,
         with_operations=request.include_authorized_operations,
     )
     return ShareGroupDescribeResponse(groups=groups)
-
-
-def _refused(group_id: str, error_code: ErrorCode) -> DescribedGroup:
-    message = _HIDDEN_TOPICS if error_code is ErrorCode.topic_authorization_failed else None
-    return DescribedGroup(error_code=error_code, error_message=message, group_id=group_id)
 
 
 _HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."

@@ -73,8 +73,9 @@ class LedSharePartitions:
         """All that is known of a group."""
         return [self._known[key] for key in self._of_groups.get(group_id, ())]
 
-    def get(self, group_id: str, topic: Topic, partition: Partition, now_ms: int) -> SharePartition:
-        """A share partition of a partition that this node leads. A new one begins to read what is known of it.
+    def get(self, group_id: str, topic: Topic, partition: Partition, now_ms: int) -> tuple[SharePartition, bool]:
+        """A share partition of a partition that this node leads, with whether it is new: then it begins to read its
+        state.
 
         One that another leader epoch has begun does not count any more.
         """
@@ -83,12 +84,13 @@ class LedSharePartitions:
         if found is not None and found.leader_epoch != partition.leader_epoch:
             self.forget(found, Progress.FENCED)
             found = None
-        if found is None:
-            found = self._known[key] = SharePartition(key, partition.leader_epoch, self)
-            self._of_groups.setdefault(group_id, {})[key] = None
-            self._of_partitions.setdefault((key.topic_id, key.partition), {})[key] = None
-            _Beginning(self, found, topic, partition).read(now_ms)
-        return found
+        if found is not None:
+            return found, False
+        found = self._known[key] = SharePartition(key, partition.leader_epoch, self)
+        self._of_groups.setdefault(group_id, {})[key] = None
+        self._of_partitions.setdefault((key.topic_id, key.partition), {})[key] = None
+        _Beginning(self, found, topic, partition).read(now_ms)
+        return found, True
 
     def forget(self, partition: SharePartition, progress: Progress) -> None:
         """It does not count any more. The next fetch reads it again."""

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_state.state_requests import StateWrite
 
 MOST_ATTEMPTS: Final = 5
-FIRST_PAUSE_MS: Final = 1_000
-LONGEST_PAUSE_MS: Final = 30_000
-"""Kafka's REQUEST_BACKOFF_MS and REQUEST_BACKOFF_MAX_MS, without the chance that is added there.
-
-The first pause is twice as long already: five attempts take half a minute (share-groups §16).
+FIRST_PAUSE_MS: Final = 2_000
+"""Twice Kafka's REQUEST_BACKOFF_MS, as there, without the chance added there: five attempts take half a minute; its
+maximum is not reached.
 """
 
 _ASK_AGAIN: Final = frozenset(
@@ -217,7 +215,7 @@ class _Asking(DelayedOperation):
     def pause(self, now_ms: int) -> None:
         """Asks again after a while."""
         self.completed = False
-        self.deadline_ms = now_ms + min(FIRST_PAUSE_MS << self._attempts, LONGEST_PAUSE_MS)
+        self.deadline_ms = now_ms + (FIRST_PAUSE_MS << (self._attempts - 1))
         self._persister.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:

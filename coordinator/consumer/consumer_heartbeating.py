@@ -172,7 +172,7 @@ def _take_next_epoch(
     if member.stats is not None:
         group.coordinator.consumer_observer.heard(group, member, now_ms)
     if group.regex_counts:
-        resolve_if_due(group, now_ms, new_regex=False)
+        resolve_if_due(group, now_ms, sender.sees_topic, new_regex=False)
     changes.ticket = sender.ticket
     response = _nothing_new_for(member, config.heartbeat_interval_ms)
     changes.write(now_ms, share.cause, _replying(group, sender, response))

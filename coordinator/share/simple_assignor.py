@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import capacity_for, hash_of_id, in_map_order
+from kohort.coordinator.java_order import capacity_for, hash_of_id_partition, in_map_order
 from kohort.coordinator.modern.modern_values import Target
 
 TopicIdPartition = tuple[UUID, int]
@@ -70,7 +70,7 @@ def _by_hash(partitions: Iterable[TopicIdPartition], made_for: int) -> list[Topi
 
 
 def _hash_of(partition: TopicIdPartition) -> int:
-    return 31 * hash_of_id(partition[0]) + partition[1]
+    return hash_of_id_partition(*partition)
 
 
 def _by_number(partitions: Iterable[TopicIdPartition], made_for: int) -> list[TopicIdPartition]:
@@ -119,8 +119,8 @@ class _Plan:
         sharers: dict[TopicIdPartition, set[int]] = {}
         for number, member in enumerate(members):
             for topic_id, numbers in member.target.items():
-                for each in ((topic_id, index) for index in sorted(numbers)):
-                    if each in assignable:
+                for index in sorted(numbers):
+                    if (each := (topic_id, index)) in assignable:
                         sharers.setdefault(each, set()).add(number)
                         self.has[number][each] = None
         walked = order([*sharers, *(each for each in partitions if each not in sharers)], capacity_for(len(partitions)))
@@ -163,7 +163,7 @@ class _Plan:
                 if number is None:
                     if not given:
                         return
-                    waiting = [each for each in waiting if len(self.has[each]) < self._wanted[each]]
+                    waiting = self._lacking()
                     round_, given = iter(waiting), False
                 elif number not in sharers:
                     sharers.add(number)

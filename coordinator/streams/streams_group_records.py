@@ -5,6 +5,7 @@ from itertools import repeat
 from struct import pack
 from typing import TypeVar
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.modern.modern_values import Change
 from kohort.coordinator.modern.record_parts import (
     LONG,
@@ -121,12 +122,16 @@ def _endpoint(endpoint: UserEndpoint | None) -> bytes:
 
 
 def _write_topology(value: Topology) -> bytes:
-    return INT.pack(value.epoch) + _array(value.subtopologies, _subtopology) + NO_TAGS
+    return at_once(_topology_in_steps(value))
 
 
 def encoding_topology(value: Topology) -> Generator[None, None, bytes]:
     """The value of a topology's record, as `value_of` makes it. Yields after each subtopology."""
-    parts = [VERSION_0, INT.pack(value.epoch), compact_length(len(value.subtopologies))]
+    return VERSION_0 + (yield from _topology_in_steps(value))
+
+
+def _topology_in_steps(value: Topology) -> Generator[None, None, bytes]:
+    parts = [INT.pack(value.epoch), compact_length(len(value.subtopologies))]
     for each in value.subtopologies:
         parts.append(_subtopology(each))
         yield

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.streams.streams_group_values import Pairs, UserEndpoint
 from kohort.coordinator.streams.streams_values import (
     CopartitionGroup,
@@ -16,7 +17,7 @@ from kohort.protocol.messages import streams_group_heartbeat as wire
 
 def topology_of(said: wire.Topology) -> Topology:
     """The topology that who joins brings."""
-    return Topology(said.epoch, tuple(map(_subtopology, said.subtopologies)))
+    return at_once(reading_topology(said))
 
 
 def reading_topology(said: wire.Topology) -> Generator[None, None, Topology]:

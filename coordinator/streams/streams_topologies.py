@@ -4,6 +4,7 @@ from collections.abc import Generator
 from functools import partial
 from typing import NamedTuple
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import current_hash
 from kohort.coordinator.modern.group_refusals import Refusal
@@ -110,7 +111,7 @@ def configured(group: StreamsGroup, changes: GroupChanges, prepared: Prepared) -
     if before is None or metadata_hash != group.metadata_hash:
         outcome = prepared.outcome
         if outcome is None or prepared.topology is not group.topology or prepared.version != version:
-            outcome = _at_once(working_out(group.coordinator.topics, group.topology))
+            outcome = at_once(working_out(group.coordinator.topics, group.topology))
         if isinstance(outcome, Refusal):
             return outcome
         group.configured = outcome
@@ -141,15 +142,6 @@ def working_out(topics: TopicView, topology: Topology) -> WorkingOut:
         except BrokenTopology:
             return UNFORESEEN
         yield
-
-
-def _at_once(steps: WorkingOut) -> ConfiguredTopology | Refusal:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            outcome: ConfiguredTopology | Refusal = end.value
-            return outcome
 
 
 def _partitions_of(topics: TopicView, name: str) -> int | None:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import hash_of_id, in_map_order
+from kohort.coordinator.java_order import hash_of_id, hash_of_id_partition, in_map_order
 from tests.differential.sequence import Steps
 from tests.differential.sides import Side
 from tests.talk.values import Value
@@ -216,21 +216,17 @@ def _order(shape: Shape, ids: dict[str, Value]) -> object:
     alike = {order for _, _, order in shape}
     found = {name: UUID(each) for name, each in ids.items()}
     of_partitions = [
-        in_map_order(range(partitions), partial(_hash_of, found[name]))
+        in_map_order(range(partitions), partial(hash_of_id_partition, found[name]))
         for name, partitions, order in shape
         if order == "partitions"
     ]
     return of_partitions, _order_of_topics(found) if "topics" in alike else None
 
 
-def _hash_of(topic_id: UUID, partition: int) -> int:
-    return 31 * hash_of_id(topic_id) + partition
-
-
 def _order_of_topics(ids: dict[str, UUID]) -> tuple[list[int], list[str]]:
     """The order in a hash map, and that of the signed halves (Kafka: `Uuid.compareTo`)."""
     buckets = [hash_of_id(each) for each in ids.values()]
-    in_map = sorted(range(len(buckets)), key=lambda at: (buckets[at] ^ buckets[at] >> 16) & 15)
+    in_map = in_map_order(range(len(buckets)), buckets.__getitem__)
     return in_map, sorted(ids, key=lambda name: _signed_halves(ids[name]))
 
 

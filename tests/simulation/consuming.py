@@ -176,10 +176,4 @@ class Consumers(Grouped):
                 self.members.append(SimulatedConsumer(
                     world=self, name=f"last{number}", group_id=group, names=(*STABLE_TOPICS,), rebalance_ms=5_000,
                 ))  # fmt: skip
-        self.rests(_wake, rounds)
-
-
-def _wake(member: Member) -> None:
-    """It does not hold on to anything any more."""
-    if isinstance(member, SimulatedConsumer):
-        member.holds_on_until_ms = 0
+        self.rests(rounds)

@@ -7,7 +7,7 @@ Who simulates a kind of group derives from `Grouped`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
@@ -171,8 +171,8 @@ class Grouped(RestlessCluster):
                 self._starts(node)
         self.mistakes = 0.0
 
-    def rests(self, wake: Callable[[Member], None], rounds: int) -> None:
-        """Everybody acts until nothing changes for longer than any timeout. `wake` takes away what holds a member up.
+    def rests(self, rounds: int) -> None:
+        """Everybody acts until nothing changes for longer than any timeout, and nothing holds a member up.
 
         Raises AssertionError if members do not come to rest.
         """
@@ -180,9 +180,8 @@ class Grouped(RestlessCluster):
         before: list[Any] = []
         for _ in range(rounds):
             for member in self.members:
-                member.silent_until_ms = 0
+                member.silent_until_ms = member.holds_on_until_ms = 0
                 member.loses_answer = False
-                wake(member)
                 if member.asked is None:
                     member.act()
                 self.broker.loop.run_soon()
@@ -195,3 +194,12 @@ class Grouped(RestlessCluster):
             if quiet == 35:
                 return
         raise AssertionError(f"no rest after {rounds} rounds: {[str(member) for member in self.members]}")
+
+    def no_commit_is_lost(self) -> None:
+        """Groups know the last offsets that they have acknowledged, or later ones. Raises AssertionError if not."""
+        for (group_id, name, index), offset in self.accepted.items():
+            coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
+            group = None if coordinator is None else coordinator.group(group_id)
+            kept = None if group is None or group.offsets is None else group.offsets.get(name, index)
+            assert kept is not None, f"{group_id} has forgotten {name}-{index}"
+            assert offset <= kept.offset, f"{group_id}: {name}-{index} is {kept.offset}, acknowledged was {offset}"

@@ -73,6 +73,8 @@ class Member(GroupMember):
     foreseen: ClassVar[tuple[E, ...]] = FORESEEN
     world: MemberWorld
     silent_until_ms: int = 0
+    holds_on_until_ms: int = 0
+    """Until then it gives up nothing that it was told to, in the newer protocols."""
     loses_answer: bool = False
     asked: Asked | None = None
     is_answered_at_once: bool = False
@@ -216,8 +218,6 @@ class SimulatedClassic(Member, ClassicMember):
 @dataclass(eq=False, kw_only=True)
 class SimulatedConsumer(Member, ConsumerMember):
     """One that speaks the consumer protocol, careless in all ways a client can be."""
-
-    holds_on_until_ms: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 from uuid import UUID
 
 from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -61,8 +60,6 @@ INTERNAL = ("joins-store", "counts-rep", "counts-store")
 
 class Streaming(Grouped):
     """The cluster, its threads, and the account."""
-
-    STABLE_TOPICS: ClassVar[dict[str, int]] = {"foo": 4, "bar": 2}
 
     def __init__(self, seed: int) -> None:
         settings = dict(SETTINGS)
@@ -128,10 +125,6 @@ class Streaming(Grouped):
             self.moves: 0.3, self.moves_coordinator: 0.5, self.stops: 0.15, self.starts: 0.8,
         }  # fmt: skip
 
-    def _somebody_there(self) -> Thread | None:
-        thread = self.random.choice(self.members)
-        return None if thread.silent_until_ms > self.now_ms() else thread
-
     def process_dies(self) -> None:
         """All threads of a group's process crash."""
         one = self.random.choice(self.members)
@@ -142,8 +135,8 @@ class Streaming(Grouped):
             thread.silent_until_ms = self.now_ms() + self.random.choice((0, 5_000, 15_000))
 
     def lies(self) -> None:
-        thread = self._somebody_there()
-        if thread is not None:
+        thread = self._somebody()
+        if isinstance(thread, Thread):
             thread.lies(self.random.choice((-2, -1, 1, 100)))
 
     def changes_itself(self) -> None:
@@ -205,10 +198,4 @@ class Streaming(Grouped):
                 self.broker.server.act(partial(self._delete, topic))
         if self.cluster.topics.by_name(COMES_AND_GOES) is None:
             self._create(COMES_AND_GOES, 2)
-        self.rests(_wake, rounds)
-
-
-def _wake(member: Member) -> None:
-    """It does not hold on to anything any more."""
-    assert isinstance(member, Thread)
-    member.holds_on_until_ms = 0
+        self.rests(rounds)

@@ -34,7 +34,6 @@ class Thread(Member, StreamsMember):
 
     world: StreamsWorld
     foreseen: ClassVar[tuple[E, ...]] = (*FORESEEN, E.invalid_request)
-    holds_on_until_ms: int = 0
     beat_at_ms: int = 0
     missed: bool = False
     """Whether an answer did not come since it joined: what that gave or took nobody tells it again, in Kafka, too."""

@@ -18,6 +18,11 @@ CONSUMER = QUICK | {
     "group.consumer.assignment.interval.ms": "0",
 }
 
+GUARDED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
 SHARE = QUICK | {
     "group.share.min.session.timeout.ms": "100",
     "group.share.min.heartbeat.interval.ms": "50",
@@ -52,6 +57,7 @@ PROFILES = {
     "consumer": Profile(CONSUMER),
     "consumer-range-first": Profile(CONSUMER | {"group.consumer.assignors": "range,uniform"}),
     "consumer-max-size-2": Profile(CONSUMER | {"group.consumer.max.size": "2", "group.max.size": "2"}),
+    "consumer-guarded": Profile(CONSUMER | GUARDED),
     "consumer-off": Profile(CONSUMER | {"group.coordinator.rebalance.protocols": "classic"}),
     "migration-upgrade": Profile(CONSUMER | {"group.consumer.migration.policy": "upgrade"}),
     "migration-downgrade": Profile(CONSUMER | {"group.consumer.migration.policy": "downgrade"}),

@@ -11,7 +11,6 @@ from kohort.broker.apis.share_fetch.read_batches import ReadBatches
 from kohort.broker.apis.share_requests import SHORT
 from kohort.coordinator.share_partitions.acquiring import Wanted, acquire
 from kohort.coordinator.share_partitions.share_partition import Progress
-from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
 from kohort.storage.transactions import before
@@ -138,9 +137,7 @@ class ShareReading:
         assert found.topic is not None
         assert found.partition is not None
         led = self._node.led_share_partitions
-        known = led.known(SharePartitionKey(self._group_id, found.topic.topic_id, found.partition.index))
-        found.share_partition = led.get(self._group_id, found.topic, found.partition, now_ms)
-        found.is_new = found.share_partition is not known
+        found.share_partition, found.is_new = led.get(self._group_id, found.topic, found.partition, now_ms)
 
     @property
     def has_only_errors(self) -> bool:

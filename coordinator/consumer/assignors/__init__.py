@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.consumer.assignors.range_assignor import assign_ranges
 from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber
 from kohort.coordinator.consumer.assignors.uniform_assignor import assign_uniformly
@@ -19,10 +20,4 @@ def assign(
     name: str, members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool
 ) -> dict[str, Target]:
     """What an assignor gives each member; nobody is served in between."""
-    steps = ASSIGNORS[name](members, counts, homogeneous)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            targets: dict[str, Target] = end.value
-            return targets
+    return at_once(ASSIGNORS[name](members, counts, homogeneous))

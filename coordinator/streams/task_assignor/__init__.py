@@ -5,6 +5,7 @@ Pure functions of members, tasks and what everybody had.
 
 from collections.abc import Mapping, Sequence
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.streams.streams_values import Tasks, TaskSets
 from kohort.coordinator.streams.task_assignor.assignor_member import AssignorMember
 from kohort.coordinator.streams.task_assignor.sticky_task_assignor import Assigning, assigning
@@ -20,10 +21,4 @@ def assign(
     processes: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, TaskSets]:
     """What each member is to have, by its id; nobody is served in between. Arguments: see `assigning`."""
-    steps = assigning(members, tasks, stateful, standby_replicas, processes)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            targets: dict[str, TaskSets] = end.value
-            return targets
+    return at_once(assigning(members, tasks, stateful, standby_replicas, processes))

@@ -4,9 +4,6 @@ Numbers of partitions and tasks, internal topics that are missing, and topics th
 Pure functions of a topology and of the partitions that each topic has.
 """
 
-from collections.abc import Callable
-
-from kohort.coordinator.streams.streams_values import Topology
 from kohort.coordinator.streams.topology.configured_topology import BrokenTopology, ConfiguredTopology, InvalidTopology
 from kohort.coordinator.streams.topology.configuring import Configuring, configuring
 from kohort.coordinator.streams.topology.topology_checks import check_topology
@@ -17,17 +14,5 @@ __all__ = [
     "Configuring",
     "InvalidTopology",
     "check_topology",
-    "configure",
     "configuring",
 ]
-
-
-def configure(topology: Topology, partitions_of: Callable[[str], int | None]) -> ConfiguredTopology:
-    """What `configuring` finds; nobody is served in between. Raises InvalidTopology and BrokenTopology."""
-    steps = configuring(topology, partitions_of)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            configured: ConfiguredTopology = end.value
-            return configured

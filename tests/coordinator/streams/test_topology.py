@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.streams.streams_values import CopartitionGroup, StatusCode, Subtopology, TopicInfo, Topology
 from kohort.coordinator.streams.topology import (
     BrokenTopology,
     ConfiguredTopology,
     InvalidTopology,
     check_topology,
-    configure,
     configuring,
 )
 from kohort.storage.topic_names import name_refusal
@@ -38,7 +38,7 @@ def test_a_topology_is_configured_as_in_kafka(case: dict[str, Any]) -> None:
 
 def _found(topology: Topology, topics: dict[str, int]) -> dict[str, Any]:
     try:
-        configured = configure(topology, topics.get)
+        configured = at_once(configuring(topology, topics.get))
     except InvalidTopology as problem:
         return {"invalid": str(problem)}
     except BrokenTopology:
@@ -80,22 +80,22 @@ def test_a_missing_topic_is_described_as_the_topology_wants_it() -> None:
     settings = (("cleanup.policy", "compact"),)
     store = TopicInfo("store", 0, 2, settings)
     topology = Topology(0, (Subtopology("0", ("in",), state_changelog_topics=(store,)),))
-    assert configure(topology, {"in": 4}.get).missing_internal == (TopicInfo("store", 4, 2, settings),)
+    assert at_once(configuring(topology, {"in": 4}.get)).missing_internal == (TopicInfo("store", 4, 2, settings),)
 
 
 def test_a_topology_without_subtopologies_is_ready() -> None:
-    assert configure(Topology(), NO_TOPICS.get) == ConfiguredTopology()
+    assert at_once(configuring(Topology(), NO_TOPICS.get)) == ConfiguredTopology()
 
 
 def test_a_setting_that_is_there_twice_is_nothing_that_kafka_foresees() -> None:
     store = TopicInfo("store", topic_configs=(("retention.ms", "1"), ("retention.ms", "2")))
     with pytest.raises(BrokenTopology):
-        configure(Topology(0, (Subtopology("0", ("in",), state_changelog_topics=(store,)),)), {"in": 1}.get)
+        at_once(configuring(Topology(0, (Subtopology("0", ("in",), state_changelog_topics=(store,)),)), {"in": 1}.get))
 
 
 def test_only_three_topics_are_named() -> None:
     topology = Topology(0, (Subtopology("0", ("e", "d", "c", "b", "a")), Subtopology("1", ("a",))))
-    (status,) = configure(topology, NO_TOPICS.get).status
+    (status,) = at_once(configuring(topology, NO_TOPICS.get)).status
     assert status.code == StatusCode.MISSING_SOURCE_TOPICS
     assert status.detail == "Source topics a, b, c and 2 additional topics are missing."
 
@@ -110,13 +110,7 @@ def _refusal(*subtopologies: Subtopology) -> str:
 
 
 def _checked(*subtopologies: Subtopology) -> list[str]:
-    steps = check_topology(Topology(0, subtopologies), name_refusal)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            names: list[str] = end.value
-            return names
+    return at_once(check_topology(Topology(0, subtopologies), name_refusal))
 
 
 def test_every_topic_is_named_once_in_the_order_of_the_request() -> None:
@@ -175,7 +169,7 @@ def test_a_ring_of_ten_thousand_subtopologies_is_refused() -> None:
         Subtopology(str(n), (), (), (), (f"rep-{n}",), (TopicInfo(f"rep-{(n + 1) % MANY}"),)) for n in range(MANY)
     )
     with pytest.raises(InvalidTopology, match="There may be loops in the topology"):
-        configure(Topology(0, ring), NO_TOPICS.get)
+        at_once(configuring(Topology(0, ring), NO_TOPICS.get))
 
 
 def test_ten_thousand_groups_of_topics_that_are_joined_do_not_look_at_all_topics_each() -> None:
@@ -190,5 +184,5 @@ def test_ten_thousand_groups_of_topics_that_are_joined_do_not_look_at_all_topics
         asked += 1
         return 3 if name == "in" else None
 
-    assert configure(topology, partitions_of).tasks == {"0": 3}
+    assert at_once(configuring(topology, partitions_of)).tasks == {"0": 3}
     assert asked < 5 * MANY

@@ -75,8 +75,7 @@ def test_a_file_that_is_no_talk_is_one_sentence(talk: Path) -> None:
 def test_somebody_who_says_nothing_is_given_up_and_ctrl_c_ends_it(talk: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         words: list[str | Path] = [KOHORT, "replay", talk, f"127.0.0.1:{silent.getsockname()[1]}"]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-            silent.accept()
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130
             assert process.stderr is not None

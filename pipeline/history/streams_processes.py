@@ -79,15 +79,10 @@ def _stays(threads: list[ThreadStay]) -> list[ProcessStay]:
     return stays
 
 
-def taken_over(history: StreamsHistory, gone: ProcessStay, until_ms: int) -> int:
-    """Active tasks of a process that went which others were given until then."""
+def taken_over(history: StreamsHistory, gone: ProcessStay, back: ProcessStay) -> int:
+    """Active tasks of a process that went which others were given until it went again."""
     assert gone.end_ms is not None, "it went"
-    return len(
-        {
-            each.task
-            for each in history.tasks
-            if gone.end_ms <= each.start_ms <= until_ms
-            and each.task in gone.had
-            and each.member.member_id not in gone.member_ids
-        }
-    )
+    until_ms = history.until_ms if back.end_ms is None else back.end_ms
+    own = gone.member_ids | back.member_ids
+    given = (each for each in history.tasks if gone.end_ms <= each.start_ms <= until_ms)
+    return len({each.task for each in given if each.task in gone.had and each.member.member_id not in own})

@@ -49,9 +49,102 @@ def test_tasks_that_are_restored_for_long() -> None:
     assert "group.streams.num.standby.replicas" in finding.advice
 
 
-def test_the_offsets_topic_alone_shows_that_they_stood_and_not_why() -> None:
+def test_the_offsets_topic_alone_shows_a_silence_and_not_whether_records_waited() -> None:
     finding = restoring(sampled=False, held=None).found()["R53"]
-    assert (finding.confidence, finding.cause_confidence) == ("likely", "possible")
+    assert (finding.severity, finding.confidence, finding.cause_confidence) == ("info", "possible", "possible")
+    assert "whether records waited no sample of log ends tells" in finding.text
+
+
+def idle(*, sampled: bool) -> StreamsStory:
+    """bob goes, ada gets its tasks, and no record comes for them for 200 s. Then they go on as before."""
+    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(301, 600, 2, 3, less=2010)
+    if sampled:
+        story.log(0, 1).log(2, 3, idle=(99, 300)).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    return story
+
+
+@pytest.mark.parametrize("sampled", [True, False], ids=["samples", "commits alone"])
+def test_a_source_that_is_idle_for_a_while_makes_no_task_stand(sampled: bool) -> None:
+    """Samples say that nothing waited; without them, as little was read afterwards as if nothing had come."""
+    assert idle(sampled=sampled).found() == {}
+
+
+def test_a_source_that_comes_in_bursts_is_silent_whoever_has_the_task() -> None:
+    """100 s of records, then 200 s of none, whose records come at once. A task moves at the end of the first burst."""
+    story = group(until=1000).reads(1, 1000, 0, 1)
+    for start in (1, 301, 601, 901):
+        story.reads(start, min(1000, start + 99), 2, 3)
+    assert story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).found() == {}
+
+
+def test_samples_that_end_early_say_nothing_of_what_came_later() -> None:
+    """Until 150 s nothing waited. What was read later shows that records came, and nobody knows when."""
+    story = restoring(sampled=False, held=None).log(0, 1, until=150).log(2, 3, until=150, idle=(99, 150))
+    finding = story.found()["R53"]
+    assert (finding.severity, finding.confidence) == ("info", "possible")
+
+
+def test_a_process_that_has_the_group_to_itself_can_be_given_no_copy() -> None:
+    """ada's disk is new: it has another process id, and nobody else is there."""
+    story = StreamsStory().topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1).reads(1, 100, 0, 1)
+    story.goes(100, "ada").joins(110, "ada", member="ada2", process="ada-process-2").has(111, "ada2", 0, 1)
+    story.reads(311, 600, 0, 1).log(0, 1).log(0, 1, topic=CHANGELOG, records=1_000_000)
+    finding = story.found()["R53"]
+    assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
+    assert "needs another process" in finding.advice
+
+
+@pytest.mark.parametrize("reset", ["latest", "earliest"])
+def test_what_begins_for_the_first_time_has_no_state_to_restore(reset: str) -> None:
+    """A slow start on a topic with records: where nothing is committed the log's end says little."""
+    story = StreamsStory(until=400).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0)
+    if reset == "latest":
+        assert story.log(0, records=1000).log(0, topic=CHANGELOG, records=1_000_000).found() == {}
+    else:
+        assert story.log(0).reads(150, 400, 0).found() == {}
+
+
+def test_a_process_that_was_away_for_long_has_kept_its_state() -> None:
+    """Nobody cleans up its directory while it is away; it comes back under the process id that is kept there."""
+    story = group(until=3000).reads(1, 3000, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").joins(1900, "bob", member="bob2", process="bob-process").has(1901, "bob2", 2, 3)
+    story.reads(2050, 3000, 2, 3).log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+
+
+def test_a_running_process_loses_the_state_of_what_it_has_no_more() -> None:
+    """ada had the tasks before bob, more than ten minutes ago."""
+    story = StreamsStory(until=2000).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1, 2, 3)
+    story.joins(10, "bob").has(11, "ada", 0, 1).has(12, "bob", 2, 3).reads(1, 2000, 0, 1).reads(1, 1000, 2, 3)
+    story.goes(1000, "bob").has(1001, "ada", 0, 1, 2, 3).reads(1200, 2000, 2, 3)
+    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found().keys() == {"R53"}
+
+
+def test_a_group_that_was_deleted_reads_again_and_does_not_stand() -> None:
+    """Its offsets went with it: carl's first commits are below the old ones for long."""
+    story = group(until=900).reads(1, 300, 0, 1, 2, 3).goes(300, "ada", "bob").deleted(310).offsets_deleted(310)
+    story.topology(320).epoch(320).joins(320, "carl").has(321, "carl", 0, 1, 2, 3)
+    story.reads(330, 900, 0, 1, 2, 3, less=3300).log(0, 1, 2, 3)
+    story.log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert "R53" not in story.found()
+
+
+def test_tasks_of_before_a_log_that_begins_in_the_middle_were_not_given_then() -> None:
+    """The newest record of what ada has is of 100 s, and its newest commit of 500 s: what was before is compacted away."""
+    story = group(until=900).reads(1, 500, 0, 1, 2, 3).has(100, "ada", 0, 1).compacted().reads(500, 900, 0, 1, 2, 3)
+    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    assert story.found() == {}
+
+
+def test_whether_a_process_had_a_copy_is_unknown_where_the_log_begins_too_late() -> None:
+    story = group().compacted().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(301, 600, 2, 3)
+    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
+    finding = story.found()["R53"]
+    assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
+    assert "the log begins too late to tell" in finding.text
 
 
 def test_records_that_were_deleted_do_not_wait() -> None:
@@ -115,10 +208,16 @@ def test_a_process_that_is_back_soon_has_its_state() -> None:
 
 
 def flapping(
-    *, by_events: bool = False, often: int = 4, cause: str | None = None, lives: float = 60, same_process: bool = True
+    *,
+    by_events: bool = False,
+    often: int = 4,
+    cause: str | None = None,
+    lives: float = 60,
+    same_process: bool = True,
+    stores: bool = True,
 ) -> StreamsStory:
     """bob goes and comes back, each time with another thread."""
-    story = group(by_events=by_events, until=3600)
+    story = group(by_events=by_events, until=3600, stores=stores)
     at, member = 0.0, "bob"
     for number in range(often):
         at += lives
@@ -150,12 +249,50 @@ def test_events_say_how_it_went() -> None:
     assert "its session expired 4 times" in finding.text
 
 
-def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile() -> None:
+@pytest.mark.parametrize(
+    ("cause", "why"),
+    [
+        (None, "it was cut off or stood still, or polled too late"),
+        ("session_expired", "ids: it was cut off or stood still"),
+        ("left", "ids: its polls came too late"),
+    ],
+)
+def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile(cause: str | None, why: str) -> None:
+    """Whoever polls too late leaves, and joins again under its id."""
     story = group(until=3600)
     for at in (100, 200, 300):
-        story.goes(at, "bob").has(at + 1, "ada", 0, 1, 2, 3)
+        story.goes(at, "bob", cause=cause).has(at + 1, "ada", 0, 1, 2, 3)
         story.joins(at + 30, "bob").has(at + 31, "ada", 0, 1).has(at + 32, "bob", 2, 3)
-    assert "cut off or stood still" in story.found()["R54"].text
+    finding = story.found()["R54"]
+    assert finding.text.endswith(why)
+    assert "max.poll.interval.ms" in finding.advice
+    assert finding.severity == "warning"
+
+
+def test_why_a_process_went_is_not_known_from_records_alone() -> None:
+    """It may have been restarted on purpose. A longer session is no advice: who closes leaves, who is dead stays dead."""
+    finding = flapping().found()["R54"]
+    assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
+    assert "on purpose" in finding.advice
+    assert "A longer session does not help" in finding.advice
+    assert flapping(cause="session_expired").found()["R54"].cause_confidence == ""
+
+
+def test_what_has_no_state_is_restored_nowhere() -> None:
+    assert "state.dir" in flapping().found()["R54"].advice
+    assert "state.dir" not in flapping(stores=False).found()["R54"].advice
+
+
+def test_nobody_has_a_copy_where_nobody_else_is() -> None:
+    story = StreamsStory(until=3600).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1)
+    member = "ada"
+    for number, at in enumerate((100, 200, 300)):
+        story.goes(at, member).joins(at + 30, "ada", member=f"ada{number}", process="ada-process")
+        member = f"ada{number}"
+        story.has(at + 31, member, 0, 1)
+    finding = story.found()["R54"]
+    assert "nobody worked on its tasks meanwhile" in finding.text
+    assert "standby" not in finding.advice
 
 
 @BOTH
@@ -223,13 +360,13 @@ def test_events_of_a_group_that_began_anew_count_from_then_on() -> None:
     assert story.deleted(101).topology(200, 1).joins(200, "ada", epoch=1).found() == {}
 
 
-def deleted(*, stores: tuple[str, ...], kept: bool = False) -> StreamsStory:
-    """A group that is deleted with its offsets, and begins anew with the given stores."""
+def deleted(*, stores: tuple[str, ...], kept: bool = False, reads: str = SOURCE) -> StreamsStory:
+    """A group that is deleted with its offsets, and begins anew with the given stores. reads: what it reads since."""
     story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).offsets_deleted(110)
     if kept:
         story.reads(120, 121, 0, 1, 2, 3)
-    story.topology(200, stores=stores).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
-    return story.reads(202, 600, 0, 1, 2, 3)
+    story.topology(200, stores=stores, reads=reads).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
+    return story.reads(202, 600, 0, 1, 2, 3, topic=reads)
 
 
 def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() -> None:
@@ -242,6 +379,24 @@ def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() ->
 
 def test_offsets_that_were_set_again_are_not_lost() -> None:
     assert deleted(stores=(CHANGELOG, "another-changelog"), kept=True).found()["R55"].severity == "info"
+
+
+def test_offsets_of_what_the_new_topology_does_not_read_are_not_missed() -> None:
+    finding = deleted(stores=(CHANGELOG, "another-changelog"), reads="letters").found()["R55"]
+    assert (finding.severity, finding.evidence["tombstones"]) == ("info", 0)
+    assert "no offset of what it reads was lost" in finding.text
+
+
+def test_a_group_that_was_classic_meanwhile_was_not_deleted() -> None:
+    """A consumer of the classic protocol has taken the empty group, and left it again. Its offsets stayed."""
+    story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).is_classic(110)
+    story.topology(200, stores=("another-changelog",)).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
+    assert "R55" not in story.reads(202, 600, 0, 1, 2, 3).found()
+
+
+def test_changelogs_outlive_a_group_that_is_deleted() -> None:
+    advice = deleted(stores=(CHANGELOG, "another-changelog")).found()["R55"].advice
+    assert "--delete-all-internal-topics" in advice
 
 
 def test_a_group_that_was_deleted_and_has_the_same_topology_is_left_alone() -> None:

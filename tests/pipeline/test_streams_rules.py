@@ -190,6 +190,19 @@ def test_a_group_that_stands_as_a_whole_restores_nothing() -> None:
     assert story.found() == {}
 
 
+@pytest.mark.parametrize("stores", [True, False], ids=["state", "no state"])
+def test_a_group_that_stands_as_a_whole_without_a_move_is_told_of(stores: bool) -> None:
+    """Nobody comes or goes, and records wait for 200 s: no restore, and not well."""
+    found = group(stores=stores).reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3).log(0, 1, 2, 3).found()
+    assert found.keys() == {"R37"}
+    assert (found["R37"].severity, found["R37"].evidence["members"]) == ("critical", 2)
+
+
+def test_a_group_that_has_nothing_to_read_does_not_stand() -> None:
+    story = group().reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3, less=2010)
+    assert story.log(0, 1, 2, 3, idle=(99, 300)).found() == {}
+
+
 def test_whoever_commits_seldom_is_not_silent() -> None:
     story = group(until=1800).reads(1, 1800, 0, 1, every=120).reads(1, 100, 2, 3, every=120)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(230, 1800, 2, 3, every=120)

@@ -25,7 +25,7 @@ TIMES_THE_USUAL = 20
 TWICE = 2
 """A silence that is not so many times as long as any other one is none that stands out."""
 AS_MUCH_AS_USUAL = 0.5
-"""Of the records that would have come at the usual rate: after a silence in which fewer came, nothing had waited."""
+"""A share of the records that come at the usual rate: after a silence in which fewer came, nothing had waited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.streams_history import StreamsHistory
 from kohort.pipeline.history.streams_restores import Restore, restores
+from kohort.pipeline.rules.evidence import Evidence
 from kohort.pipeline.rules.finding import (
     CERTAIN,
     INFO,
@@ -75,17 +76,25 @@ def _finding(streams: StreamsHistory, found: list[Restore]) -> Finding:
         min(each.stay.start_ms for each in found),
         max(each.end_ms for each in found),
         names,
-        {
-            "tasks": tasks,
-            "longest_ms": longest.stood_ms,
-            "stood_ms": sum(each.stood_ms for each in found),
-            "records": max(lags) if lags else None,
-            "changelog_records": max(held, default=None),
-            "standbys": streams.standbys,
-            "open": bool(still),
-        },
+        _evidence(streams, found, tasks, lags, held) | {"open": bool(still)},
         cause_confidence=weakest(_cause(each) for each in found),
     )
+
+
+def _evidence(
+    streams: StreamsHistory, found: list[Restore], tasks: list[str], lags: list[int], held: list[int]
+) -> Evidence:
+    """records: that waited at most; it is missing where nobody knows."""
+    evidence: Evidence = {
+        "tasks": tasks,
+        "longest_ms": max(each.stood_ms for each in found),
+        "stood_ms": sum(each.stood_ms for each in found),
+        "changelog_records": max(held, default=None),
+        "standbys": streams.standbys,
+    }
+    if lags:
+        evidence["records"] = max(lags)
+    return evidence
 
 
 def _meanwhile(lags: list[int]) -> str:

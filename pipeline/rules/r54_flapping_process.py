@@ -1,6 +1,6 @@
 """R54: a process of a streams group leaves and comes back, again and again, and its tasks move each time.
 
-Who closes leaves at once, whatever it asks for (`CloseOptions`, release 4.3), also after an uncaught exception; one that
+Who closes leaves at once, whatever it asks for (Kafka's CloseOptions, release 4.3), also after an uncaught exception; one that
 polls too late leaves and joins again under its member id; and a process that is started anew has other members, beside
 which the dead ones keep their tasks until their sessions end.
 """

@@ -244,3 +244,25 @@ def _subtopology(stores: tuple[str, ...], reads: str) -> dict[str, object]:
         "repartitionSourceTopics": [],
         "stateChangelogTopics": [{"name": name} for name in stores],
     }
+
+
+def group(*, by_events: bool = False, standbys: int = 0, until: float = 600, stores: bool = True) -> StreamsStory:
+    """ada and bob have a thread and two tasks each."""
+    story = StreamsStory(told_by_events=by_events, until=until)
+    story.topology(0, stores=(CHANGELOG,) if stores else ()).epoch(0, standbys=standbys).joins(0, "ada", "bob")
+    copies = ((2, 3), (0, 1)) if standbys else ((), ())
+    return story.has(1, "ada", 0, 1, copies=copies[0]).has(1, "bob", 2, 3, copies=copies[1])
+
+
+def restoring(
+    *, stood: float = 200, standbys: int = 0, held: int | None = 1_000_000, stores: bool = True, sampled: bool = True
+) -> StreamsStory:
+    """bob goes, and ada gets its tasks, which nobody works on for so long; ada's own go on."""
+    story = group(standbys=standbys, stores=stores).reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
+    story.reads(101 + stood, 600, 2, 3)
+    if sampled:
+        story.log(0, 1, 2, 3)
+    if held is not None:
+        story.log(0, 1, 2, 3, topic=CHANGELOG, records=held)
+    return story

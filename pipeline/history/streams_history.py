@@ -36,7 +36,8 @@ Task = tuple[str, int]
 class ThreadStay:
     """A member's time in the group: it is a thread of a process. had: active tasks that it had at last.
 
-    name, host: of its process. end_ms: None while it is there.
+    name, host: of its process. end_ms: None while it is there. begins_seen: it came at
+    start_ms; else it may have been there before.
     """
 
     member_id: str
@@ -48,6 +49,7 @@ class ThreadStay:
     end_ms: int | None = None
     ended: str = UNKNOWN
     had: frozenset[Task] = frozenset()
+    begins_seen: bool = True
 
 
 @dataclass(slots=True)
@@ -177,6 +179,7 @@ class _Walk:
             row.client_host or "",
             row.topology_epoch or 0,
             record.ts_ms,
+            seen=self._is_intact,
         )
 
     def _current(self, record: GroupRecord) -> None:
@@ -199,8 +202,9 @@ class _Walk:
     def event(self, event: GroupEvent) -> None:
         member_id, detail = event.member_id or "", event.detail or {}
         if event.kind in ("member_added", "member_metadata_changed"):
-            process_id, epoch = detail.get("process_id", ""), detail.get("topology_epoch", "0")
-            self._comes(member_id, process_id, event.client_id or "", event.client_host or "", int(epoch), event.ts)
+            process_id, epoch = detail.get("process_id", ""), int(detail.get("topology_epoch", "0"))
+            client_id, host, seen = event.client_id or "", event.client_host or "", event.kind == "member_added"
+            self._comes(member_id, process_id, client_id, host, epoch, event.ts, seen=seen)
         elif event.kind == "member_removed":
             self._goes(member_id, event.ts)
         elif event.kind in ("member_assigned", "member_revoked"):
@@ -215,14 +219,18 @@ class _Walk:
 
     # --- what both tell
 
-    def _comes(self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int) -> None:
+    def _comes(
+        self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int, *, seen: bool
+    ) -> None:
+        """seen: it comes now, if it was not there; else it may have been."""
         stay = self._there.get(member_id)
         if stay is not None and stay.process_id == process_id:
             stay.topology_epoch = epoch
             return
         self._goes(member_id, ts_ms)
         name = process_name(client_id, process_id, host)
-        self._there[member_id] = stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms)
+        stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms, begins_seen=seen)
+        self._there[member_id] = stay
         self.history.threads.append(stay)
         self._lives.comes(process_id, ts_ms)
 

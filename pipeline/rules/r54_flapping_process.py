@@ -51,6 +51,8 @@ def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:
             continue
         if gone.end_ms is None or gone.end_ms - gone.start_ms > SHORT_LIFE_MS or not gone.had:
             continue
+        if not all(thread.begins_seen for thread in gone.threads):
+            continue  # it may have been there for long
         moved = taken_over(streams, gone, back)
         yield _Return(gone.end_ms, back.start_ms, moved, gone.ended, bool(gone.member_ids & back.member_ids))
 

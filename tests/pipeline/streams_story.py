@@ -97,6 +97,15 @@ class StreamsStory:
             self.had[member_id] = {"active": set(), "standby": set()}
         return self
 
+    def was_there(self, at: float, name: str) -> StreamsStory:
+        """A thread that joined before the event log began says something new of itself."""
+        self._event(
+            at, "member_metadata_changed", f"{name}-id", client=f"{name}-StreamThread-1-consumer",
+            detail={"process_id": f"{name}-process", "topology_epoch": "0"},
+        )  # fmt: skip
+        self.had[f"{name}-id"] = {"active": set(), "standby": set()}
+        return self
+
     def has(self, at: float, member: str, *active: int, copies: tuple[int, ...] = ()) -> StreamsStory:
         """All tasks of a thread from now on, by their partitions."""
         member_id, now = f"{member}-id", {"active": set(active), "standby": set(copies)}

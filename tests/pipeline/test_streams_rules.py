@@ -50,6 +50,18 @@ def test_a_process_that_comes_and_goes(by_events: bool, same_process: bool) -> N
     assert "not told by the offsets topic" in finding.text
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_life_whose_beginning_nobody_saw_may_have_been_long(seen: bool) -> None:
+    """bob goes three times; of its first life an event log that begins late shows the last seconds."""
+    story = StreamsStory(told_by_events=True, until=3600).joins(0, "ada")
+    story = story.joins(90, "bob") if seen else story.was_there(90, "bob")
+    story.has(91, "bob", 2, 3)
+    for at in (100, 200, 300):
+        story.goes(at, "bob").has(at + 1, "ada", 2, 3).joins(at + 30, "bob")
+        story.has(at + 31, "ada").has(at + 32, "bob", 2, 3)
+    assert ("R54" in story.found()) == seen
+
+
 def test_events_say_how_it_went() -> None:
     finding = flapping(cause="session_expired").found()["R54"]
     assert finding.evidence["expiries"] == 4

@@ -17,10 +17,11 @@ from kohort.pipeline.silver.streams_says import StreamsTopology, Subtopology, re
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 STREAMS = "streams"
-KEPT_MS = 10 * 60_000
-"""`state.cleanup.delay.ms`: for so long a running process keeps the state of a task that it has no more.
+KEPT_MS, GONE_MS = 10 * 60_000, 20 * 60_000
+"""For so long a running process keeps the state of a task that it has no more, and after so long it is gone.
 
-Nothing is cleaned up while it is away, as its cleaner is a thread of it (Kafka's `KafkaStreams.setupStateDirCleaner`).
+Unless it is set `state.cleanup.delay.ms` is the age of what is cleaned up, and how often somebody looks. Nothing is
+cleaned up while the process is away, as its cleaner is a thread of it (Kafka's `KafkaStreams.setupStateDirCleaner`).
 A process that comes back under its id has its directory: the id is kept there, and made anew where nothing is kept on
 disk (`StateDirectory.initializeProcessId`).
 """
@@ -56,8 +57,8 @@ class ThreadStay:
 class TaskStay:
     """An active task in the hands of a member.
 
-    is_cold: its process had no copy of it; None: what was read begins too late to tell. is_first: nobody was seen with
-    it before. begins_intact: it was given at that moment; else the log was compacted, and it may have been long before.
+    is_cold: its process had no copy of it; None: nobody knows. is_first: nobody was seen with it before.
+    begins_intact: it was given at that moment; else the log was compacted, and it may have been long before.
     """
 
     task: Task
@@ -258,10 +259,11 @@ class _Walk:
 
     def _given(self, stay: ThreadStay, task: Task, ts_ms: int) -> TaskStay:
         had_ms = self._last_had_ms.get((stay.process_id, task))
-        is_cold: bool | None = had_ms is None
-        if self._lives.ran_ms(stay.process_id, ts_ms) - (had_ms or 0) > KEPT_MS:
+        ran_ms = self._lives.ran_ms(stay.process_id, ts_ms) - (had_ms or 0)
+        is_cold: bool | None = had_ms is None and self._is_whole
+        if ran_ms > GONE_MS:
             is_cold = True
-        elif had_ms is None and not self._is_whole:
+        elif not is_cold and (had_ms is None or ran_ms > KEPT_MS):
             is_cold = None
         found = TaskStay(task, stay, ts_ms, is_cold, task not in self._had, self._is_intact)
         self.history.tasks.append(found)

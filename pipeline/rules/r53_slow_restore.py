@@ -107,7 +107,7 @@ def _state(found: list[Restore]) -> str:
     """Whether their state had to be restored."""
     if all(each.stay.is_cold for each in found):
         return "; their state had to be restored first, as the process had no copy of it"
-    return "; whether the process had a copy of their state the log begins too late to tell"
+    return "; whether the process still had a copy of their state is not known"
 
 
 def _cause(each: Restore) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.range_map import RangeMap
 from kohort.pipeline.history.share_deliveries import (
+    ACCEPTED,
     CLOSED,
     EXPIRED,
     RELEASED,
@@ -67,7 +68,10 @@ class GivenUp:
 
 @dataclass(slots=True)
 class ShareHistory:
-    """names: of members, by their ids. until_ms: the end of what was looked at."""
+    """names: of members, by their ids. until_ms: the end of what was looked at.
+
+    partitions: those that the group is known to have, whether or not anything was read of their records.
+    """
 
     deliveries: ShareDeliveries
     states: dict[TopicPartition, PartitionStates]
@@ -77,6 +81,7 @@ class ShareHistory:
     events_from_ms: int | None
     until_ms: int
     given_up: list[GivenUp] = field(default_factory=list)
+    partitions: frozenset[TopicPartition] = frozenset()
 
     def name(self, member_id: str) -> str:
         return self.names.get(member_id, member_id)
@@ -93,14 +98,23 @@ class ShareHistory:
         of_states = max((each.since_ms for each in self.states.values()), default=None) if not unread else None
         return min((each for each in (self.events_from_ms, of_states) if each is not None), default=None)
 
+    @property
+    def unread(self) -> int:
+        """Partitions of the group of whose records nothing was read: what became of them isn't known."""
+        return 0 if self.has_deliveries else len(self.partitions - self.states.keys())
+
     def accepted_between(self, start_ms: int, end_ms: int) -> int:
-        """Records that were accepted from one moment to another, both included."""
-        ended: Iterator[tuple[int | None, int]]
-        if self.has_deliveries:
-            ended = ((d.end_ms, d.records) for d in self.deliveries.ended if d.how == "accepted")
-        else:
-            ended = ((e.ms, e.records) for of in self.states.values() for e in of.accepted)
-        return sum(records for ms, records in ended if ms is not None and start_ms <= ms <= end_ms)
+        """Records that were accepted from one moment to another, both included.
+
+        Either source may begin late: what one of them has seen was accepted, whatever the other one says.
+        """
+        by_events = ((d.end_ms, d.records) for d in self.deliveries.ended if d.how == ACCEPTED)
+        by_states = ((e.ms, e.records) for of in self.states.values() for e in of.accepted)
+        return max(_sum_between(by_events, start_ms, end_ms), _sum_between(by_states, start_ms, end_ms))
+
+
+def _sum_between(ended: Iterable[tuple[int | None, int]], start_ms: int, end_ms: int) -> int:
+    return sum(records for ms, records in ended if ms is not None and start_ms <= ms <= end_ms)
 
 
 def share_history(group: GroupInput) -> ShareHistory | None:
@@ -115,10 +129,17 @@ def share_history(group: GroupInput) -> ShareHistory | None:
     history = ShareHistory(
         deliveries, states, share_lags(group, states), stays, names, min(logged, default=None), group.until_ms
     )
+    history.partitions = frozenset(history.lags) | states.keys() | _assigned(group)
     history.given_up = sorted(
         (each for each in _given_up(history) if each.end_ms >= group.since_ms), key=lambda each: each.end_ms
     )
     return history
+
+
+def _assigned(group: GroupInput) -> set[TopicPartition]:
+    """Partitions that members had at any time."""
+    names = ((row, row.topic or group.topic_names.get(row.topic_id or "", row.topic_id or "")) for row in group.parts)
+    return {(topic, part) for row, topic in names for part in row.parts}
 
 
 def _named_by_events(group: GroupInput) -> dict[str, str]:

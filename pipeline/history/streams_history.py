@@ -17,8 +17,14 @@ from kohort.pipeline.silver.streams_says import StreamsTopology, Subtopology, re
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 STREAMS = "streams"
-KEPT_MS = 10 * 60_000
-"""`state.cleanup.delay.ms`: for so long a process keeps the state of a task that it has no more."""
+KEPT_MS, GONE_MS = 10 * 60_000, 20 * 60_000
+"""For so long a running process keeps the state of a task that it has no more, and after so long it is gone.
+
+Unless it is set `state.cleanup.delay.ms` is the age of what is cleaned up, and how often somebody looks. Nothing is
+cleaned up while the process is away, as its cleaner is a thread of it (Kafka's `KafkaStreams.setupStateDirCleaner`).
+A process that comes back under its id has its directory: the id is kept there, and made anew where nothing is kept on
+disk (`StateDirectory.initializeProcessId`).
+"""
 _NOT_READY = "NotReady"
 _THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
 """What Kafka Streams puts behind `client.id` for each thread."""
@@ -31,7 +37,8 @@ Task = tuple[str, int]
 class ThreadStay:
     """A member's time in the group: it is a thread of a process. had: active tasks that it had at last.
 
-    name, host: of its process. end_ms: None while it is there.
+    name, host: of its process. end_ms: None while it is there. begins_seen: it came at
+    start_ms; else it may have been there before.
     """
 
     member_id: str
@@ -43,16 +50,23 @@ class ThreadStay:
     end_ms: int | None = None
     ended: str = UNKNOWN
     had: frozenset[Task] = frozenset()
+    begins_seen: bool = True
 
 
 @dataclass(slots=True)
 class TaskStay:
-    """An active task in the hands of a member. is_cold: its process had no copy of it shortly before."""
+    """An active task in the hands of a member.
+
+    is_cold: its process had no copy of it; None: nobody knows. is_first: nobody was seen with it before.
+    begins_intact: it was given at that moment; else the log was compacted, and it may have been long before.
+    """
 
     task: Task
     member: ThreadStay
     start_ms: int
-    is_cold: bool
+    is_cold: bool | None
+    is_first: bool = False
+    begins_intact: bool = True
     end_ms: int | None = None
 
 
@@ -90,7 +104,7 @@ def streams_history(group: GroupInput) -> StreamsHistory | None:
     events = [] if records else [each for each in group.events if each.group_type == STREAMS]
     if not records and not events:
         return None
-    walk = _Walk(group)
+    walk = _Walk(group, is_whole=not group.intact_from if records else events[0].kind == "group_created")
     for record in records:
         walk.record(record)
     for event in events:
@@ -105,21 +119,50 @@ def process_name(client_id: str, process_id: str, host: str) -> str:
     return name if name and (not process_id or process_id not in name) else f"{name or process_id}@{host.lstrip('/')}"
 
 
-class _Walk:
-    """Goes over what is known of a group, in its order."""
+class _Lives:
+    """How long each process has run, as far as it was seen. Times are of whichever moment is asked for."""
 
-    def __init__(self, group: GroupInput) -> None:
+    def __init__(self) -> None:
+        self._threads: dict[str, int] = {}
+        self._since_ms: dict[str, int] = {}
+        self._ran_ms: dict[str, int] = {}
+
+    def comes(self, process_id: str, ts_ms: int) -> None:
+        """A thread of it."""
+        self._threads[process_id] = self._threads.get(process_id, 0) + 1
+        if self._threads[process_id] == 1:
+            self._since_ms[process_id] = ts_ms
+
+    def goes(self, process_id: str, ts_ms: int) -> None:
+        self._threads[process_id] -= 1
+        if not self._threads[process_id]:
+            self._ran_ms[process_id] = self.ran_ms(process_id, ts_ms)
+            del self._since_ms[process_id]
+
+    def ran_ms(self, process_id: str, ts_ms: int) -> int:
+        return self._ran_ms.get(process_id, 0) + ts_ms - self._since_ms.get(process_id, ts_ms)
+
+
+class _Walk:
+    """Goes over what is known of a group, in its order. is_whole: nothing of it happened before what was read."""
+
+    def __init__(self, group: GroupInput, *, is_whole: bool) -> None:
         self.history = StreamsHistory(group.until_ms, group.since_ms)
+        self._is_whole, self._is_intact, self._intact_from = is_whole, True, group.intact_from
         self._there: dict[str, ThreadStay] = {}
         self._active: dict[str, dict[Task, TaskStay]] = {}
         self._copies: dict[str, set[Task]] = {}
+        self._lives = _Lives()
+        self._had: set[Task] = set()
         self._last_had_ms: dict[tuple[str, Task], int] = {}
+        """How long the process had run when it last had it."""
         self._rows: dict[int, list[GroupMember]] = by_offset(group.members)
         self._parts: dict[int, list[MemberPartitions]] = by_offset(group.parts)
 
     # --- records
 
     def record(self, record: GroupRecord) -> None:
+        self._is_intact = record.offset >= self._intact_from
         handle = _RECORDS.get(record.record_type)
         if handle is not None:
             handle(self, record)
@@ -137,6 +180,7 @@ class _Walk:
             row.client_host or "",
             row.topology_epoch or 0,
             record.ts_ms,
+            seen=self._is_intact,
         )
 
     def _current(self, record: GroupRecord) -> None:
@@ -159,8 +203,9 @@ class _Walk:
     def event(self, event: GroupEvent) -> None:
         member_id, detail = event.member_id or "", event.detail or {}
         if event.kind in ("member_added", "member_metadata_changed"):
-            process_id, epoch = detail.get("process_id", ""), detail.get("topology_epoch", "0")
-            self._comes(member_id, process_id, event.client_id or "", event.client_host or "", int(epoch), event.ts)
+            process_id, epoch = detail.get("process_id", ""), int(detail.get("topology_epoch", "0"))
+            client_id, host, seen = event.client_id or "", event.client_host or "", event.kind == "member_added"
+            self._comes(member_id, process_id, client_id, host, epoch, event.ts, seen=seen)
         elif event.kind == "member_removed":
             self._goes(member_id, event.ts)
         elif event.kind in ("member_assigned", "member_revoked"):
@@ -175,20 +220,26 @@ class _Walk:
 
     # --- what both tell
 
-    def _comes(self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int) -> None:
+    def _comes(
+        self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int, *, seen: bool
+    ) -> None:
+        """seen: it comes now, if it was not there; else it may have been."""
         stay = self._there.get(member_id)
         if stay is not None and stay.process_id == process_id:
             stay.topology_epoch = epoch
             return
         self._goes(member_id, ts_ms)
         name = process_name(client_id, process_id, host)
-        self._there[member_id] = stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms)
+        stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms, begins_seen=seen)
+        self._there[member_id] = stay
         self.history.threads.append(stay)
+        self._lives.comes(process_id, ts_ms)
 
     def _goes(self, member_id: str, ts_ms: int) -> None:
         self._has(member_id, set(), set(), ts_ms)
         if (stay := self._there.pop(member_id, None)) is not None:
             stay.end_ms = ts_ms
+            self._lives.goes(stay.process_id, ts_ms)
 
     def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int) -> None:
         stay = self._there.get(member_id)
@@ -196,16 +247,27 @@ class _Walk:
             return
         mine = self._active.setdefault(member_id, {})
         for task in mine.keys() | self._copies.get(member_id, set()):
-            self._last_had_ms[stay.process_id, task] = ts_ms
+            self._last_had_ms[stay.process_id, task] = self._lives.ran_ms(stay.process_id, ts_ms)
         if active:
             stay.had = frozenset(active)
         for task in mine.keys() - active:
             mine.pop(task).end_ms = ts_ms
         for task in sorted(active - mine.keys()):
-            had_ms = self._last_had_ms.get((stay.process_id, task))
-            mine[task] = TaskStay(task, stay, ts_ms, had_ms is None or ts_ms - had_ms > KEPT_MS)
-            self.history.tasks.append(mine[task])
+            mine[task] = self._given(stay, task, ts_ms)
+        self._had |= active
         self._copies[member_id] = copies
+
+    def _given(self, stay: ThreadStay, task: Task, ts_ms: int) -> TaskStay:
+        had_ms = self._last_had_ms.get((stay.process_id, task))
+        ran_ms = self._lives.ran_ms(stay.process_id, ts_ms) - (had_ms or 0)
+        is_cold: bool | None = had_ms is None and self._is_whole
+        if ran_ms > GONE_MS:
+            is_cold = True
+        elif not is_cold and (had_ms is None or ran_ms > KEPT_MS):
+            is_cold = None
+        found = TaskStay(task, stay, ts_ms, is_cold, task not in self._had, self._is_intact)
+        self.history.tasks.append(found)
+        return found
 
     def _is_ready(self, is_ready: bool, ts_ms: int) -> None:
         if not self.history.ready or self.history.ready[-1][1] != is_ready:

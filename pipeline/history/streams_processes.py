@@ -79,15 +79,20 @@ def _stays(threads: list[ThreadStay]) -> list[ProcessStay]:
     return stays
 
 
-def taken_over(history: StreamsHistory, gone: ProcessStay, until_ms: int) -> int:
-    """Active tasks of a process that went which others were given until then."""
+def taken_over(history: StreamsHistory, gone: ProcessStay, back: ProcessStay) -> int:
+    """Active tasks of a process that went which others were given until it went again."""
     assert gone.end_ms is not None, "it went"
-    return len(
-        {
-            each.task
-            for each in history.tasks
-            if gone.end_ms <= each.start_ms <= until_ms
-            and each.task in gone.had
-            and each.member.member_id not in gone.member_ids
-        }
-    )
+    until_ms = history.until_ms if back.end_ms is None else back.end_ms
+    own = gone.member_ids | back.member_ids
+    given = (each for each in history.tasks if gone.end_ms <= each.start_ms <= until_ms)
+    return len({each.task for each in given if each.task in gone.had and each.member.member_id not in own})
+
+
+def threads_that_stayed(history: StreamsHistory, start_ms: int, end_ms: int) -> int:
+    """How many there were with tasks all through a stretch in which nobody came or went and no task moved; else 0."""
+    there = [
+        each for each in history.threads if each.start_ms < end_ms and (each.end_ms is None or each.end_ms > start_ms)
+    ]
+    stayed = all(each.start_ms <= start_ms and (each.end_ms is None or each.end_ms >= end_ms) for each in there)
+    moved = any(start_ms < each.start_ms < end_ms for each in history.tasks)
+    return len(there) if stayed and not moved and any(each.had for each in there) else 0

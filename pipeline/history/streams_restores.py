@@ -2,7 +2,7 @@
 
 The coordinator isn't told how far a task is restored (Kafka 4.3 refuses a member's task offsets). What shows is when a
 task was given, when the first commit of what it reads came, whether records waited meanwhile, and how much its
-changelog holds.
+changelog holds. Where samples of log ends say that nothing waited, nothing stood; where there are none, nobody knows.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
 from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
 
-MOSTLY = 0.7
-"""Records waited at so many of the samples."""
 FEWEST_SAMPLES = 2
 SEVERAL_TIMES = 3
 """A shorter silence than so many usual gaps is none."""
 FEWEST_COMMITS = 20
 """Before and after, where commits alone tell what is usual."""
 TIMES_THE_USUAL = 20
+TWICE = 2
+"""A silence that is not so many times as long as any other one is none that stands out."""
+AS_MUCH_AS_USUAL = 0.5
+"""A share of the records that come at the usual rate: after a silence in which fewer came, nothing had waited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
     """A task that stood from the moment it was given. ended: a commit came, else it was taken away or is still so.
 
-    stood_ms: while records waited. lag: records that waited at the last sample; changelog: records that its changelogs
-    hold at most. None: no samples tell. others_went_on: records of other tasks were read meanwhile; None: there are no
-    such tasks.
+    stood_ms: while records waited. lag: records that waited at the last sample; None: no samples tell that any did.
+    changelog: records that its changelogs hold at most; None: no samples tell. others_went_on: records of other tasks
+    were read meanwhile; None: there are no such tasks.
     """
 
     stay: TaskStay
@@ -48,7 +50,9 @@ def restores(group: GroupInput, history: StreamsHistory, shortest_ms: int) -> It
     """Those that stood for so long, in the order in which they were given."""
     usual_ms = _usual_ms(group)
     for stay in history.tasks:
-        if stay.is_cold and (found := _restore(group, history, stay, shortest_ms, usual_ms)) is not None:
+        if stay.is_cold is False or not stay.begins_intact:
+            continue
+        if (found := _restore(group, history, stay, shortest_ms, usual_ms)) is not None:
             yield found
 
 
@@ -63,27 +67,30 @@ def _restore(
     end_ms = min(each for each in (progress_ms, stay.end_ms, history.until_ms) if each is not None)
     if end_ms - stay.start_ms < shortest_ms:
         return None
-    waited = _waited(group, read, stay.start_ms, end_ms)
-    if waited is None and not _stands_out(group, read, stay.start_ms, progress_ms):
+    waited = _waited(group, read, stay.start_ms, end_ms, shortest_ms)
+    if waited is None and _stands_out(group, read, stay.start_ms, progress_ms):
+        waited = stay.start_ms, None
+    if waited is None or end_ms - waited[0] < max(shortest_ms, SEVERAL_TIMES * usual_ms):
         return None
-    since_ms, lag = waited or (stay.start_ms, None)
-    if end_ms - since_ms < max(shortest_ms, SEVERAL_TIMES * usual_ms):
-        return None
-    went_on = _others_went_on(group, history, stay, end_ms)
-    return Restore(
-        stay, end_ms, end_ms == progress_ms, end_ms - since_ms, lag, _held(group, changelogs, end_ms), went_on
-    )
+    held, went_on = _held(group, changelogs, end_ms), _others_went_on(group, history, stay, end_ms)
+    return Restore(stay, end_ms, end_ms == progress_ms, end_ms - waited[0], waited[1], held, went_on)
 
 
 def _progress(group: GroupInput, place: TopicPartition, since_ms: int) -> int | None:
-    """When a position first moved forward after that."""
+    """When a position first changed after that. One that goes back is read again from there: its offset was lost."""
     commits = group.commits.get(place)
     if commits is None:
         return None
-    before = commits.committed[commits.ts_ms <= since_ms]
-    known = int(before[-1]) if len(before) else -1
-    moved = (commits.ts_ms > since_ms) & (commits.committed > known)
-    return int(commits.ts_ms[moved][0]) if moved.any() else None
+    known = _position(commits, since_ms)
+    changed = (commits.ts_ms > since_ms) & (commits.committed != (-1 if known is None else known))
+    return int(commits.ts_ms[changed][0]) if changed.any() else None
+
+
+def _position(commits: PartitionCommits, at_ms: int) -> int | None:
+    """The committed offset at a moment; None where there was none, or it had been deleted."""
+    gone = commits.gone_ms[commits.gone_ms <= at_ms]
+    inside = (commits.ts_ms <= at_ms) & (commits.ts_ms > (gone[-1] if len(gone) else -1))
+    return int(commits.committed[inside][-1]) if inside.any() else None
 
 
 def _usual_ms(group: GroupInput) -> float:
@@ -92,49 +99,64 @@ def _usual_ms(group: GroupInput) -> float:
     return max((float(np.median(np.diff(ts_ms))) for ts_ms in many), default=0.0)
 
 
-def _waited(group: GroupInput, places: list[TopicPartition], start_ms: int, end_ms: int) -> tuple[int, int] | None:
-    """From when on records waited, and how many at last; None: no samples say so."""
+def _waited(
+    group: GroupInput, places: list[TopicPartition], start_ms: int, end_ms: int, shortest_ms: int
+) -> tuple[int, int | None] | None:
+    """From when on records waited, and how many at last: the end of the stretch where none did; None: nobody knows."""
+    sampled = {place: group.ends[place] for place in places if place in group.ends}
     waiting: dict[int, int] = {}
-    for place in places:
-        if (ends := group.ends.get(place)) is not None:
-            for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms, group.since_ms):
-                waiting[at_ms] = waiting.get(at_ms, 0) + lag
+    for place, ends in sampled.items():
+        for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms, group.since_ms):
+            waiting[at_ms] = waiting.get(at_ms, 0) + lag
     moments = sorted(waiting)
-    late = [at_ms for at_ms in moments if waiting[at_ms] > 0]
-    if len(late) < FEWEST_SAMPLES or len(late) < MOSTLY * len(moments):
-        return None
-    return late[0], waiting[late[-1]]
+    if moments and waiting[moments[-1]]:
+        idle_ms = max((at_ms for at_ms in moments if not waiting[at_ms]), default=0)
+        late = [at_ms for at_ms in moments if at_ms > idle_ms]
+        return (late[0], waiting[late[-1]]) if len(late) >= FEWEST_SAMPLES else None
+    to_the_end = bool(moments) and len(sampled) == len(places) and end_ms - moments[-1] < shortest_ms
+    return (end_ms, None) if to_the_end else None
 
 
 def _lags(
     ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int, since_ms: int
 ) -> Iterator[tuple[int, int]]:
-    """Records that waited at each sample; before the first commit all that the log holds.
+    """Records that waited at each sample.
 
-    since_ms: commits of before are not known, so that what the log held then may have been read.
+    Where no position is known from the start only those count that came later: a group that never committed may have
+    begun at the log's end. since_ms: commits of before are not known either.
     """
-    inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)
-    read = ends.log_end[inside][0] if start_ms < since_ms and inside.any() else 0
-    lag = np.maximum(0, ends.log_end - np.maximum(read, ends.log_start))
-    if commits is not None and len(commits.ts_ms):
-        known = lag_at_samples(ends, commits)
-        lag = np.where(known >= 0, known, lag)
+    inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)
+    if start_ms >= since_ms and commits is not None and _position(commits, start_ms) is not None:
+        lag = lag_at_samples(ends, commits)
+    else:
+        lag = np.maximum(0, ends.log_end - np.maximum(ends.log_end[inside][:1].max(initial=0), ends.log_start))
     yield from zip(ends.sampled_ms[inside].tolist(), lag[inside].tolist(), strict=True)
 
 
 def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, progress_ms: int | None) -> bool:
-    """Whether commits alone show it: they were regular, then there were none for long, then they were regular again."""
-    if progress_ms is None:
+    """Whether commits alone show it: they were regular, then there were none for long, then they were regular again.
+
+    None of its other silences was about as long, and as much was read afterwards as comes in such a time.
+    """
+    return progress_ms is not None and any(
+        place in group.commits and _is_a_hole(group.commits[place], start_ms, progress_ms) for place in places
+    )
+
+
+def _is_a_hole(commits: PartitionCommits, start_ms: int, progress_ms: int) -> bool:
+    times, offsets = commits.ts_ms, commits.committed
+    before, after = np.flatnonzero(times <= start_ms), np.flatnonzero(times >= progress_ms)
+    if len(before) < FEWEST_COMMITS or len(after) < FEWEST_COMMITS:
         return False
-    for place in places:
-        times = group.commits[place].ts_ms if place in group.commits else np.zeros(0, np.int64)
-        before, after = times[times <= start_ms], times[times >= progress_ms]
-        if len(before) < FEWEST_COMMITS or len(after) < FEWEST_COMMITS:
-            continue
-        usual_ms = max(float(np.median(np.diff(each))) for each in (before[-FEWEST_COMMITS:], after[:FEWEST_COMMITS]))
-        if progress_ms - int(before[-1]) >= TIMES_THE_USUAL * max(usual_ms, 1.0):
-            return True
-    return False
+    first, last, again, soon = before[-FEWEST_COMMITS], before[-1], after[0], after[FEWEST_COMMITS - 1]
+    usual_ms = max(float(np.median(np.diff(times[a : b + 1]))) for a, b in ((first, last), (again, soon)))
+    silence_ms = progress_ms - int(times[last])
+    others_ms = np.concatenate([np.diff(times[: last + 1]), np.diff(times[again:])])
+    if silence_ms < max(TIMES_THE_USUAL * max(usual_ms, 1.0), TWICE * float(others_ms.max())):
+        return False
+    rate = (int(offsets[last]) - int(offsets[first])) / max(1, int(times[last]) - int(times[first]))
+    came = int(offsets[soon]) - int(offsets[last])
+    return came >= max(1.0, AS_MUCH_AS_USUAL * rate * (int(times[soon]) - int(times[last])))
 
 
 def _changelogs(history: StreamsHistory, stay: TaskStay) -> list[TopicPartition]:

@@ -28,7 +28,7 @@ ALL: dict[str, Rule] = {file.ID: file.find for file in _files() if hasattr(file,
 
 _OF_SHARE_GROUPS = ("R27", "R47", "R48", "R49", "R50", "R51", "R52")
 """Their partitions have no owners, and what becomes of records counts, not what is committed."""
-_OF_STREAMS_GROUPS = ("R27", "R53", "R54", "R55", "R56")
+_OF_STREAMS_GROUPS = ("R27", "R37", "R53", "R54", "R55", "R56")
 """Their coordinator assigns tasks, and nobody waits at a barrier."""
 _ASKED = {"share": _OF_SHARE_GROUPS, "streams": _OF_STREAMS_GROUPS}
 

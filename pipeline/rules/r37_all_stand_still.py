@@ -14,6 +14,7 @@ import numpy as np
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.stalls import ASKED_WITHIN_MS, Stall
+from kohort.pipeline.history.streams_processes import threads_that_stayed
 from kohort.pipeline.rules.finding import (
     CERTAIN,
     CRITICAL,
@@ -50,7 +51,7 @@ _ANYTHING = (
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for stall in analysis.stalls:
-        if stall.kind == "group_silent" and not _is_a_rebalance(analysis, stall) and _had_members(analysis, stall):
+        if stall.kind == "group_silent" and not _is_a_rebalance(analysis, stall) and _members(analysis, stall):
             yield _finding(analysis, stall)
 
 
@@ -63,18 +64,19 @@ def _is_a_rebalance(analysis: GroupAnalysis, stall: Stall) -> bool:
     return stall.length_ms < 30_000 or busy_ms > SHARE_IN_REBALANCES * stall.length_ms
 
 
-def _had_members(analysis: GroupAnalysis, stall: Stall) -> bool:
-    """Whether it is known that somebody was there who could have read."""
+def _members(analysis: GroupAnalysis, stall: Stall) -> int:
+    """How many are known to have been there who could have read."""
+    if analysis.streams is not None:
+        return threads_that_stayed(analysis.streams, stall.start_ms + 1, stall.end_ms)
     generation = analysis.ownership.generation_at(stall.start_ms + 1)
-    return generation is not None and generation.size > 0 and bool(generation.owners)
+    return generation.size if generation is not None and generation.owners else 0
 
 
 def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
     seen, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
     transaction = _held_by_transaction(analysis, stall) if seen or once else None
     polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
-    generation = analysis.ownership.generation_at(stall.start_ms + 1)
-    members = generation.size if generation is not None else 0
+    members = _members(analysis, stall)
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )

@@ -38,7 +38,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     one = records == 1
     yield Finding(
         ID,
-        "Records that nobody could process",
+        "Records that nobody could process"
+        if any(each.at_limit for each in found)
+        else "Records that were archived and never accepted",
         CRITICAL,
         CERTAIN,
         f"{several(records, 'record')} ({listed([each.name for each in found], 3)}) {'was' if one else 'were'} delivered "

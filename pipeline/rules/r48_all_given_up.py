@@ -17,15 +17,17 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     records, longest = sum(each.records for each in found), max(found, key=lambda each: each.records)
     clients = list(dict.fromkeys(client for each in longest.given_up for client in each.clients))
     counts = sorted({each.count for outage in found for each in outage.given_up})
+    unread = analysis.share.unread  # others of its partitions may have been read and accepted meanwhile
     yield Finding(
         ID,
         "Whatever came was given up for a while",
         CRITICAL,
-        CERTAIN,
+        POSSIBLE if unread else CERTAIN,
         f"from {moment(longest.start_ms)} UTC on, for {seconds(longest.end_ms - longest.start_ms)}, the group accepted "
         f"{several(longest.accepted, 'record')} and gave up {longest.records} after {counts[-1]} deliveries each: "
         f"{several(records, 'record')} in all will not come again"
-        + (f" ({listed(clients)})" if clients else "; which members held them only an event log tells"),
+        + (f" ({listed(clients)})" if clients else "; which members held them only an event log tells")
+        + (f"; what became of the records of {several(unread, 'other partition')} was not read" if unread else ""),
         "Look for what all handlers need (a database, a service) and could not reach then. While it is away, hold or renew "
         "what is in hand and fetch no more (share.renew.acknowledge.enable), or wait before releasing: released at once, a "
         "record uses up share.delivery.count.limit (group.share.delivery.count.limit for all groups) within seconds. Reset "

@@ -34,7 +34,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CERTAIN,
         f"of {several(every, 'delivery', 'deliveries')} of a record {back} ({100 * back / every:.0f} %) ended with the record "
         f"back in the group, to be delivered again{_ends(counts, share.has_deliveries)}"
-        + (f"; most of it came from {listed(clients)}" if clients else ""),
+        + (f"; most of it came from {listed(clients)}" if clients else "")
+        + (
+            f"; {several(share.unread, 'other partition')} of the group {_were(share.unread)} not read"
+            if share.unread
+            else ""
+        ),
         "Find out why handlers give up: a release is for what a later try can do. Wait before releasing, reject what no try "
         "can do, and renew what takes long (share.renew.acknowledge.enable); where locks expire, share.record.lock.duration.ms "
         "of the group or group.share.record.lock.duration.ms is too short. Each delivery counts towards "
@@ -76,6 +81,10 @@ def _ends(counts: Counter[str], told: bool) -> str:
         return "; whether members released them or their locks expired only an event log tells"
     named = ((RELEASED, "released"), (EXPIRED, "by an expired lock"), (CLOSED, "with a session that ended"))
     return " (" + ", ".join(f"{counts[how]} {words}" for how, words in named if counts[how]) + ")"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _who(share: ShareHistory) -> list[str]:

@@ -59,8 +59,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _somebody_is_there(analysis: GroupAnalysis, since_ms: int) -> bool:
-    """Whether the coordinator has seen members since, of whom no record or event was read."""
-    return any(sample.members for sample in analysis.group.share_lags if sample.sampled_ms > since_ms)
+    """Whether the coordinator has seen members since who had joined before what was read.
+
+    Its word for it, the number of members that the last removal left, or records that somebody got later.
+    """
+    if any(sample.members for sample in analysis.group.share_lags if sample.sampled_ms > since_ms):
+        return True
+    later = [event for event in analysis.group.events if event.ts >= since_ms]
+    left = [event.members for event in later if event.kind == "member_removed"]
+    return bool(left and left[-1]) or any(event.kind == "records_acquired" and event.ts > since_ms for event in later)
 
 
 def _last(share: ShareHistory, since_ms: int) -> list[ShareStay]:

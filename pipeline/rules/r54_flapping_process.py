@@ -1,4 +1,9 @@
-"""R54: a process of a streams group leaves and comes back, again and again, and its tasks move each time."""
+"""R54: a process of a streams group leaves and comes back, again and again, and its tasks move each time.
+
+Who closes leaves at once, whatever it asks for (Kafka's CloseOptions, release 4.3), also after an uncaught exception; one that
+polls too late leaves and joins again under its member id; and a process that is started anew has other members, beside
+which the dead ones keep their tasks until their sessions end.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.share_members import LEFT, VANISHED
 from kohort.pipeline.history.streams_history import StreamsHistory
 from kohort.pipeline.history.streams_processes import Process, processes, taken_over
-from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
+from kohort.pipeline.rules.finding import CERTAIN, INFO, POSSIBLE, WARNING, Finding, busiest, seconds, several, times
 
 ID = "R54"
 RETURNS = 3
@@ -36,7 +41,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     everybody = processes(streams)
     found = [(process, came) for process in everybody if _flaps(came := list(_returns(streams, process)))]
     for process, came in found:
-        yield _finding(process, came, together=len(found) == len(everybody) > 1)
+        yield _finding(streams, process, came, together=len(found) == len(everybody) > 1)
 
 
 def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:
@@ -46,7 +51,9 @@ def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:
             continue
         if gone.end_ms is None or gone.end_ms - gone.start_ms > SHORT_LIFE_MS or not gone.had:
             continue
-        moved = taken_over(streams, gone, back.end_ms or streams.until_ms)
+        if not all(thread.begins_seen for thread in gone.threads):
+            continue  # it may have been there for long
+        moved = taken_over(streams, gone, back)
         yield _Return(gone.end_ms, back.start_ms, moved, gone.ended, bool(gone.member_ids & back.member_ids))
 
 
@@ -54,9 +61,9 @@ def _flaps(came: list[_Return]) -> bool:
     return busiest([each.back_ms for each in came], WINDOW_MS) >= RETURNS
 
 
-def _finding(process: Process, came: list[_Return], *, together: bool) -> Finding:
+def _finding(streams: StreamsHistory, process: Process, came: list[_Return], *, together: bool) -> Finding:
     away_ms = [each.back_ms - each.gone_ms for each in came]
-    orderly = all(each.ended == LEFT for each in came)
+    orderly = all(each.ended == LEFT and not each.lived for each in came)
     return Finding(
         ID,
         "A process comes and goes, and its tasks with it",
@@ -70,10 +77,7 @@ def _finding(process: Process, came: list[_Return], *, together: bool) -> Findin
         )
         + f"; {_how(came)}"
         + ("; all processes of the group did so" if together else ""),
-        f"Look at what {process.name} logged before it went (an uncaught exception, a kill for want of memory, a failed liveness "
-        "probe; max.poll.interval.ms for a thread that works for too long). Each time its tasks are restored elsewhere: keep "
-        "state.dir on a disk that outlives the process, and copies with streams.num.standby.replicas. An absence that is "
-        "shorter than streams.session.timeout.ms (group.streams.session.timeout.ms) moves nothing, if the process does not leave.",
+        f"{_advice(process, came)}{_copies(streams, came)}",
         came[0].gone_ms,
         came[-1].back_ms,
         [process.name],
@@ -83,14 +87,50 @@ def _finding(process: Process, came: list[_Return], *, together: bool) -> Findin
             "moves": [each.moved for each in came],
             "expiries": sum(each.ended == VANISHED for each in came),
         },
+        cause_confidence="" if all(each.lived or each.ended == VANISHED for each in came) else POSSIBLE,
     )
 
 
 def _how(came: list[_Return]) -> str:
     if all(each.lived for each in came):
-        return "it lived on meanwhile, as it came back under its member ids: it was cut off or stood still"
+        how = {each.ended for each in came}
+        if how == {LEFT}:
+            why = "its polls came too late"
+        elif how == {VANISHED}:
+            why = "it was cut off or stood still"
+        else:
+            why = "it was cut off or stood still, or polled too late"
+        return f"it lived on meanwhile, as it came back under its member ids: {why}"
     if expired := sum(each.ended == VANISHED for each in came):
         return f"its session expired {times(expired)}"
     if all(each.ended == LEFT for each in came):
-        return "it left in an orderly way"
+        return "it left in an orderly way, as whoever closes does: after a stop, or an uncaught exception"
     return "whether it left or lost its sessions is not told by the offsets topic"
+
+
+def _advice(process: Process, came: list[_Return]) -> str:
+    if all(each.lived for each in came):
+        return (
+            f"Look for what kept {process.name}: pauses of its machine or its network, or records that take longer than "
+            "max.poll.interval.ms. Where it is silent only, a longer streams.session.timeout.ms of the group "
+            "(group.streams.session.timeout.ms for all, within group.streams.max.session.timeout.ms, 60 s unless set) "
+            "leaves it its tasks. "
+        )
+    return (
+        f"Look at what {process.name} logged before it went (an uncaught exception, a kill for want of memory, a failed liveness "
+        "probe), and whether somebody restarts it on purpose. A longer session does not help: who closes leaves at once, and "
+        "whoever was killed comes back as a new member, while nobody works on the tasks of the dead one until its session "
+        "ends. "
+    )
+
+
+def _copies(streams: StreamsHistory, came: list[_Return]) -> str:
+    """What keeps its tasks from being restored; nothing where they are without state."""
+    topology = streams.topology_at(came[-1].back_ms)
+    if topology is not None and not any(each.stores for each in topology.subtopologies.values()):
+        return ""
+    elsewhere = "; streams.num.standby.replicas=1 of the group lets another process have a copy"
+    return (
+        "State is restored where it is not at hand: keep state.dir on a disk that outlives the process"
+        f"{elsewhere if any(each.moved for each in came) else ''}."
+    )

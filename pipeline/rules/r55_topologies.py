@@ -1,7 +1,8 @@
 """R55: members of a streams group have different topologies for long; or the group was deleted to give it another one.
 
 Kafka 4.3 refuses a topology that differs from the group's, and writes nothing of that. Members that bring one of an
-older epoch are taken and told so.
+older epoch are taken and told so. Its tool deletes internal topics only if it is told to, and writes offsets of a group
+that is not there: `StreamsGroupCommand` and `ConsumerGroupCommand` of that release.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.streams_history import StreamsHistory, ThreadStay
+from kohort.pipeline.history.streams_history import STREAMS, StreamsHistory, ThreadStay
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, listed, moment, seconds, several
+from kohort.pipeline.silver.streams_says import StreamsTopology
 
 ID = "R55"
 STUCK_MS = 5 * 60_000
@@ -21,9 +23,11 @@ TOGETHER_MS = 5_000
 
 _ADVICE = (
     "Kafka 4.3 takes no other topology while the group exists. Either give the new version an application.id of its own, or "
-    "stop all instances, note the offsets (kafka-streams-groups --describe --offsets), delete the group "
-    "(kafka-streams-groups --delete), set them again under its id (kafka-consumer-groups --reset-offsets --from-file), and "
-    "start the new version: a group of offsets alone becomes a streams group and keeps them."
+    "stop all instances, save the offsets (kafka-streams-groups --reset-offsets --all-input-topics --to-current --dry-run "
+    "--export), delete the group (kafka-streams-groups --delete), set them again under its id (kafka-consumer-groups "
+    "--reset-offsets --from-file, --execute), and start the new version: a group of offsets alone becomes a streams group and "
+    "keeps them. Changelogs stay unless --delete-all-internal-topics is said: keep them with the offsets, as whoever reads all "
+    "again adds it to what they hold."
 )
 
 
@@ -94,33 +98,44 @@ def _made_anew(analysis: GroupAnalysis, streams: StreamsHistory) -> Iterator[Fin
     for (_, before), (gone_ms, gone), (again_ms, after) in zip(known, known[1:], known[2:], strict=False):
         if gone_ms < streams.since_ms or before is None or gone is not None or after is None or before == after:
             continue
-        lost = _lost(analysis, gone_ms, again_ms)
-        yield Finding(
-            ID,
-            "The group was deleted to change its topology",
-            WARNING if lost else INFO,
-            CERTAIN,
-            f"at {moment(gone_ms)} UTC the group was deleted, and {seconds(again_ms - gone_ms)} later it began anew with "
-            f"another topology; "
-            + (
-                f"{several(lost, 'committed offset')} went with it: what it read it began where auto.offset.reset says, earliest "
-                "in Kafka Streams unless set"
-                if lost
-                else "its offsets were set again before"
-            ),
-            _ADVICE,
-            gone_ms,
-            again_ms,
-            [],
-            {"tombstones": lost, "lasted_ms": again_ms - gone_ms},
-        )
+        if not _was_converted(analysis, gone_ms, again_ms):
+            yield _anew(gone_ms, again_ms, _lost(analysis, after, gone_ms, again_ms))
 
 
-def _lost(analysis: GroupAnalysis, gone_ms: int, again_ms: int) -> int:
-    """Offsets that went with the group and were not there when it began anew."""
+def _was_converted(analysis: GroupAnalysis, gone_ms: int, again_ms: int) -> bool:
+    """Whether it was a group of another protocol meanwhile: such a one keeps the offsets."""
+    others = (each for each in analysis.group.records if each.group_type != STREAMS and not each.is_tombstone)
+    return any(gone_ms <= each.ts_ms <= again_ms for each in others)
+
+
+def _anew(gone_ms: int, again_ms: int, lost: int) -> Finding:
+    return Finding(
+        ID,
+        "The group was deleted and has another topology since",
+        WARNING if lost else INFO,
+        CERTAIN,
+        f"at {moment(gone_ms)} UTC the group was deleted, and {seconds(again_ms - gone_ms)} later it began anew with "
+        f"another topology; "
+        + (
+            f"{several(lost, 'committed offset')} of what it reads went with it: there it began where auto.offset.reset says, "
+            "earliest in Kafka Streams unless set"
+            if lost
+            else "no offset of what it reads was lost"
+        ),
+        _ADVICE,
+        gone_ms,
+        again_ms,
+        [],
+        {"tombstones": lost, "lasted_ms": again_ms - gone_ms},
+    )
+
+
+def _lost(analysis: GroupAnalysis, topology: StreamsTopology, gone_ms: int, again_ms: int) -> int:
+    """Offsets that went with the group and were not there when it began anew, of what it reads since."""
+    read = {name for each in topology.subtopologies.values() for name in (*each.reads, *each.rereads)}
     lost = 0
-    for commits in analysis.group.commits.values():
-        went = any(abs(int(ts_ms) - gone_ms) <= TOGETHER_MS for ts_ms in commits.gone_ms)
+    for (topic, _), commits in analysis.group.commits.items():
+        went = topic in read and any(abs(int(ts_ms) - gone_ms) <= TOGETHER_MS for ts_ms in commits.gone_ms)
         set_again = ((commits.ts_ms > gone_ms) & (commits.ts_ms <= again_ms)).any()
         lost += went and not set_again
     return lost

@@ -220,11 +220,12 @@ REASONS: dict[str, tuple[str, str]] = {
     "R53": (
         "The task has state, its process had no copy of it, records waited by samples, other tasks went on, and its "
         "changelog holds enough, where that is known.",
-        "Certain that it stood with log ends, else likely; that it was being restored is likely or possible.",
+        "Certain that it stood with log ends, else possible and information; that it was being restored is likely or "
+        "possible.",
     ),
     "R54": (
         "A process, by its id or its name and host, went with tasks after a short life and was back, three times.",
-        "Certain; how it went only events tell.",
+        "Certain; how it went only events tell, and why is possible only where they don't.",
     ),
     "R55": (
         "Topology epochs while nobody came or went; or a group that was deleted and has another topology since.",

@@ -15,7 +15,7 @@ from kohort.pipeline.history.inputs import GroupInput, LogEnds
 from kohort.pipeline.records.share_state_layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
-from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, ShareStateRecord
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions, ShareStateRecord
 from kohort.pipeline.sources.source_rows import GroupEvent, ShareLagSample
 from tests.pipeline.stories import ms
 
@@ -35,6 +35,7 @@ class ShareStory:
     states: list[ShareStateRecord] = field(default_factory=list)
     records: list[GroupRecord] = field(default_factory=list)
     members: list[GroupMember] = field(default_factory=list)
+    parts: list[MemberPartitions] = field(default_factory=list)
     lags: list[ShareLagSample] = field(default_factory=list)
     ends: dict[tuple[str, int], LogEnds] = field(default_factory=dict)
     counts: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -52,12 +53,33 @@ class ShareStory:
             )  # fmt: skip
         return self
 
-    def goes(self, at: float, *names: str, cause: str | None = None) -> ShareStory:
-        """cause: as a broker's log has it; None: nobody gave one."""
+    def goes(self, at: float, *names: str, cause: str | None = None, others: int | None = None) -> ShareStory:
+        """cause: as a broker's log has it; None: nobody gave one. others: that are still there, as an event has it."""
         for name in names:
             self._record(at, 10, f"{name}-id", gone=True)
             if cause is not None:
-                self._event(at, "member_removed", f"{name}-id", cause)
+                self._event(at, "member_removed", f"{name}-id", cause, members=others)
+        return self
+
+    def has(self, at: float, name: str, *parts: int) -> ShareStory:
+        """The partitions of a member."""
+        self._record(at, 14, f"{name}-id")
+        self.parts.append(
+            MemberPartitions(
+                partition=0, offset=self.records[-1].offset, group_id=self.name, member_id=f"{name}-id",
+                topic_id=TOPIC_ID, role="assigned", parts=list(parts),
+            )
+        )  # fmt: skip
+        return self
+
+    def told_by_events_alone(self) -> ShareStory:
+        """As kohort's event log has it, from its first line on: those who joined before are not in it."""
+        self.records, self.members = [], []
+        return self
+
+    def added(self, at: float, name: str) -> ShareStory:
+        """A member that joins, as an event."""
+        self._event(at, "member_added", f"{name}-id", "join_new")
         return self
 
     # --- records
@@ -117,6 +139,7 @@ class ShareStory:
     def group_input(self) -> GroupInput:
         group = GroupInput(self.name, until_ms=ms(self.until))
         group.events, group.records, group.members = self.events, self.records, self.members
+        group.parts = self.parts
         group.share_states, group.share_lags, group.ends = self.states, self.lags, self.ends
         group.topic_names = {TOPIC_ID: TOPIC}
         return group
@@ -169,13 +192,15 @@ class ShareStory:
         self._event(at, kind, f"{name}-id", cause, {"topic": TOPIC, "partition": f"{part}", **detail})
 
     def _event(
-        self, at: float, kind: str, member_id: str, cause: str | None, detail: dict[str, str] | None = None
-    ) -> None:
+        self, at: float, kind: str, member_id: str, cause: str | None, detail: dict[str, str] | None = None,
+        members: int | None = None,
+    ) -> None:  # fmt: skip
         number = len(self.events)
         self.events.append(
             GroupEvent(
                 event_id=f"{number}", seq=number, ts=ms(at), kind=kind, group_id=self.name, group_type="share",
                 member_id=member_id, client_id=member_id.removesuffix("-id"), cause=cause, detail=detail,
+                members=members,
             )
         )  # fmt: skip
 

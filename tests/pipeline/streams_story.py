@@ -38,11 +38,22 @@ class StreamsStory:
     commits: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
     had: dict[str, dict[str, set[int]]] = field(default_factory=dict)
     gone_ms: int | None = None
+    intact_from: int = 0
 
     # --- the group
 
-    def topology(self, at: float, epoch: int = 0, *, stores: tuple[str, ...] = (CHANGELOG,)) -> StreamsStory:
-        says = {"epoch": epoch, "subtopologies": [_subtopology(stores)]}
+    def compacted(self) -> StreamsStory:
+        """Of what was told so far the newest of each key is left."""
+        newest = {(each.record_type, each.member_id): each for each in self.records}
+        self.records = [each for each in self.records if newest[each.record_type, each.member_id] is each]
+        self.intact_from = self.records[-1].offset + 1
+        self.commits = {place: found[-1:] for place, found in self.commits.items()}
+        return self
+
+    def topology(
+        self, at: float, epoch: int = 0, *, stores: tuple[str, ...] = (CHANGELOG,), reads: str = SOURCE
+    ) -> StreamsStory:
+        says = {"epoch": epoch, "subtopologies": [_subtopology(stores, reads)]}
         self._record(at, 23, streams=topology_says(says))
         self._event(at, "group_created")
         return self
@@ -62,6 +73,11 @@ class StreamsStory:
         self._event(at, "group_deleted")
         return self
 
+    def is_classic(self, at: float) -> StreamsStory:
+        """Whoever joins an empty streams group in the classic protocol makes it one of that."""
+        self._record(at, 2, kind_of_group="classic")
+        return self
+
     # --- threads
 
     def joins(self, at: float, *names: str, process: str = "", epoch: int = 0, member: str = "") -> StreamsStory:
@@ -79,6 +95,15 @@ class StreamsStory:
             detail = {"process_id": process_id, "topology_epoch": str(epoch)}
             self._event(at, "member_added", member_id, client=f"{name}-StreamThread-1-consumer", detail=detail)
             self.had[member_id] = {"active": set(), "standby": set()}
+        return self
+
+    def was_there(self, at: float, name: str) -> StreamsStory:
+        """A thread that joined before the event log began says something new of itself."""
+        self._event(
+            at, "member_metadata_changed", f"{name}-id", client=f"{name}-StreamThread-1-consumer",
+            detail={"process_id": f"{name}-process", "topology_epoch": "0"},
+        )  # fmt: skip
+        self.had[f"{name}-id"] = {"active": set(), "standby": set()}
         return self
 
     def has(self, at: float, member: str, *active: int, copies: tuple[int, ...] = ()) -> StreamsStory:
@@ -119,12 +144,19 @@ class StreamsStory:
     # --- what it reads
 
     def reads(
-        self, start: float, end: float, *parts: int, every: float = 1, rate: int = 10, topic: str = SOURCE
+        self,
+        start: float,
+        end: float,
+        *parts: int,
+        every: float = 1,
+        rate: int = 10,
+        topic: str = SOURCE,
+        less: int = 0,
     ) -> StreamsStory:
-        """Commits: at each moment all that was written until then."""
+        """Commits: at each moment all that was written until then. less: so many records were not."""
         for part in parts:
             for at in np.arange(start, end, every).tolist():
-                self.commits.setdefault((topic, part), []).append((ms(at), int(at * rate)))
+                self.commits.setdefault((topic, part), []).append((ms(at), int(at * rate) - less))
         return self
 
     def log(
@@ -135,10 +167,16 @@ class StreamsStory:
         every: float = 5,
         records: int | None = None,
         start: int = 0,
+        idle: tuple[float, float] = (0, 0),
+        until: float | None = None,
     ) -> StreamsStory:
-        """Samples of where logs end: at so many records, or growing by so many a second. start: those before are deleted."""
-        times = np.arange(0, self.until, every)
-        moments = np.array([ms(at) for at in times.tolist()], np.int64)
+        """Samples of where logs end: at so many records, or growing by so many a second, but for a stretch that is idle.
+
+        start: those before are deleted. until: of the last sample.
+        """
+        sampled = np.arange(0, self.until if until is None else until, every)
+        times = sampled - np.clip(sampled - idle[0], 0, idle[1] - idle[0])
+        moments = np.array([ms(at) for at in sampled.tolist()], np.int64)
         for part in parts:
             ends = (times * rate).astype(np.int64) if records is None else np.full(len(times), records, np.int64)
             self.ends[topic, part] = LogEnds(moments, np.minimum(ends, start), ends)
@@ -152,13 +190,13 @@ class StreamsStory:
     # --- the whole
 
     def group_input(self) -> GroupInput:
-        group = GroupInput(self.name, until_ms=ms(self.until))
+        group = GroupInput(self.name, until_ms=ms(self.until), intact_from=self.intact_from)
         if not self.told_by_events:
             group.records, group.members, group.parts = self.records, self.members, self.parts
         group.events, group.ends = self.events, self.ends
-        gone = np.array([] if self.gone_ms is None else [self.gone_ms], np.int64)
         for place, found in self.commits.items():
             columns = np.array(sorted(found), np.int64).T
+            gone = np.array([self.gone_ms] if self.gone_ms and columns[0][0] <= self.gone_ms else [], np.int64)
             group.commits[place] = PartitionCommits(columns[0], columns[1], gone)
         if self.since is not None:
             _cut(group, ms(self.since))
@@ -169,13 +207,14 @@ class StreamsStory:
         return {finding.rule: finding for finding in diagnose(analyse(self.group_input()))}
 
     def _record(
-        self, at: float, kind: int, member_id: str | None = None, *, gone: bool = False, streams: str | None = None
-    ) -> None:
-        offset = len(self.records)
+        self, at: float, kind: int, member_id: str | None = None, *, gone: bool = False, streams: str | None = None,
+        kind_of_group: str = "streams",
+    ) -> None:  # fmt: skip
+        offset = self.records[-1].offset + 1 if self.records else 0
         self.records.append(
             GroupRecord(
-                partition=0, offset=offset, ts_ms=ms(at), group_id=self.name, record_type=kind, group_type="streams",
-                is_tombstone=gone, op_id=offset, member_id=member_id, streams=streams,
+                partition=0, offset=offset, ts_ms=ms(at), group_id=self.name, record_type=kind,
+                group_type=kind_of_group, is_tombstone=gone, op_id=offset, member_id=member_id, streams=streams,
             )
         )  # fmt: skip
 
@@ -207,10 +246,32 @@ def _cut(group: GroupInput, since_ms: int) -> None:
         group.ends[place] = LogEnds(ends.sampled_ms[late], ends.log_start[late], ends.log_end[late])
 
 
-def _subtopology(stores: tuple[str, ...]) -> dict[str, object]:
+def _subtopology(stores: tuple[str, ...], reads: str) -> dict[str, object]:
     return {
         "subtopologyId": "0",
-        "sourceTopics": [SOURCE],
+        "sourceTopics": [reads],
         "repartitionSourceTopics": [],
         "stateChangelogTopics": [{"name": name} for name in stores],
     }
+
+
+def group(*, by_events: bool = False, standbys: int = 0, until: float = 600, stores: bool = True) -> StreamsStory:
+    """ada and bob have a thread and two tasks each."""
+    story = StreamsStory(told_by_events=by_events, until=until)
+    story.topology(0, stores=(CHANGELOG,) if stores else ()).epoch(0, standbys=standbys).joins(0, "ada", "bob")
+    copies = ((2, 3), (0, 1)) if standbys else ((), ())
+    return story.has(1, "ada", 0, 1, copies=copies[0]).has(1, "bob", 2, 3, copies=copies[1])
+
+
+def restoring(
+    *, stood: float = 200, standbys: int = 0, held: int | None = 1_000_000, stores: bool = True, sampled: bool = True
+) -> StreamsStory:
+    """bob goes, and ada gets its tasks, which nobody works on for so long; ada's own go on."""
+    story = group(standbys=standbys, stores=stores).reads(1, 600, 0, 1).reads(1, 100, 2, 3)
+    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
+    story.reads(101 + stood, 600, 2, 3)
+    if sampled:
+        story.log(0, 1, 2, 3)
+    if held is not None:
+        story.log(0, 1, 2, 3, topic=CHANGELOG, records=held)
+    return story

@@ -141,6 +141,40 @@ def test_whatever_comes_is_given_up(by_states: bool) -> None:
     assert found["R50"].severity == "info", "it only shows the same"
 
 
+def test_partitions_of_which_nothing_was_read_may_have_been_accepted() -> None:
+    """A copy of one broker's disk has some of the share coordinators' logs."""
+    finding = failing(by_states=True).has(0, "ada", 0, 1).has(0, "bob", 2).found()["R48"]
+    assert finding.confidence == "possible"
+    assert "what became of the records of 2 other partitions was not read" in finding.text
+    assert failing(by_states=True).has(0, "ada", 0).found()["R48"].confidence == "certain"
+
+
+def test_an_event_log_that_begins_late_takes_nothing_from_what_the_share_coordinator_wrote() -> None:
+    """ada accepts records all the time; while 10 others are given up nobody writes events."""
+    story = ShareStory(limit=3, told_by_states=True).joins(0, "ada", "bob")
+    for n in range(10):
+        for again in range(3):
+            at = 20 + n + again / 4
+            story.gets(at, "bob", (1000 + n, 1000 + n)).releases(at + 0.1, "bob", (1000 + n, 1000 + n))
+    story.works(1, 40, "ada", 0)
+    story.told_by_states = False
+    story.works(60, 70, "ada", 2000)
+    found = story.found()
+    assert "R48" not in found
+    assert found["R47"].evidence["accepted_meanwhile"] == 100
+
+
+def test_what_is_rejected_after_a_second_try_may_be_put_aside() -> None:
+    """A handler that tries twice. The log of the share coordinator does not tell that from the limit."""
+    story = ShareStory(told_by_states=True).joins(0, "ada")
+    for n in range(0, 100, 10):
+        story.gets(n, "ada", (n, n + 9)).accepts(n + 0.5, "ada", (n, n + 8)).releases(n + 0.5, "ada", (n + 9, n + 9))
+        story.gets(n + 2, "ada", (n + 9, n + 9)).rejects(n + 4, "ada", (n + 9, n + 9))
+    finding = story.found()["R47"]
+    assert finding.title == "Records that were archived and never accepted"
+    assert finding.cause_confidence == "possible"
+
+
 def outliving(*, by_states: bool = False, limit: int = 5) -> ShareStory:
     """bob works 40 s on what it gets; a lock lasts 30 s, and ada gets the records then."""
     story = ShareStory(told_by_states=by_states, limit=limit, until=400).joins(0, "ada", "bob")
@@ -273,6 +307,18 @@ def test_a_group_without_members_that_is_done_is_done() -> None:
 def test_members_that_only_the_coordinator_sees_are_there() -> None:
     story = ShareStory().joins(0, "ada").lag(10, 5).goes(30, "ada")
     assert story.lag(40, 50, members=0).lag(110, 200, members=2).found() == {}
+
+
+def test_members_that_joined_before_the_event_log_began_are_there() -> None:
+    """bob's session expires. The event says that somebody is left, or ada gets records later."""
+
+    def bob(*, others: int) -> ShareStory:
+        story = ShareStory().added(0, "bob").lag(10, 5).goes(30, "bob", cause="session_expired", others=others)
+        return story.told_by_events_alone().lag(40, 50).lag(110, 200)
+
+    assert bob(others=0).found().keys() == {"R52"}
+    assert bob(others=1).found() == {}
+    assert bob(others=0).gets(50, "ada", (0, 3)).accepts(51, "ada", (0, 3)).found() == {}
 
 
 def test_what_nobody_has_read_is_missing() -> None:

@@ -6,119 +6,25 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.pipeline.streams_story import CHANGELOG, SOURCE, StreamsStory
+from tests.pipeline.streams_story import CHANGELOG, SOURCE, StreamsStory, group, restoring
 
 BOTH = pytest.mark.parametrize("by_events", [False, True], ids=["records", "events"])
-
-
-def group(*, by_events: bool = False, standbys: int = 0, until: float = 600, stores: bool = True) -> StreamsStory:
-    """ada and bob have a thread and two tasks each."""
-    story = StreamsStory(told_by_events=by_events, until=until)
-    story.topology(0, stores=(CHANGELOG,) if stores else ()).epoch(0, standbys=standbys).joins(0, "ada", "bob")
-    copies = ((2, 3), (0, 1)) if standbys else ((), ())
-    return story.has(1, "ada", 0, 1, copies=copies[0]).has(1, "bob", 2, 3, copies=copies[1])
-
-
-# Restores
-
-
-def restoring(
-    *, stood: float = 200, standbys: int = 0, held: int | None = 1_000_000, stores: bool = True, sampled: bool = True
-) -> StreamsStory:
-    """bob goes, and ada gets its tasks, which nobody works on for so long; ada's own go on."""
-    story = group(standbys=standbys, stores=stores).reads(1, 600, 0, 1).reads(1, 100, 2, 3)
-    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
-    story.reads(101 + stood, 600, 2, 3)
-    if sampled:
-        story.log(0, 1, 2, 3)
-    if held is not None:
-        story.log(0, 1, 2, 3, topic=CHANGELOG, records=held)
-    return story
-
-
-def test_tasks_that_are_restored_for_long() -> None:
-    found = restoring().found()
-    assert found.keys() == {"R53"}
-    finding = found["R53"]
-    assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "likely")
-    assert finding.clients == ["ada"]
-    assert finding.evidence["tasks"] == ["0_2", "0_3"]
-    assert finding.evidence["longest_ms"] == pytest.approx(200_000, abs=6_000)
-    assert finding.evidence["changelog_records"] == 1_000_000
-    assert "streams.num.standby.replicas=1" in finding.advice
-    assert "group.streams.num.standby.replicas" in finding.advice
-
-
-def test_the_offsets_topic_alone_shows_that_they_stood_and_not_why() -> None:
-    finding = restoring(sampled=False, held=None).found()["R53"]
-    assert (finding.confidence, finding.cause_confidence) == ("likely", "possible")
-
-
-def test_records_that_were_deleted_do_not_wait() -> None:
-    """990 are committed, the log ends at 3000 at last, and begins at 1500."""
-    assert restoring().found()["R53"].evidence["records"] == 2010
-    assert restoring().log(2, 3, start=1500).found()["R53"].evidence["records"] == 1500
-
-
-def test_a_task_that_is_still_restored_is_open() -> None:
-    finding = restoring(stood=1000).found()["R53"]
-    assert finding.evidence["open"]
-    assert finding.cause_confidence == "possible", "it may hang as well"
-
-
-@pytest.mark.parametrize(
-    "healthy",
-    [
-        restoring(stood=20),
-        restoring(standbys=1),
-        restoring(held=10),
-        restoring(stores=False),
-        restoring(stood=30, sampled=False),
-    ],
-    ids=["soon", "who kept a copy", "small changelog", "no state", "soon, without samples"],
-)
-def test_tasks_that_are_not_restored_for_long_are_left_alone(healthy: StreamsStory) -> None:
-    assert healthy.found() == {}
-
-
-def test_nothing_to_read_is_no_restore() -> None:
-    """No record comes for partitions 2 and 3 while ada has them."""
-    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
-    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
-    story.log(0, 1).log(2, 3, records=990).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
-    assert story.found() == {}
-
-
-def test_a_group_that_stands_as_a_whole_restores_nothing() -> None:
-    """What it depends on is away."""
-    story = group().reads(1, 100, 0, 1, 2, 3)
-    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3)
-    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
-    assert story.found() == {}
-
-
-def test_whoever_commits_seldom_is_not_silent() -> None:
-    story = group(until=1800).reads(1, 1800, 0, 1, every=120).reads(1, 100, 2, 3, every=120)
-    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(230, 1800, 2, 3, every=120)
-    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
-    assert story.found() == {}
-
-
-def test_a_process_that_is_back_soon_has_its_state() -> None:
-    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
-    story.goes(100, "bob").joins(160, "bob").has(161, "bob", 2, 3).reads(300, 600, 2, 3)
-    story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
-    assert story.found() == {}
 
 
 # Processes
 
 
 def flapping(
-    *, by_events: bool = False, often: int = 4, cause: str | None = None, lives: float = 60, same_process: bool = True
+    *,
+    by_events: bool = False,
+    often: int = 4,
+    cause: str | None = None,
+    lives: float = 60,
+    same_process: bool = True,
+    stores: bool = True,
 ) -> StreamsStory:
     """bob goes and comes back, each time with another thread."""
-    story = group(by_events=by_events, until=3600)
+    story = group(by_events=by_events, until=3600, stores=stores)
     at, member = 0.0, "bob"
     for number in range(often):
         at += lives
@@ -144,18 +50,68 @@ def test_a_process_that_comes_and_goes(by_events: bool, same_process: bool) -> N
     assert "not told by the offsets topic" in finding.text
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_life_whose_beginning_nobody_saw_may_have_been_long(seen: bool) -> None:
+    """bob goes three times; of its first life an event log that begins late shows the last seconds."""
+    story = StreamsStory(told_by_events=True, until=3600).joins(0, "ada")
+    story = story.joins(90, "bob") if seen else story.was_there(90, "bob")
+    story.has(91, "bob", 2, 3)
+    for at in (100, 200, 300):
+        story.goes(at, "bob").has(at + 1, "ada", 2, 3).joins(at + 30, "bob")
+        story.has(at + 31, "ada").has(at + 32, "bob", 2, 3)
+    assert ("R54" in story.found()) == seen
+
+
 def test_events_say_how_it_went() -> None:
     finding = flapping(cause="session_expired").found()["R54"]
     assert finding.evidence["expiries"] == 4
     assert "its session expired 4 times" in finding.text
 
 
-def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile() -> None:
+@pytest.mark.parametrize(
+    ("cause", "why"),
+    [
+        (None, "it was cut off or stood still, or polled too late"),
+        ("session_expired", "ids: it was cut off or stood still"),
+        ("left", "ids: its polls came too late"),
+    ],
+)
+def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile(cause: str | None, why: str) -> None:
+    """Whoever polls too late leaves, and joins again under its id."""
     story = group(until=3600)
     for at in (100, 200, 300):
-        story.goes(at, "bob").has(at + 1, "ada", 0, 1, 2, 3)
+        story.goes(at, "bob", cause=cause).has(at + 1, "ada", 0, 1, 2, 3)
         story.joins(at + 30, "bob").has(at + 31, "ada", 0, 1).has(at + 32, "bob", 2, 3)
-    assert "cut off or stood still" in story.found()["R54"].text
+    finding = story.found()["R54"]
+    assert finding.text.endswith(why)
+    assert "max.poll.interval.ms" in finding.advice
+    assert finding.severity == "warning"
+
+
+def test_why_a_process_went_is_not_known_from_records_alone() -> None:
+    """It may have been restarted on purpose. A longer session is no advice: who closes leaves, who is dead stays dead."""
+    finding = flapping().found()["R54"]
+    assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
+    assert "on purpose" in finding.advice
+    assert "A longer session does not help" in finding.advice
+    assert flapping(cause="session_expired").found()["R54"].cause_confidence == ""
+
+
+def test_what_has_no_state_is_restored_nowhere() -> None:
+    assert "state.dir" in flapping().found()["R54"].advice
+    assert "state.dir" not in flapping(stores=False).found()["R54"].advice
+
+
+def test_nobody_has_a_copy_where_nobody_else_is() -> None:
+    story = StreamsStory(until=3600).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1)
+    member = "ada"
+    for number, at in enumerate((100, 200, 300)):
+        story.goes(at, member).joins(at + 30, "ada", member=f"ada{number}", process="ada-process")
+        member = f"ada{number}"
+        story.has(at + 31, member, 0, 1)
+    finding = story.found()["R54"]
+    assert "nobody worked on its tasks meanwhile" in finding.text
+    assert "standby" not in finding.advice
 
 
 @BOTH
@@ -223,13 +179,13 @@ def test_events_of_a_group_that_began_anew_count_from_then_on() -> None:
     assert story.deleted(101).topology(200, 1).joins(200, "ada", epoch=1).found() == {}
 
 
-def deleted(*, stores: tuple[str, ...], kept: bool = False) -> StreamsStory:
-    """A group that is deleted with its offsets, and begins anew with the given stores."""
+def deleted(*, stores: tuple[str, ...], kept: bool = False, reads: str = SOURCE) -> StreamsStory:
+    """A group that is deleted with its offsets, and begins anew with the given stores. reads: what it reads since."""
     story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).offsets_deleted(110)
     if kept:
         story.reads(120, 121, 0, 1, 2, 3)
-    story.topology(200, stores=stores).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
-    return story.reads(202, 600, 0, 1, 2, 3)
+    story.topology(200, stores=stores, reads=reads).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
+    return story.reads(202, 600, 0, 1, 2, 3, topic=reads)
 
 
 def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() -> None:
@@ -242,6 +198,24 @@ def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() ->
 
 def test_offsets_that_were_set_again_are_not_lost() -> None:
     assert deleted(stores=(CHANGELOG, "another-changelog"), kept=True).found()["R55"].severity == "info"
+
+
+def test_offsets_of_what_the_new_topology_does_not_read_are_not_missed() -> None:
+    finding = deleted(stores=(CHANGELOG, "another-changelog"), reads="letters").found()["R55"]
+    assert (finding.severity, finding.evidence["tombstones"]) == ("info", 0)
+    assert "no offset of what it reads was lost" in finding.text
+
+
+def test_a_group_that_was_classic_meanwhile_was_not_deleted() -> None:
+    """A consumer of the classic protocol has taken the empty group, and left it again. Its offsets stayed."""
+    story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).is_classic(110)
+    story.topology(200, stores=("another-changelog",)).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
+    assert "R55" not in story.reads(202, 600, 0, 1, 2, 3).found()
+
+
+def test_changelogs_outlive_a_group_that_is_deleted() -> None:
+    advice = deleted(stores=(CHANGELOG, "another-changelog")).found()["R55"].advice
+    assert "--delete-all-internal-topics" in advice
 
 
 def test_a_group_that_was_deleted_and_has_the_same_topology_is_left_alone() -> None:
@@ -328,13 +302,3 @@ def test_what_goes_on_when_the_window_begins_is_told(
     told = story()
     told.since = since
     assert told.found().keys() == {rule}
-
-
-def test_records_that_were_read_before_the_window_do_not_wait_in_it() -> None:
-    """Commits of before it are not known, and nothing comes for partitions 2 and 3 any more."""
-    story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
-    story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(102, 110, 2, 3)
-    story.log(0, 1).log(2, 3, records=1090).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
-    assert story.found() == {}
-    story.since = 300
-    assert story.found() == {}

@@ -89,7 +89,7 @@ class Stretches:
         self.node_id = node_id
 
     def pass_below(self, start: int) -> None:
-        """It is written that the start is there. So it is if anything below was done with; else nothing is written."""
+        """The start that was read is there: all below is done with, unless nothing was, for then none is written."""
         if self._known and self._known[0].first < start:
             self.put(self._known[0].first, start - 1, DONE)
 
@@ -160,7 +160,7 @@ class ShareSafety:
             self.violation(f"{known.name} {_told(records)} was given to {left.owner}, and lies before the start")
 
     def _look_at(self, known: Stretches, kind: str, records: Stretch, *, is_late: bool) -> None:
-        """Who has read what was written before, and is told of late, has given none of it out."""
+        """What is told late was written before it was read anew, and none of it may have been given out since."""
         first, last, member = records
         is_given = kind == "records_acquired"
         what = f" was given to {member}" if is_given else f": {kind.replace('_', ' ')} of {member}"

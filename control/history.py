@@ -218,6 +218,9 @@ def _of_records(detail: Mapping[str, str]) -> Iterator[str]:
     if "topic" not in detail:
         return
     where = f"{detail['topic']}-{detail['partition']}"
+    if "start" in detail:
+        yield f"{where} start {detail['start']}"
+        return
     if "to" in detail:
         yield f"{where} from {detail['from']} to {detail['to']}"
         return

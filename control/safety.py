@@ -230,7 +230,7 @@ class SafetyMonitor:
     def _hear(self, recorded: Recorded) -> None:
         event = recorded.event
         if event.group_type == SHARE:
-            self._shares.hear(event)
+            self._shares.hear(recorded)
             return
         if event.kind == "assignment_stored" and event.group_id is not None:
             group = self.find_group(event.group_id)

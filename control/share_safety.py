@@ -3,8 +3,11 @@
 It goes by the events of records alone, wherever a partition is led: a record that somebody holds is given to nobody
 else, one that was accepted, rejected or archived is not given out again, only who holds records says what becomes of
 them, and no start moves over a record that was given out and is not done with. Who is set back by an administrator
-begins anew. What was being written when the leader changed the next one may know before the last one tells of it, and
-what the last one has forgotten may be written: of such records anything may be true until they are told of again.
+begins anew.
+
+A leader begins with what is written. That may be more than was told: a write that was reported as failed may be there
+all the same. It may be less: a lock that expires counts even if it cannot be written. So only what was told because it
+was written still counts when the state of a share partition is read anew.
 """
 
 from __future__ import annotations
@@ -14,30 +17,31 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kohort.coordinator.share_partitions.record_observer import DELIVERY_LIMIT, STATE_FORGOTTEN
+from kohort.coordinator.share_partitions.record_states import NO_RECORD
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.group_events import Recorded
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.storage.topic import Topic
 
-AVAILABLE, DONE, UNTOLD = "", " ", "  "
+AVAILABLE, DONE, ARCHIVED = "", " ", "  "
 """In the place of a holder's member id, which is never blank.
 
-UNTOLD: held by somebody when the leader changed; or delivered as often as allowed, which counts even where it is not
-written, until what is known of the partition is read anew.
+DONE: it is written that the record is not delivered again. ARCHIVED: its leader does not, and that may not be written.
 """
 
-SETTLED = {
+OUTCOMES = {
     "records_accepted": DONE,
     "records_rejected": DONE,
     "records_released": AVAILABLE,
     "lock_expired": AVAILABLE,
+    "records_archived": ARCHIVED,
 }
-"""By the kind of an event about records that somebody holds: how they are afterwards."""
+"""By the kind of an event after which nobody holds records: how they are."""
 
 
 class Stretch(NamedTuple):
-    """Offsets of which the same is known: who holds them, AVAILABLE, DONE, or UNTOLD."""
+    """Offsets of which the same is known: who holds them, AVAILABLE, DONE, or ARCHIVED."""
 
     first: int
     last: int
@@ -45,14 +49,15 @@ class Stretch(NamedTuple):
 
 
 class Stretches:
-    """What is known of the records of one share partition that were ever given out, from its start on."""
+    """What is known of the records of one share partition that were ever given out."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, node_id: int) -> None:
+        self.name = name
         self.start = 0
         self.log_start = 0
         """What lies below was deleted, or is too old: nobody is owed it."""
-        self.leader_epoch = -1
-        """That of the leader from which events come."""
+        self.node_id = node_id
+        """Who has read its state last. What others tell they did before that, and it is heard late."""
         self._known: list[Stretch] = []
         """In the order of their offsets; neighbours that are alike are one."""
 
@@ -75,19 +80,18 @@ class Stretches:
             end += 1
         known[begin:end] = _joined(sorted(pieces))
 
-    def led_by(self, leader_epoch: int) -> None:
-        """An event comes while the partition has a leader of that epoch."""
-        if leader_epoch != self.leader_epoch:
-            self.leader_epoch = leader_epoch
-            self._known = _joined(
-                [each if each.owner in (AVAILABLE, DONE) else each._replace(owner=UNTOLD) for each in self._known]
-            )
+    def read_anew(self, node_id: int) -> None:
+        """Only what was written counts, and what members hold who were given it by the same node: it would tell."""
+        forgotten = {AVAILABLE, ARCHIVED}
+        if node_id != self.node_id:
+            forgotten |= {each.owner for each in self._known} - {DONE}
+        self._known = [each for each in self._known if each.owner not in forgotten]
+        self.node_id = node_id
 
-    def begin_at(self, start: int) -> None:
-        """What lies below is not given out any more."""
-        kept = bisect_left(self._known, start, key=_last)
-        self._known = [each._replace(first=max(each.first, start)) for each in self._known[kept:]]
-        self.start = start
+    def pass_below(self, start: int) -> None:
+        """The start that was read is there: all below is done with, unless nothing was, for then none is written."""
+        if self._known and self._known[0].first < start:
+            self.put(self._known[0].first, start - 1, DONE)
 
 
 @dataclass
@@ -100,75 +104,83 @@ class ShareSafety:
     _partitions: dict[tuple[str, str, str, object], Stretches] = field(default_factory=dict)
     """By group, topic, partition and the topic's id."""
 
-    def hear(self, event: GroupEvent) -> None:
+    def hear(self, recorded: Recorded) -> None:
         """Something has happened to records of a share group, or to such a group."""
+        event, node_id = recorded.event, recorded.node_id
         if event.kind == "group_deleted":
             self.forget(event.group_id or "")
         elif event.detail is not None and event.group_id is not None and "partition" in event.detail:
-            detail = event.detail
-            topic = self.find_topic(detail["topic"])
-            key = event.group_id, detail["topic"], detail["partition"], None if topic is None else topic.topic_id
-            known = self._partitions.setdefault(key, Stretches())
-            known.log_start, leader_epoch = _log_start_and_epoch(topic, int(detail["partition"]))
-            known.led_by(leader_epoch)
-            name = f"group {event.group_id}: {detail['topic']}-{detail['partition']}"
-            if event.kind == "share_start_moved":
-                self._start_moved(known, name, int(detail["to"]))
-            else:
-                records = Stretch(int(detail["first_offset"]), int(detail["last_offset"]), event.member_id or "")
-                if event.cause == STATE_FORGOTTEN:
-                    _forgotten(known, records)
-                else:
-                    self._records(known, name, event.kind, records, UNTOLD if event.cause == DELIVERY_LIMIT else DONE)
+            known = self._of(event.group_id, event.detail["topic"], event.detail["partition"], node_id)
+            if event.kind == "share_partition_loaded":
+                self._loaded(known, int(event.detail["start"]), node_id)
+            elif event.kind != "share_start_moved":
+                self._records(known, event, is_late=node_id != known.node_id)
+            elif node_id == known.node_id:
+                self._start_moved(known, int(event.detail["to"]))
 
     def forget(self, group_id: str, topic: str | None = None) -> None:
         """A group, or what it knows of a topic, is gone, or begins anew."""
         for key in [key for key in self._partitions if key[0] == group_id and topic in (None, key[1])]:
             del self._partitions[key]
 
-    def _records(self, known: Stretches, name: str, kind: str, records: Stretch, archived: str) -> None:
-        """What lies below the start counts no more: a batch in which the log begins is given as a whole."""
-        first, last, member = records
-        first = max(first, known.start)
-        if first > last:
-            if kind == "records_acquired" and last >= known.log_start:
-                self.violation(f"{name} {_told(records)} was given to {member}, and lies before the start")
-        elif kind == "records_acquired":
-            self._acquired(known, name, records._replace(first=first))
-            known.put(first, last, member)
-        elif kind == "records_archived":
-            known.put(first, last, archived)
-        else:
-            what = kind.replace("_", " ")
-            for each in known.between(first, last):
-                if each.owner not in (member, UNTOLD):
-                    self.violation(f"{name} {_told(each)}: {what} of {member}, and {_owner(each)}")
-            if kind in SETTLED:
-                known.put(first, last, SETTLED[kind])
+    def _of(self, group_id: str, topic_name: str, index: str, node_id: int) -> Stretches:
+        """What is known of a share partition of which that node tells."""
+        topic = self.find_topic(topic_name)
+        key = group_id, topic_name, index, None if topic is None else topic.topic_id
+        known = self._partitions.setdefault(key, Stretches(f"group {group_id}: {topic_name}-{index}", node_id))
+        partition = None if topic is None else topic.partition(int(index))
+        known.log_start = 0 if partition is None else partition.log.log_start_offset
+        return known
 
-    def _acquired(self, known: Stretches, name: str, records: Stretch) -> None:
-        for each in known.between(records.first, records.last):
-            if each.owner not in (AVAILABLE, UNTOLD):
-                self.violation(f"{name} {_told(each)} was given to {records.owner}, and {_owner(each)}")
+    def _loaded(self, known: Stretches, start: int, node_id: int) -> None:
+        known.read_anew(node_id)
+        self._start_moved(known, start)
+        known.pass_below(start)
 
-    def _start_moved(self, known: Stretches, name: str, start: int) -> None:
+    def _start_moved(self, known: Stretches, start: int) -> None:
         """What nobody was given may be passed: offsets without a record are."""
         for each in known.between(max(known.start, known.log_start), start - 1):
-            if each.owner not in (DONE, UNTOLD):
-                self.violation(f"{name} {_told(each)} was skipped: the start moved to {start}, and {_owner(each)}")
-        known.begin_at(start)
+            if each.owner not in (DONE, ARCHIVED):
+                self.violation(
+                    f"{known.name} {_told(each)} was skipped: the start moved to {start}, and {_owner(each)}"
+                )
+        known.start = start
+
+    def _records(self, known: Stretches, event: GroupEvent, *, is_late: bool) -> None:
+        """What lies below the start counts no more: a batch in which the log begins is given as a whole."""
+        records, outcome = _records_of(event), _outcome_of(event)
+        if is_late and outcome != DONE:
+            return
+        left = records._replace(first=max(records.first, known.start))
+        if left.first <= left.last:
+            if event.kind != "records_archived":
+                self._look_at(known, event.kind, left, is_late=is_late)
+            known.put(left.first, left.last, outcome)
+        elif event.kind == "records_acquired" and left.last >= known.log_start:
+            self.violation(f"{known.name} {_told(records)} was given to {left.owner}, and lies before the start")
+
+    def _look_at(self, known: Stretches, kind: str, records: Stretch, *, is_late: bool) -> None:
+        """What is told late was written before it was read anew, and none of it may have been given out since."""
+        first, last, member = records
+        is_given = kind == "records_acquired"
+        what = f" was given to {member}" if is_given else f": {kind.replace('_', ' ')} of {member}"
+        before = DONE if is_late else AVAILABLE if is_given else member
+        for each in known.between(first, last):
+            if each.owner != before:
+                self.violation(f"{known.name} {_told(each)}{what}, and {_owner(each)}")
 
 
-def _forgotten(known: Stretches, records: Stretch) -> None:
-    """Nobody knows what has become of them; it may be told of late, when others hold them."""
-    for each in list(known.between(max(records.first, known.start), records.last)):
-        if each.owner in (records.owner, UNTOLD):
-            known.put(each.first, each.last, UNTOLD)
+def _records_of(event: GroupEvent) -> Stretch:
+    """The offsets that an event is about, and the member."""
+    detail = event.detail or {}
+    return Stretch(int(detail["first_offset"]), int(detail["last_offset"]), event.member_id or "")
 
 
-def _log_start_and_epoch(topic: Topic | None, index: int) -> tuple[int, int]:
-    partition = None if topic is None else topic.partition(index)
-    return (0, -1) if partition is None else (partition.log.log_start_offset, partition.leader_epoch)
+def _outcome_of(event: GroupEvent) -> str:
+    """How the records are after an event about them."""
+    if event.cause == NO_RECORD:
+        return DONE
+    return OUTCOMES.get(event.kind, event.member_id or "")
 
 
 def _last(stretch: Stretch) -> int:
@@ -198,6 +210,6 @@ def _told(stretch: Stretch) -> str:
 
 
 def _owner(stretch: Stretch) -> str:
-    if stretch.owner == DONE:
+    if stretch.owner in (DONE, ARCHIVED):
         return "it was done with"
     return f"{stretch.owner} holds it" if stretch.owner else "nobody holds it"

@@ -68,7 +68,7 @@ CONSUMER_KINDS = frozenset({
 
 RECORD_KINDS = frozenset({
     "records_acquired", "records_accepted", "records_released", "records_rejected", "records_renewed", "lock_expired",
-    "records_archived", "share_start_moved",
+    "records_archived", "share_partition_loaded", "share_start_moved",
 })  # fmt: skip
 """Those about records of share groups, which the leaders of their partitions report (offsets-topic §9.6)."""
 

@@ -34,6 +34,10 @@ class ShareRecordObserver(RecordObserver):
     def __init__(self, emitter: "EventEmitter") -> None:
         self._emitter = emitter
 
+    def loaded(self, key: SharePartitionKey, start: int) -> None:
+        """A leader has read what is written of the share partition."""
+        self._emit("share_partition_loaded", key, None, None, {"start": start})
+
     def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
         """A member holds records."""
         held = (Fate(*entry, member_id, None) for entry in entries)

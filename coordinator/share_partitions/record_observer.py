@@ -19,7 +19,7 @@ DELIVERY_LIMIT: Final = "delivery_limit"
 BELOW_START: Final = "below_start"
 COMPACTED: Final = "compacted"
 ABORTED: Final = "aborted"
-"""Why records are archived, although nobody has rejected them; another reason is that there is a `gap`."""
+"""Why records are archived, although nobody has rejected them; NO_RECORD is another reason."""
 
 
 class Fate(NamedTuple):
@@ -51,6 +51,9 @@ class RecordObserver:
 
     Share partitions ask it only if it is another one than UNOBSERVED.
     """
+
+    def loaded(self, key: SharePartitionKey, start: int) -> None:
+        """A leader has read what is written of the share partition, which begins at `start`, and knows nothing else."""
 
     def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
         """A member holds records. `entries`: first and last offset, and the delivery count."""

@@ -23,7 +23,8 @@ STATE_AFTER: Final = (ARCHIVED, ACKNOWLEDGED, AVAILABLE, ARCHIVED)
 """By what a member says of a record. RENEW changes nothing but for how long it is held."""
 
 ACCEPTED, RELEASED, REJECTED, RENEWED = "accepted", "released", "rejected", "renewed"
-FATE_AFTER: Final = ((None, "gap"), (ACCEPTED, None), (RELEASED, None), (REJECTED, None), (RENEWED, None))
+NO_RECORD: Final = "gap"
+FATE_AFTER: Final = ((None, NO_RECORD), (ACCEPTED, None), (RELEASED, None), (REJECTED, None), (RENEWED, None))
 """By what a member says of a record: its fate as it is told, and why it is archived if that is none."""
 
 MOVES: Final = {

@@ -114,6 +114,7 @@ class SharePartition:
             in_flight.end = behind - 1
             in_flight.pass_what_is_done()
         self.progress = Progress.ACTIVE
+        self.host.record_observer.loaded(self.key, in_flight.start)
 
     # Reading
 

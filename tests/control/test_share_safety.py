@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
 from uuid import uuid4
 
 import pytest
 
-from kohort.broker.cluster.moving import move_leader
-from kohort.control.lab_clock import LabClock
-from kohort.control.laboratory import Laboratory
-from kohort.control.safety import Budget
+from kohort.broker.cluster.group_events import Recorded
 from kohort.control.share_safety import ShareSafety
 from kohort.coordinator.events.group_event import GroupEvent
-from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsRequestPartition,
-    AlterShareGroupOffsetsRequestTopic,
-)
 from kohort.storage.topic import Topic
-from tests.broker.share_member import ACCEPT, GROUP, REJECT, RELEASE, Member, produce, ready
 from tests.support.batches import batch
 from tests.support.broker import Broker
-from tests.support.manual_clock import ManualClock
 
 
 def _topic() -> Topic:
@@ -42,18 +32,32 @@ class Told:
         self.safety = ShareSafety(lambda name: self.topic, self.violations.append)
 
     def hear(
-        self, kind: str, offsets: str = "", member: str | None = None, cause: str | None = None, **detail: str
+        self,
+        kind: str,
+        offsets: str = "",
+        member: str | None = None,
+        cause: str | None = None,
+        *,
+        node: int = 1,
+        detail: Mapping[str, str] | None = None,
     ) -> None:
         first, _, last = offsets.partition("-")
-        about = {"topic": "t", "partition": "0", **detail}
+        about = {"topic": "t", "partition": "0", **(detail or {})}
         if offsets:
             about |= {"first_offset": first, "last_offset": last or first, "delivery_count": "1"}
-        self.safety.hear(
-            GroupEvent(
-                ts=0, mono_us=0, co_partition=-1, co_epoch=-1, group_id="g", group_type="share", kind=kind,
-                member_id=member, cause=cause, detail=about,
-            )
+        event = GroupEvent(
+            ts=0, mono_us=0, co_partition=-1, co_epoch=-1, group_id="g", group_type="share", kind=kind,
+            member_id=member, cause=cause, detail=about,
         )  # fmt: skip
+        self.safety.hear(Recorded(node, "", 1, event))
+
+    def reads_anew(self, start: int, node: int = 1) -> None:
+        """A leader has read what is written."""
+        self.hear("share_partition_loaded", node=node, detail={"start": str(start)})
+
+    def moves_start(self, before: int, start: int, node: int = 1) -> None:
+        """The share partition begins later."""
+        self.hear("share_start_moved", node=node, detail={"from": str(before), "to": str(start)})
 
 
 STORIES: dict[str, tuple[list[tuple[str, str, str | None]], list[str]]] = {
@@ -100,7 +104,7 @@ def test_what_is_skipped_or_given_from_below_the_start_is_noticed() -> None:
     told.hear("records_acquired", "0-9", "ada")
     told.hear("records_accepted", "0-3", "ada")
     told.hear("records_released", "5-9", "ada")
-    told.hear("share_start_moved", **{"from": "0", "to": "6"})
+    told.moves_start(0, 6)
     assert told.violations == [
         "group g: t-0 4 was skipped: the start moved to 6, and ada holds it",
         "group g: t-0 5 was skipped: the start moved to 6, and nobody holds it",
@@ -112,7 +116,7 @@ def test_what_is_skipped_or_given_from_below_the_start_is_noticed() -> None:
 
 def test_a_batch_in_which_the_log_begins_is_given_as_a_whole() -> None:
     told = Told()
-    told.hear("share_start_moved", **{"from": "0", "to": "6"})
+    told.moves_start(0, 6)
     for member in ("ada", "bob"):
         told.hear("records_acquired", "3-7", member)
         told.hear("records_accepted", "3-5", member)
@@ -126,10 +130,10 @@ def test_what_was_deleted_may_be_skipped() -> None:
     log = told.topic.partitions[0].log
     log.append(batch(*[b"x"] * 20), wall_ms=0)
     log.delete_before(8)
-    told.hear("share_start_moved", **{"from": "0", "to": "8"})
+    told.moves_start(0, 8)
     told.hear("records_acquired", "5-7", "bob")
     assert told.violations == []
-    told.hear("share_start_moved", **{"from": "8", "to": "9"})
+    told.moves_start(8, 9)
     assert told.violations == ["group g: t-0 8 was skipped: the start moved to 9, and ada holds it"]
 
 
@@ -137,7 +141,7 @@ def test_who_begins_anew_is_given_everything_again() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     told.hear("records_accepted", "0-9", "ada")
-    told.hear("share_start_moved", **{"from": "0", "to": "10"})
+    told.moves_start(0, 10)
     told.safety.forget("g", "other")
     told.safety.forget("g", "t")
     told.hear("records_acquired", "0-9", "bob")
@@ -148,109 +152,99 @@ def test_who_begins_anew_is_given_everything_again() -> None:
     assert told.violations == []
 
 
-class Watched:
-    """A broker whose laboratory watches."""
-
-    def __init__(self, nodes: int = 1) -> None:
-        clock = LabClock(ManualClock())
-        self.broker = Broker(nodes=nodes, clock=clock, group_share_delivery_count_limit=2)  # type: ignore[arg-type]
-        self.laboratory = Laboratory(self.broker.cluster, clock)
-        self.laboratory.attach(self.broker.server)
-        self.laboratory.watch_safety(Budget())
-
-    @property
-    def violations(self) -> list[str]:
-        assert self.laboratory.safety is not None
-        return self.laboratory.safety.violations
-
-
-def test_what_members_do_is_no_violation() -> None:
-    watched = Watched(nodes=2)
-    broker, laboratory = watched.broker, watched.laboratory
-    topic = ready(broker, replicas=2)
-    for _ in range(3):
-        produce(broker, *[b"x"] * 5)
-    where = topic.partitions[0]
-    first, second = where.leader, 3 - where.leader
-    ada, bob = Member(broker, node=first - 1), Member(broker, "bob", node=first - 1)
-    ada.fetches(0, most=5)
-    bob.fetches(0)
-    assert ada.acknowledges((0, 0, [ACCEPT]), (1, 2, [RELEASE]), (3, 3, [REJECT])) is E.none
-    assert bob.acquires() == [(1, 2, 2)]
-    laboratory.advance(31_000)
-    ada.fetches()
-    broker.server.act(partial(move_leader, broker.cluster, topic, where, second))
-    cyd = Member(broker, "cyd", node=second - 1)
-    assert cyd.acquires(0) == [], "the leader has begun to read what is known"
-    assert cyd.acquires(), "what was held is free"
-    cyd.disconnects()
-    dan = Member(broker, "dan", node=second - 1)
-    dan.fetches(0)
-    laboratory.advance(31_000)
-    assert watched.violations == []
-    assert len(laboratory.recorder.events("g")) > 10
-
-
-def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None:
-    watched = Watched()
-    ready(watched.broker)
-    produce(watched.broker, b"a", b"b")
-    ada, bob = Member(watched.broker), Member(watched.broker, "bob")
-    assert ada.acquires(0) == [(0, 1, 1)]
-    watched.broker.cluster.nodes[0].led_share_partitions._known.clear()
-    assert bob.acquires(0) == [(0, 1, 1)]
-    assert watched.violations == ["group g: t-0 0-1 was given to bob, and ada holds it"]
-
-
-def test_a_group_that_was_set_back_may_be_given_everything_again() -> None:
-    watched = Watched()
-    topic = ready(watched.broker)
-    watched.broker.cluster.offsets_topic.create(0)
-    produce(watched.broker, b"a", b"b")
-    ada = Member(watched.broker)
-    ada.fetches(0)
-    assert ada.acknowledges((0, 1, [ACCEPT])) is E.none
-    ada.disconnects()
-    admin = watched.broker.client()
-    for name in (GROUP, "other"):
-        part = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
-        topics = (AlterShareGroupOffsetsRequestTopic(topic_name=topic.name, partitions=(part,)),)
-        assert admin.asks("alter_share_group_offsets", 0, group_id=name, topics=topics).error_code is E.none
-    bob = Member(watched.broker, "bob")
-    assert bob.acquires(0) == [(0, 1, 1)]
-    assert watched.violations == []
-
-
 def test_what_a_leader_has_not_told_of_the_next_one_may_know() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
-    told.topic.partitions[0].leader_epoch += 1
-    told.hear("share_start_moved", **{"from": "0", "to": "4"})
-    told.hear("records_accepted", "0-3", "ada")
-    told.hear("records_acquired", "4-9", "bob")
+    told.reads_anew(2, node=2)
+    told.moves_start(2, 4, node=2)
+    told.hear("records_acquired", "6-9", "bob", node=2)
+    told.hear("records_accepted", "0-5", "ada")
+    told.hear("records_released", "6-9", "ada")
+    told.moves_start(0, 6)
     assert told.violations == []
-    told.hear("records_acquired", "9", "ada")
-    assert told.violations == ["group g: t-0 9 was given to ada, and bob holds it"]
+    told.hear("records_acquired", "5-6", "ada", node=2)
+    assert told.violations == [
+        "group g: t-0 5 was given to ada, and it was done with",
+        "group g: t-0 6 was given to ada, and bob holds it",
+    ]
 
 
-def test_what_a_leader_has_forgotten_may_be_written() -> None:
+def test_what_a_leader_had_written_the_next_one_may_not_give_out() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    told.reads_anew(0, node=2)
+    told.hear("records_acquired", "0-4", "bob", node=2)
+    told.hear("records_acquired", "0-4", "ada")
+    told.hear("records_accepted", "3-6", "ada")
+    assert told.violations == ["group g: t-0 3-4: records accepted of ada, and bob holds it"]
+
+
+def test_a_node_that_reads_anew_gives_nobody_what_others_hold() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-4", "ada")
+    told.hear("records_released", "0-2", "ada", "state_forgotten")
+    told.reads_anew(0)
+    told.hear("records_acquired", "0-3", "bob")
+    assert told.violations == ["group g: t-0 3 was given to bob, and ada holds it"]
+    told.violations.clear()
+    told.reads_anew(5)
+    assert told.violations == [
+        "group g: t-0 0-3 was skipped: the start moved to 5, and bob holds it",
+        "group g: t-0 4 was skipped: the start moved to 5, and ada holds it",
+    ]
+
+
+def test_a_write_that_was_reported_as_failed_may_be_there() -> None:
     told = Told()
     told.hear("records_acquired", "0-5", "ada")
-    told.hear("records_released", "0-3", "ada", "state_forgotten")
-    told.hear("records_released", "4-5", "ada", "acknowledged")
-    told.hear("share_start_moved", **{"from": "0", "to": "4"})
+    told.hear("records_released", "0-5", "ada", "acknowledged")
+    told.reads_anew(4)
+    told.hear("records_acquired", "4", "bob")
+    told.hear("records_accepted", "4", "bob")
     assert told.violations == []
-    told.hear("share_start_moved", **{"from": "4", "to": "6"})
-    assert told.violations == ["group g: t-0 4-5 was skipped: the start moved to 6, and nobody holds it"]
+    told.hear("records_acquired", "5", "bob")
+    told.hear("records_released", "5", "bob")
+    told.moves_start(4, 6)
+    assert told.violations == ["group g: t-0 5 was skipped: the start moved to 6, and nobody holds it"]
 
 
-def test_a_limit_that_was_reached_may_never_be_written() -> None:
+def test_a_start_that_is_read_anew_may_be_an_earlier_one_but_what_was_accepted_stays_done_with() -> None:
     told = Told()
-    told.hear("records_acquired", "0-1", "ada")
-    told.hear("lock_expired", "0", "ada")
-    told.hear("records_archived", "0", "ada", "delivery_limit")
-    told.hear("records_rejected", "1", "ada")
-    told.hear("records_acquired", "0", "bob")
+    told.hear("records_acquired", "0-5", "ada")
+    told.hear("records_accepted", "0-2", "ada")
+    told.hear("records_archived", "3-4", "ada", "delivery_limit")
+    told.moves_start(0, 5)
+    told.hear("records_released", "5", "ada", "state_forgotten")
+    told.reads_anew(2)
+    told.hear("records_acquired", "3-5", "bob")
     assert told.violations == []
-    told.hear("records_acquired", "1", "bob")
-    assert told.violations == ["group g: t-0 1 was given to bob, and it was done with"]
+    told.reads_anew(0)
+    told.hear("records_acquired", "0-2", "cyd")
+    assert told.violations == ["group g: t-0 0-2 was given to cyd, and it was done with"]
+
+
+def test_what_was_written_to_be_passed_is_not_given_out_after_a_start_went_back() -> None:
+    told = Told()
+    told.hear("records_acquired", "0-9", "ada")
+    told.hear("records_rejected", "0", "ada")
+    told.reads_anew(8, node=2)
+    told.reads_anew(0, node=2)
+    told.hear("records_acquired", "4-9", "bob", node=2)
+    assert told.violations == ["group g: t-0 4-7 was given to bob, and it was done with"]
+
+
+@pytest.mark.parametrize("cause", ["delivery_limit", "below_start", "compacted", "aborted"])
+def test_what_a_leader_archives_may_never_be_written(cause: str) -> None:
+    told = Told()
+    told.hear("records_acquired", "0-2", "ada")
+    told.hear("lock_expired", "0-1", "ada")
+    told.hear("records_archived", "0-1", "ada", cause)
+    told.hear("records_archived", "2", "ada", "gap")
+    told.hear("records_acquired", "0", "bob")
+    assert told.violations == ["group g: t-0 0 was given to bob, and it was done with"]
+    told.violations.clear()
+    told.reads_anew(0, node=2)
+    told.hear("records_acquired", "0-1", "bob", node=2)
+    assert told.violations == []
+    told.hear("records_acquired", "2", "bob", node=2)
+    assert told.violations == ["group g: t-0 2 was given to bob, and it was done with"]

@@ -37,6 +37,7 @@ def test_records_line_by_line() -> None:
     broker.loop.wait(28_000)
     lines = [" ".join(line.split()) for line in recorder.timeline(GROUP)]
     assert lines == [
+        "0.000 s share partition loaded t-0 start 0",
         "0.000 s records acquired ada t-0 0-3",
         "2.000 s records accepted ada t-0 0",
         "2.000 s records released ada t-0 1-2 (acknowledged)",
@@ -67,8 +68,10 @@ def test_the_leader_of_a_partition_tells_of_its_records() -> None:
     broker.loop.wait(2_000)
     told = [(each.node_id, each.event.kind, each.event.cause) for each in recorder if each.event.group_id == GROUP]
     assert told == [
+        (first, "share_partition_loaded", None),
         (first, "records_acquired", None),
         (first, "records_released", "state_forgotten"),
+        (second, "share_partition_loaded", None),
         (second, "records_acquired", None),
     ]
 
@@ -85,7 +88,7 @@ def test_somebody_who_stops_listening_and_begins_again() -> None:
     recorder.start()
     ada.acquires(0)
     kinds = [event.kind for event in recorder.events(GROUP)]
-    assert kinds == ["records_acquired", "records_acquired"]
+    assert kinds == ["share_partition_loaded", "records_acquired", "records_acquired"]
 
 
 def test_the_analysis_reads_what_the_event_log_says(tmp_path: Path) -> None:

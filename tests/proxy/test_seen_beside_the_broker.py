@@ -27,8 +27,8 @@ COMPARED = [each.name for each in fields(GroupEvent) if each.name not in MEASURE
 NEVER_SEEN = {
     "group_created", "group_converted", "group_loaded", "group_unloaded", "assignment_stored", "join_progress",
     "sync_timeout", "offsets_expired", "target_computed", "member_reconciled", "records_acquired", "records_accepted",
-    "records_released", "records_rejected", "records_renewed", "lock_expired", "records_archived", "share_start_moved",
-    "access_denied",
+    "records_released", "records_rejected", "records_renewed", "lock_expired", "records_archived",
+    "share_partition_loaded", "share_start_moved", "access_denied",
 }  # fmt: skip
 """Kinds of events that happen within the cluster."""
 

@@ -73,7 +73,7 @@ def _watches(queues: Queues) -> list[str]:
 
     def hear(recorded: Recorded) -> None:
         if recorded.event.group_type == "share":
-            safety.hear(recorded.event)
+            safety.hear(recorded)
 
     queues.cluster.group_events.listen(hear)
     return violations

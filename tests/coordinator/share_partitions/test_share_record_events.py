@@ -5,7 +5,9 @@ import pytest
 from kohort.coordinator.events.group_event import RECORD_KINDS, GroupEvent
 from kohort.coordinator.share_partitions.acquiring import LogBatch
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED
-from kohort.coordinator.share_partitions.share_partition import Progress
+from kohort.coordinator.share_partitions.record_states import AVAILABLE
+from kohort.coordinator.share_partitions.share_partition import InvalidState, Progress
+from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 from tests.coordinator.share_partitions.share_world import World
@@ -37,7 +39,9 @@ def _text(event: GroupEvent) -> str:
     detail = dict(event.detail or {})
     assert (detail.pop("topic"), detail.pop("partition"), event.group_id) == ("foo", "0", "g")
     words = [event.kind, event.member_id or "", f"({event.cause})" if event.cause else ""]
-    if "to" in detail:
+    if "start" in detail:
+        words.append(f"from {detail['start']}")
+    elif "to" in detail:
         words.append(f"{detail['from']} -> {detail['to']}")
     else:
         words.append(f"{detail['first_offset']}-{detail['last_offset']} x{detail['delivery_count']}")
@@ -265,6 +269,18 @@ def test_a_leader_that_forgets_what_it_knew() -> None:
     world.lets_write(E.fenced_leader_epoch)
     assert world.told() == ["records_released ada (state_forgotten) 1-1 x1"]
     world.partition.end(Progress.FENCED)
+    assert world.told() == []
+    world.begin()
+    assert world.told() == ["share_partition_loaded from 1"]
+    world.fetches("bob")
+    assert world.told() == ["records_acquired bob 1-3 x1"]
+
+
+def test_a_state_that_cannot_be_used_is_not_told_of() -> None:
+    world = listening()
+    world.written = [StateBatch(0, 3, AVAILABLE, 1), StateBatch(2, 5, AVAILABLE, 1)]
+    with pytest.raises(InvalidState):
+        world.begin()
     assert world.told() == []
 
 

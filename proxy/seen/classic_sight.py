@@ -12,7 +12,7 @@ from kohort.coordinator.classic.leaving import POLL_TIMEOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode
-from kohort.proxy.seen.classic_joins import ClassicJoins
+from kohort.proxy.seen.classic_described import ClassicDescribed
 from kohort.proxy.seen.classic_known import GROUP_REMAINS, NONE
 from kohort.proxy.seen.event_desk import (
     ANSWER,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kohort.proxy.tap import Overheard
 
 
-class ClassicSight(ClassicJoins):
+class ClassicSight(ClassicDescribed):
     """One group, with all that is said to its coordinator."""
 
     def sync_asked(self, overheard: Overheard, request: SyncGroupRequest) -> None:

@@ -68,6 +68,8 @@ class ClassicSight(ClassicDescribed):
             self._handed_out = None
             self.evidence = f"{REQUEST}, and the answer to it"
             self._source.assignment_received(group, leader, shares)
+            for each in self.strangers:
+                self.members[each].assignment = shares.get(each, b"")
         member.assignment = answer.assignment
         self._heard(member)
         if member.member_id in self._unsynced:  # else it has asked for it once more
@@ -76,6 +78,7 @@ class ClassicSight(ClassicDescribed):
             self._source.member_synced(group, member)
         if group.state is not State.STABLE and not self._syncs_wait(group.generation_id):
             self._go(State.STABLE)
+            self.is_open_question |= bool(self.strangers)
             self._source.rebalance_completed(group)
 
     def _syncs_wait(self, generation_id: int) -> bool:

@@ -114,6 +114,24 @@ def test_who_comes_and_goes_past_the_proxy_does_so_without_a_cause() -> None:
     assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
 
 
+def test_a_rebalance_that_passed_here_leaves_its_generation_known() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Stable", "ada", "bob"))
+    passing.beats("ada", ErrorCode.rebalance_in_progress)
+    assert describe(passing, said("PreparingRebalance", "ada", "bob", "cleo"))
+    assert describe(passing, said("Stable", "cleo", "ada", "bob"))
+    assert explained(passing)[0] == "group g: Stable, generation not known, 3 members"
+    passing.beats("ada", generation=5)
+    assert describe(passing, said("Stable", "cleo", "ada", "bob"))
+    assert explained(passing)[0] == "group g: Stable, generation 5, 3 members"
+    assert [(each.kind, each.cause) for each in passing.events] == [
+        ("rebalance_started", "unknown"),
+        ("member_added", "unknown"),
+        ("rebalance_completed", None),
+    ]
+
+
 def test_a_group_that_empties_past_the_proxy_is_empty() -> None:
     passing = Passing()
     passing.beats("ada")

@@ -91,6 +91,21 @@ async def test_one_heartbeat_and_all_of_a_classic_group_is_known() -> None:
         wire.close()
 
 
+@pytest.mark.parametrize("leads", [True, False])
+async def test_half_of_a_group_goes_past_the_proxy(leads: bool) -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy, AsyncExitStack() as consumers:
+        kafka.topics.create("orders", partitions=4)
+        group, theirs = proxy.group("billing"), kafka.group("billing")
+        ways = [("ada", proxy.bootstrap), ("bob", kafka.bootstrap)]
+        for name, bootstrap in ways if leads else reversed(ways):
+            await consumers.enter_async_context(consuming(bootstrap, name))
+        await theirs.wait_stable(members=2)
+        await group.wait_stable(members=2)
+        await group.wait_for(lambda: group.assignments == theirs.assignments)
+        assert [each.client_id for each in group.members if each.is_leader] == ["ada" if leads else "bob"]
+        await group.wait_for(lambda: {each.client_id for each in group.members} == {"ada", "bob"})
+
+
 @pytest.mark.parametrize(
     ("kind", "more"), [("consumer", {"rebalance_timeout_ms": 9_000, "topic_partitions": ()}), ("share", {})]
 )

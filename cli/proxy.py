@@ -81,8 +81,8 @@ def proxy(
     it speaks TLS to the cluster and logs in for them; without, a client's own login is passed on. READY on
     stdout says where to begin. Ctrl-C ends it.
 
-    With --control or --event-log it sees groups: members, generations and assignments, as far as their
-    requests and the answers pass here. kohort watch and a browser show them at the control address.
+    With --control or --event-log it sees groups, as far as their requests and the answers pass here, or the
+    cluster describes them when it is asked. kohort watch and a browser show them at the control address.
     """
     from kohort.proxy.node_ports import chosen_ports
 

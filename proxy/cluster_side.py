@@ -13,7 +13,15 @@ from kohort.client.security import Security
 from kohort.proxy.answer_rewriting import Pieces
 
 CLIENT_ID: Final = "kohort-proxy"
-SPOKEN: Final = {"metadata": 12, "list_offsets": 8}
+SPOKEN: Final = {
+    "metadata": 12,
+    "list_offsets": 8,
+    "find_coordinator": 4,
+    "describe_groups": 6,
+    "consumer_group_describe": 1,
+    "share_group_describe": 1,
+    "streams_group_describe": 0,
+}
 """The APIs that the proxy asks for itself, and their newest versions."""
 
 CONNECT_S: Final = 10.0
@@ -64,6 +72,14 @@ class ClusterSide(asyncio.Protocol):
     async def log_in_again(self) -> None:
         """Logs in once more, as the session is about to end (KIP-368). Raises OSError."""
         await self._says(self._connection.log_in_again())
+
+    def version(self, name: str) -> int:
+        """The version in which the proxy asks an API, once versions are settled. Raises BrokerError where it can't."""
+        return self._connection.version(name)
+
+    def speaks(self, name: str) -> bool:
+        """Whether the proxy can ask an API of the node, once versions are settled."""
+        return self._connection.speaks(name)
 
     async def asks(self, name: str, request: Any) -> Any:
         """The answer to a question of the proxy's own, on a connection that is no client's. Raises OSError."""

@@ -93,10 +93,11 @@ class ProxyServer:
         """Sees groups in what passes, from the first call on."""
         if self.laboratory.seen is None:
             from kohort.proxy.asking import log_ends
+            from kohort.proxy.group_questions import group_answers
             from kohort.proxy.seen.groups_passing import SeenGroups
 
-            ends = partial(log_ends, self)
-            self.laboratory.seen = SeenGroups(self.loop, self._clock, self.tap, self.laboratory.waiters, ends)
+            ends, answers = partial(log_ends, self), partial(group_answers, self)
+            self.laboratory.seen = SeenGroups(self.loop, self._clock, self.tap, self.laboratory.waiters, ends, answers)
         return self.laboratory.seen
 
     def stop(self) -> None:

@@ -219,16 +219,21 @@ class ClassicJoins(ClassicKnown):
 
     def _replace(self, overheard: Overheard, old: Member, new_id: str, reason: str, *, rebalance: bool) -> Member:
         """A static member comes back under another id."""
-        members = self.members
-        old_id, old.member_id = old.member_id, new_id
-        self.group.members = {(new_id if name == old_id else name): each for name, each in members.items()}
+        old_id = self._rename(old, new_id)
+        self._speaks_on(old, overheard)
+        self._source.member_replaced(self.group, old, old_id, rebalance, overheard, reason)
+        return old
+
+    def _rename(self, member: Member, new_id: str) -> str:
+        """A static member has another id. Returns the old one."""
+        old_id, member.member_id = member.member_id, new_id
+        self.group.members = {(new_id if name == old_id else name): each for name, each in self.members.items()}
         if self.group.leader_id == old_id:
             self.group.leader_id = new_id
         self._lines.pop(old_id, None)
         self.connected.pop(old_id, None)
-        self._speaks_on(old, overheard)
-        self._source.member_replaced(self.group, old, old_id, rebalance, overheard, reason)
-        return old
+        self.strangers.discard(old_id)
+        return old_id
 
     def _complete(self, overheard: Overheard, join: Join, answer: JoinGroupResponse) -> None:
         """The first answer of another generation, or that of its leader: the join phase is over."""
@@ -237,7 +242,7 @@ class ClassicJoins(ClassicKnown):
         if answer.leader == answer.member_id:
             self._roster(overheard, answer)
         else:
-            self.is_complete = False
+            self.is_complete, self.is_open_question = False, True
         group.generation_id, group.leader_id = answer.generation_id, answer.leader
         group.protocol_type, group.protocol_name = answer.protocol_type or group.protocol_type, answer.protocol_name
         group.subscribed_topics = group.read_subscriptions()
@@ -274,7 +279,9 @@ class ClassicJoins(ClassicKnown):
                 self.evidence = f"{ROSTER}; it has joined past the proxy"
                 self._source.stats_of(self.members[name])
                 self._source._of_member("member_added", self.group, self.members[name], cause=UNKNOWN_CAUSE)
-        self.is_complete = True
+                self.strangers.add(name)
+                self.is_open_question = True
+        self.is_complete = self.was_complete = True
 
 
 def _timeouts(overheard: Overheard, request: JoinGroupRequest) -> tuple[int, int]:

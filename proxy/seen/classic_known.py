@@ -13,6 +13,7 @@ from kohort.coordinator.events.event_emitter import US_PER_MS
 from kohort.coordinator.events.group_event import NO_PARTITION
 from kohort.protocol.errors import ErrorCode
 from kohort.proxy.seen.event_desk import (
+    DESCRIBED,
     EVIDENCE,
     NOT_SHOWN,
     REFUSAL,
@@ -73,7 +74,9 @@ class ClassicKnown(Sight):
         self.joins: dict[Overheard, Join] = {}
         self.syncs: dict[Overheard, SyncGroupRequest] = {}
         self.is_complete = False
-        """Whether all its members are known: the leader was told them through the proxy."""
+        """Whether all its members are known: the leader was told them through the proxy, or they were described."""
+        self.strangers: set[str] = set()
+        """Ids of members that a roster or a description has named, and that have not spoken here."""
         self.is_state_known = False
         self._was_joined = False
         self.has_generation = False
@@ -132,6 +135,10 @@ class ClassicKnown(Sight):
 
     def _speaks_on(self, member: Member, overheard: Overheard) -> None:
         self._lines[member.member_id], self.connected[member.member_id] = overheard.line.number, True
+        if member.member_id in self.strangers:
+            self.strangers.discard(member.member_id)
+            member.client_id, member.client_host, _ = self._world.clients.of(overheard)
+            self._heard(member)
 
     def _static(self, instance_id: str | None) -> Member | None:
         found = (each for each in self.members.values() if each.group_instance_id == instance_id)
@@ -144,7 +151,7 @@ class ClassicKnown(Sight):
         self.settle(self._world.moment.us)
         if self.group.state in GROUP_REMAINS or not self.is_state_known:
             self.evidence = f"{REFUSAL}: members are to join again; {NOT_SHOWN}{self._silent_ones()}"
-            self.is_complete = False  # perhaps somebody is gone
+            self.is_complete, self.is_open_question = False, True  # perhaps somebody is gone
             self._start(Cause(UNKNOWN_CAUSE))
 
     def _silent_ones(self) -> str:
@@ -175,6 +182,7 @@ class ClassicKnown(Sight):
         del self.members[member.member_id]
         self._lines.pop(member.member_id, None)
         self.connected.pop(member.member_id, None)
+        self.strangers.discard(member.member_id)
         if cause == UNKNOWN_CAUSE:
             self._left.append(member.member_id)
         self.evidence = evidence
@@ -199,6 +207,7 @@ class ClassicKnown(Sight):
         """A group that was at work before anybody listened, or whose joins went past the proxy."""
         if not self.has_generation or generation_id > self.group.generation_id:
             self.group.generation_id, self.has_generation, self.is_complete = generation_id, True, False
+            self.is_open_question = True
 
     def _meet(self, overheard: Overheard, member_id: str, request: Any) -> Member:
         """A member that was there before anybody listened; its timeouts are not known."""
@@ -206,6 +215,7 @@ class ClassicKnown(Sight):
         unknown = NOT_KNOWN_MS, NOT_KNOWN_MS
         member = Member(member_id, request.group_instance_id, client.client_id, client.client_host, *unknown, ())
         self.members[member_id] = member
+        self.is_open_question = True
         self._unsynced.add(member_id)
         self._source.stats_of(member)
         self._source.of(self.group).known.add(member_id)
@@ -232,7 +242,16 @@ class ClassicKnown(Sight):
             if getattr(event, name) == NOT_KNOWN_MS:
                 setattr(event, name, None)
         event.detail = {**(event.detail or {}), EVIDENCE: self.evidence}
+        if self.evidence.startswith(DESCRIBED):
+            self._leave_out_undescribed(event)
         self._tell(event)
+
+    def _leave_out_undescribed(self, event: GroupEvent) -> None:
+        """A description says no generation, nor when anything has happened."""
+        event.generation = None
+        if event.kind not in _COUNTED:
+            event.duration_us, event.detail = None, {EVIDENCE: self.evidence}
+            event.joined = event.left = event.evicted = None
 
     def settle(self, before_us: int) -> None:
         """JoinGroups from before a moment that are not answered wait: the group rebalances."""

@@ -12,7 +12,7 @@ from kohort.coordinator.classic.leaving import POLL_TIMEOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode
-from kohort.proxy.seen.classic_joins import ClassicJoins
+from kohort.proxy.seen.classic_described import ClassicDescribed
 from kohort.proxy.seen.classic_known import GROUP_REMAINS, NONE
 from kohort.proxy.seen.event_desk import (
     ANSWER,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kohort.proxy.tap import Overheard
 
 
-class ClassicSight(ClassicJoins):
+class ClassicSight(ClassicDescribed):
     """One group, with all that is said to its coordinator."""
 
     def sync_asked(self, overheard: Overheard, request: SyncGroupRequest) -> None:
@@ -68,6 +68,8 @@ class ClassicSight(ClassicJoins):
             self._handed_out = None
             self.evidence = f"{REQUEST}, and the answer to it"
             self._source.assignment_received(group, leader, shares)
+            for each in self.strangers:
+                self.members[each].assignment = shares.get(each, b"")
         member.assignment = answer.assignment
         self._heard(member)
         if member.member_id in self._unsynced:  # else it has asked for it once more
@@ -76,6 +78,7 @@ class ClassicSight(ClassicJoins):
             self._source.member_synced(group, member)
         if group.state is not State.STABLE and not self._syncs_wait(group.generation_id):
             self._go(State.STABLE)
+            self.is_open_question |= bool(self.strangers)
             self._source.rebalance_completed(group)
 
     def _syncs_wait(self, generation_id: int) -> bool:

@@ -15,6 +15,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.proxy.seen.epoch_member import EpochMember
 from kohort.proxy.seen.event_desk import (
     COUNTED,
+    DESCRIBED,
     EVIDENCE,
     REFUSAL,
     REQUEST,
@@ -52,7 +53,8 @@ class EpochEvents(Sight):
         self.epoch = 0
         """The highest that an answer has said."""
         self.is_complete = False
-        """Whether all its members are known: it has been heard since its first epoch, and each new one is explained."""
+        """Whether all its members are known: it was described, or heard since its first epoch, and each later one is
+        explained."""
         self._because: Cause | None = None
         """What may have brought about the next epoch."""
         self._free: frozenset[Any] = frozenset()
@@ -151,4 +153,6 @@ class EpochEvents(Sight):
 
     def _take(self, event: GroupEvent) -> None:
         event.detail = {**(event.detail or {}), EVIDENCE: self.evidence}
+        if self.evidence.startswith(DESCRIBED):  # when it has happened is not known
+            event.duration_us, event.detail = None, {EVIDENCE: self.evidence}
         self._tell(event)

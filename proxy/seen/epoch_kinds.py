@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
-from uuid import UUID
 
 from kohort.coordinator.events.task_names import RoleTask, task_names
 from kohort.coordinator.streams.streams_owners import Role
+from kohort.proxy.seen.epoch_described import EpochDescribed, partitions_in
 from kohort.proxy.seen.epoch_member import EpochMember
-from kohort.proxy.seen.epoch_sight import EpochSight
 
 
-class ConsumerSight(EpochSight):
+class ConsumerSight(EpochDescribed):
     """A consumer group (KIP-848)."""
 
     kind = "consumer"
     counts_heartbeats = True
 
     def _given(self, answer: Any) -> frozenset[Any] | None:
-        return None if answer.assignment is None else _partitions(answer.assignment.topic_partitions)
+        return None if answer.assignment is None else partitions_in(answer.assignment.topic_partitions)
 
     def _still_has(self, request: Any) -> frozenset[Any] | None:
-        return None if request.topic_partitions is None else _partitions(request.topic_partitions)
+        return None if request.topic_partitions is None else partitions_in(request.topic_partitions)
 
     def _says(self, member: EpochMember, request: Any) -> str | None:
         regex, assignor = request.subscribed_topic_regex, request.server_assignor
@@ -34,7 +32,7 @@ class ConsumerSight(EpochSight):
         return changed
 
 
-class ShareSight(EpochSight):
+class ShareSight(EpochDescribed):
     """A share group (KIP-932): several may have the same partition, and nobody gives up anything."""
 
     kind = "share"
@@ -42,13 +40,13 @@ class ShareSight(EpochSight):
     leaves_out = frozenset({"member_metadata_changed", "commit_rejected", "member_replaced"})
 
     def _given(self, answer: Any) -> frozenset[Any] | None:
-        return None if answer.assignment is None else _partitions(answer.assignment.topic_partitions)
+        return None if answer.assignment is None else partitions_in(answer.assignment.topic_partitions)
 
     def owned(self, has: frozenset[Any]) -> frozenset[Any]:
         return frozenset()
 
 
-class StreamsSight(EpochSight):
+class StreamsSight(EpochDescribed):
     """A streams group (KIP-1071): what members have are tasks."""
 
     kind = "streams"
@@ -60,6 +58,9 @@ class StreamsSight(EpochSight):
 
     def _still_has(self, request: Any) -> frozenset[Any] | None:
         return _tasks(request)
+
+    def _described_share(self, assignment: Any) -> frozenset[Any]:
+        return _tasks(assignment) or frozenset()
 
     def owned(self, has: frozenset[Any]) -> frozenset[Any]:
         return frozenset((each.subtopology_id, each.partition) for each in has if each.role is Role.ACTIVE)
@@ -75,11 +76,6 @@ class StreamsSight(EpochSight):
         return None
 
 
-def _partitions(topics: Iterable[Any]) -> frozenset[tuple[UUID, int]]:
-    """By the ids of their topics: a name may be heard later."""
-    return frozenset((topic.topic_id, number) for topic in topics for number in topic.partitions)
-
-
 def _tasks(said: Any) -> frozenset[RoleTask] | None:
     by_role = (said.active_tasks, said.standby_tasks, said.warmup_tasks)
     if all(each is None for each in by_role):
@@ -92,4 +88,4 @@ def _tasks(said: Any) -> frozenset[RoleTask] | None:
     )
 
 
-SIGHTS: Final[dict[str, type[EpochSight]]] = {each.kind: each for each in (ConsumerSight, ShareSight, StreamsSight)}
+SIGHTS: Final[dict[str, type[EpochDescribed]]] = {each.kind: each for each in (ConsumerSight, ShareSight, StreamsSight)}

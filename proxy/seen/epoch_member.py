@@ -32,6 +32,12 @@ class EpochMember:
         self.quiet_us = -1
         """When it last heard, at the group's epoch, that there is nothing new; -1: it has not."""
         self.is_connected = True
+        self.is_stranger = False
+        """Whether descriptions alone have named it: it has not spoken here."""
+        self.is_share_known = True
+        """Whether `has` says what it is given."""
+        self.speaks = ""
+        """The protocol that it speaks, where that is not its group's."""
 
     @property
     def is_away(self) -> bool:

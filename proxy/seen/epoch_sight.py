@@ -128,6 +128,7 @@ class EpochSight(EpochEvents):
         if request.member_epoch != JOINS:
             self.members[name] = member
             self._state.known.add(name)
+            member.is_share_known, self.is_open_question = False, True
         elif old is not None:
             self._replaces(member, old)
         else:
@@ -150,18 +151,26 @@ class EpochSight(EpochEvents):
 
     def _replaces(self, member: EpochMember, old: EpochMember) -> None:
         """A static member comes back, perhaps under another id."""
-        self.members = {(member.member_id if each is old else name): each for name, each in self.members.items()}
+        old_id = self._rename(old, member.member_id)
         self.members[member.member_id] = member
         member.has = old.has
-        self._owners.renamed(old.member_id, member.member_id)
-        if old.member_id in self._state.known:
-            self._state.known = self._state.known - {old.member_id} | {member.member_id}
         self.evidence = REQUEST
-        self._of_member("member_replaced", member, detail={"old_member_id": old.member_id})
+        self._of_member("member_replaced", member, detail={"old_member_id": old_id})
+
+    def _rename(self, member: EpochMember, new_id: str) -> str:
+        """A static member has another id. Returns the old one."""
+        old_id, member.member_id = member.member_id, new_id
+        self.members = {(new_id if each is member else name): each for name, each in self.members.items()}
+        self._owners.renamed(old_id, new_id)
+        if old_id in self._state.known:
+            self._state.known = self._state.known - {old_id} | {new_id}
+        return old_id
 
     def _takes(self, member: EpochMember, overheard: Overheard, request: Any, answer: Any, epoch_before: int) -> bool:
         """What the member has said, and what it was answered. Returns whether any of it is new."""
         member.line, member.is_connected = overheard.line.number, True
+        if member.is_stranger:
+            member.is_stranger, member.client = False, self._world.clients.of(overheard)
         if getattr(request, "rebalance_timeout_ms", -1) > 0:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
         has_come_further, member.epoch = answer.member_epoch != member.epoch, answer.member_epoch
@@ -196,7 +205,7 @@ class EpochSight(EpochEvents):
     def _is_given(self, member: EpochMember, given: frozenset[Any], still: frozenset[Any] | None) -> None:
         """An answer has said all that a member has."""
         lost, gained = member.has - given, given - member.has
-        member.has = given
+        member.has, member.is_share_known = given, True
         unowned_us = self._owners.synced(member.member_id, self.owned(given | lost), self._world.moment.us)
         self._free -= gained
         self.evidence = ANSWER
@@ -216,22 +225,24 @@ class EpochSight(EpochEvents):
 
     # Epochs
 
-    def _bumped(self, before: int) -> None:
-        """An answer shows that the group has another epoch."""
+    def _bumped(self, before: int, shown_by: str = ANSWER) -> None:
+        """An answer, or what `shown_by` names, shows that the group has another epoch."""
         state, now_us = self._state, self._world.moment.us
         cause, self._because = self._because or Cause(UNKNOWN_CAUSE), None
         is_known = cause.name != UNKNOWN_CAUSE
         if before == 0:  # the first that is seen; a group that is new has 1, and 2 when somebody has subscribed
-            self.is_complete = is_known and self.epoch <= FIRST_SUBSCRIBED and self.is_new
+            self.is_complete = self.was_complete = is_known and self.epoch <= FIRST_SUBSCRIBED and self.is_new
+            self.is_open_question |= not self.is_complete
             if self.epoch != FIRST_SUBSCRIBED or not is_known:
                 return
         else:
             self.is_complete = self.is_complete and is_known and self.epoch == before + 1
+            self.is_open_question |= not self.is_complete
         stable_us = None if state.is_open or before == 0 else now_us - state.stable_us
         state.rebalances += 1
         state.rebalance_id = f"{self.group_id}/{NO_PARTITION}/{state.rebalances}"
         state.started_us, state.is_open = now_us, True
-        self.evidence = ANSWER if is_known else f"{ANSWER}: there is another epoch; {NOT_SHOWN}"
+        self.evidence = shown_by if is_known else f"{shown_by}: there is another epoch; {NOT_SHOWN}"
         who = state.who_changed(set(self.members))
         self._emit(
             "epoch_bumped",
@@ -280,7 +291,7 @@ class EpochSight(EpochEvents):
         member = self.members.get(name)
         if error is ErrorCode.unknown_member_id and member is not None:
             self.evidence = f"{REFUSAL}: {error.name.upper()}; {NOT_SHOWN}"
-            self.is_complete = False
+            self.is_complete, self.is_open_question = False, True
             self._gone(member, UNKNOWN_CAUSE)
         elif error in _FENCING and self._state.refusals.is_first(name, FENCED, NOBODY_KNOWN, request.member_epoch):
             self.evidence = REFUSAL

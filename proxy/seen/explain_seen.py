@@ -36,6 +36,8 @@ def explain_seen(group_id: str, sight: AnySight | None, now_us: int) -> Explanat
     count = len(sight.members)
     members = f"{count} member{'s'[count == 1 :]}"
     known = members if sight.is_complete else f"{members} seen, perhaps there are others"
+    if sight.not_described:
+        known += f"; the cluster does not describe it: {sight.not_described}"
     if isinstance(sight, ClassicSight):
         return _explain_classic(sight, known, now_us)
     return _explain_epochs(sight, known, now_us)
@@ -54,25 +56,49 @@ def _explain_classic(sight: ClassicSight, known: str, now_us: int) -> Explanatio
 def _classic_waits(sight: ClassicSight, now_us: int) -> tuple[Wait, ...]:
     group = sight.group
     if group.state is State.PREPARING_REBALANCE:
-        missing = tuple(_name(each) for each in sight.members.values() if each.join_ticket is None)
+        missing = tuple(_name(each) for each in _speaking(sight) if each.join_ticket is None)
         what = f"to join (JoinGroup), since {sight.rebalances_since_s(now_us):.1f} s"
         longest_ms = max((each.rebalance_timeout_ms for each in sight.members.values()), default=0)
         limit = f"; members allow {longest_ms / 1_000:g} s for it" if longest_ms > 0 else ""
         then = f"when the cluster goes on without them its timers decide, which are not seen{limit}"
-        if not missing:
+        strangers = _strangers(sight, "joined", then, now_us)
+        if not missing and not strangers:
             return (UntimedWait((), f"what is not seen, since {sight.rebalances_since_s(now_us):.1f} s", None, then),)
-        return (UntimedWait(missing, what, None, then),)
+        return ((UntimedWait(missing, what, None, then),) if missing else ()) + strangers
     if group.state is State.COMPLETING_REBALANCE:
-        late = tuple(_name(each) for each in sight.members.values() if each.member_id in sight.unsynced)
+        late = tuple(_name(each) for each in _speaking(sight) if each.member_id in sight.unsynced)
         leader = sight.members.get(group.leader_id or "")
         leads = (
             f", above all for the leader {_name(leader)}" if leader is not None and leader.sync_ticket is None else ""
         )
-        return (UntimedWait(late, f"to sync (SyncGroup){leads}", None, "the others wait for their share until then"),)
+        then = "the others wait for their share until then"
+        strangers = _strangers(sight, "synced", then, now_us)
+        if not late and strangers:
+            return strangers
+        return (UntimedWait(late, f"to sync (SyncGroup){leads}", None, then), *strangers)
     return ()
 
 
+def _speaking(sight: ClassicSight) -> list[Member]:
+    return [each for each in sight.members.values() if each.member_id not in sight.strangers]
+
+
+def _strangers(sight: ClassicSight, done: str, then: str, now_us: int) -> tuple[Wait, ...]:
+    """Members that do not speak through the proxy. `done`: what they may have done already."""
+    names = tuple(_name(each) for each in sight.members.values() if each.member_id in sight.strangers)
+    what = f"unless they have {done}, which is not seen past the proxy ({_described(sight, now_us)})"
+    return (UntimedWait(names, what, None, then),) if names else ()
+
+
+def _described(sight: AnySight, now_us: int) -> str:
+    if not sight.described_us:
+        return "named to the leader"
+    return f"described {(now_us - sight.described_us) / 1_000_000:.1f} s ago"
+
+
 def _client(sight: ClassicSight, member: Member, now_us: int) -> Advice:
+    if member.member_id in sight.strangers:
+        return Advice(_name(member), f"is not heard here; {_described(sight, now_us)}", None, None)
     if member.join_ticket is not None:
         should = "has joined, and waits for the others"
     elif sight.group.state is State.PREPARING_REBALANCE:
@@ -119,11 +145,13 @@ def _explain_epochs(sight: EpochSight, known: str, now_us: int) -> Explanation:
     if sight.state == "Reconciling" and not waits:
         then = "the next heartbeats show whether anything is still to be given"
         waits.append(UntimedWait((), "what is not seen", None, f"{then}; {NOT_SHOWN}"))
-    clients = tuple(_epoch_client(each, now_us) for each in sight.members.values())
+    clients = tuple(_epoch_client(sight, each, now_us) for each in sight.members.values())
     return Explanation(f"group {sight.group_id}: {sight.state}, {epoch}, {known}", tuple(waits), clients, ())
 
 
-def _epoch_client(member: EpochMember, now_us: int) -> Advice:
+def _epoch_client(sight: EpochSight, member: EpochMember, now_us: int) -> Advice:
+    if member.is_stranger:
+        return Advice(_epoch_name(member), f"is not heard here; {_described(sight, now_us)}", None, None)
     should = "should give up what it is to, and say so" if member.revoking else "should send heartbeats"
     if member.is_away:
         should = "has stepped out, and may come back"

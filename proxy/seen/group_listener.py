@@ -6,12 +6,10 @@ Heartbeats are most of it, and nearly all are as the one before: such a one is k
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kohort.protocol.api_keys import API_BY_KEY, API_BY_NAME
-from kohort.protocol.errors import DecodeError, ErrorCode
-from kohort.protocol.messages import message_of
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.wire import INT
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.classic_known import AWAY
@@ -19,9 +17,10 @@ from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.commits import REFUSED, commit_refusal, committed_in
 from kohort.proxy.seen.epoch_kinds import SIGHTS
 from kohort.proxy.seen.epoch_sight import EpochSight
+from kohort.proxy.seen.overheard_reading import answer_in, request_in
+from kohort.proxy.seen.requests_under_way import RequestsUnderWay
 
 if TYPE_CHECKING:
-    from kohort.protocol.headers import RequestHeader
     from kohort.proxy.seen.sight import SightWorld
     from kohort.proxy.tap import Line, Overheard
 
@@ -46,18 +45,16 @@ LARGEST_METADATA: Final = 256 << 10
 _KEYS: Final = {
     name: API_BY_NAME[name].key
     for name in (
-        "metadata", "offset_commit", "join_group", "heartbeat", "leave_group", "sync_group", "api_versions",
-        "delete_groups", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat",
+        "metadata", "offset_commit", "offset_fetch", "join_group", "heartbeat", "leave_group", "sync_group",
+        "api_versions", "delete_groups", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat",
     )
 }  # fmt: skip
 _WAITING: Final = (_KEYS["join_group"], _KEYS["sync_group"])
 _BEATS: Final = frozenset(key for name, key in _KEYS.items() if name.endswith("heartbeat"))
-SHORT_ANSWER: Final = 512
-"""At most this many bytes are looked up among the answers that were read lately."""
-
+UNHEARD: Final = -1
+"""In the place of a version of a group of which nothing was heard."""
 _BODY_AT: Final = 2 * INT.size
 """Where an answer goes on behind its length and its correlation id."""
-_NO_CORRELATION: Final = bytes(INT.size)
 
 AnySight = ClassicSight | EpochSight
 
@@ -81,14 +78,24 @@ class GroupListener:
 
     keys = frozenset(_KEYS.values())
 
-    def __init__(self, world: SightWorld, changed: Callable[[], None] = lambda: None) -> None:
-        """`changed`: called when anything may be otherwise than before."""
+    def __init__(
+        self,
+        world: SightWorld,
+        changed: Callable[[], None] = lambda: None,
+        needs: Callable[[str, str], None] = lambda _, __: None,
+    ) -> None:
+        """`changed`: called when anything may be otherwise than before.
+
+        `needs`: called with the id and the kind of a group when the cluster is to be asked how it is.
+        """
         self.world = world
         self.groups: dict[str, AnySight] = {}
         self._changed = changed
+        self._needs = needs
         self._beats: dict[tuple[int, str], _Beat] = {}
         self._open: dict[Overheard, AnySight] = {}
         """JoinGroup and SyncGroup requests that are not answered."""
+        self._under_way = RequestsUnderWay()
         self._unsettled: dict[str, ClassicSight] = {}
         """Groups of which `settle` may have something to find out, by id."""
         self._flushed_us = world.moment.us
@@ -101,17 +108,20 @@ class GroupListener:
         if key in _WAITING:
             name = API_BY_KEY[key].name
             self._now(overheard.asked_us)
-            request = _request(overheard)
+            request = request_in(overheard)
             if request is not None and (sight := self._classic(overheard, request.group_id)) is not None:
                 self._open[overheard] = sight
                 self._unsettled[request.group_id] = sight
                 asked = sight.join_asked if name == "join_group" else sight.sync_asked
                 asked(overheard, request)
+                sight.version += 1
+        self._under_way.asked(overheard)
 
     def answered(self, overheard: Overheard) -> None:
         """See `Listener`."""
         assert overheard.answered_us is not None, "it is answered"
         self._now(overheard.answered_us)
+        self._under_way.answered(overheard)
         key = overheard.header.api_key
         if key not in _BEATS or not self._is_as_before(overheard):
             _HEARD[API_BY_KEY[key].name](self, overheard)
@@ -121,6 +131,7 @@ class GroupListener:
         """See `Listener`."""
         for overheard in [each for each in self._open if each.line is line]:
             self._open.pop(overheard).hung_up(overheard)
+        self._under_way.hung_up(line)
         for key in [each for each in self._beats if each[0] == line.number]:
             del self._beats[key]
         self.world.clients.forget(line)
@@ -184,21 +195,23 @@ class GroupListener:
         self._beats.pop((overheard.line.number, overheard.header.client_id or ""), None)
 
     def _join_group(self, overheard: Overheard) -> None:
-        sight, answer = self._open.pop(overheard, None), _answer(overheard)
+        sight, answer = self._open.pop(overheard, None), answer_in(overheard)
         if isinstance(sight, ClassicSight):
             self._answers(sight, overheard, answer)
             sight.join_answered(overheard, answer)
+            self._news(sight)
             if sight.awaits_leader:
                 self._unsettled[sight.group_id] = sight
 
     def _sync_group(self, overheard: Overheard) -> None:
-        sight, answer = self._open.pop(overheard, None), _answer(overheard)
+        sight, answer = self._open.pop(overheard, None), answer_in(overheard)
         if isinstance(sight, ClassicSight):
             self._answers(sight, overheard, answer)
             sight.sync_answered(overheard, answer)
+            self._news(sight)
 
     def _heartbeat(self, overheard: Overheard) -> None:
-        request, answer = _request(overheard), _answer(overheard)
+        request, answer = request_in(overheard), answer_in(overheard)
         self._forget_beat(overheard)
         if request is None or answer is None or answer.error_code in AWAY:
             return
@@ -206,19 +219,22 @@ class GroupListener:
         if sight is None:
             return
         self._answers(sight, overheard, answer)
+        before = sight.group.generation_id
         sight.heartbeat_answered(overheard, request, answer)
         if answer.error_code is ErrorCode.none:
             self._remember(overheard, sight, request.member_id)
+        self._news(sight, answer.error_code is not ErrorCode.none or sight.group.generation_id != before)
 
     def _leave_group(self, overheard: Overheard) -> None:
-        request, answer = _request(overheard), _answer(overheard)
+        request, answer = request_in(overheard), answer_in(overheard)
         sight = None if request is None else self.groups.get(request.group_id)
         if isinstance(sight, ClassicSight) and answer is not None:
             self._answers(sight, overheard, answer)
             sight.leave_answered(request, answer)
+            self._news(sight)
 
     def _offset_commit(self, overheard: Overheard) -> None:
-        request, answer = _request(overheard), _answer(overheard)
+        request, answer = request_in(overheard), answer_in(overheard)
         if request is None or answer is None:
             return
         committed, error = committed_in(request, answer, self.world.topics), commit_refusal(answer)
@@ -231,11 +247,20 @@ class GroupListener:
             self._heard(sight, overheard.line.node_id)
             sight.offsets |= committed
             sight.committed(request.member_id, len(committed))
+            sight.is_open_question |= request.member_id not in sight.members and not sight.described_us
         elif error in REFUSED:
             sight.commit_rejected(request, error, overheard)
+        self._news(sight, not committed)
+
+    def _offset_fetch(self, overheard: Overheard) -> None:
+        """A fetch of offsets may be the first that passes of a group that is at work."""
+        request = request_in(overheard)
+        for each in () if request is None else request.groups:
+            if each.group_id not in self.groups:
+                self._needs(each.group_id, "classic" if each.member_id is None else "consumer")
 
     def _epoch_heartbeat(self, overheard: Overheard) -> None:
-        request, answer = _request(overheard), _answer(overheard)
+        request, answer = request_in(overheard), answer_in(overheard)
         self._forget_beat(overheard)
         if request is None or answer is None or answer.error_code in AWAY:
             return
@@ -247,18 +272,19 @@ class GroupListener:
             sight = self._new(request.group_id, SIGHTS[kind](request.group_id, self.world))
         self._answers(sight, overheard, answer)
         news = sight.heartbeat_answered(overheard, request, answer)
+        self._news(sight, news)
         if not news:
             self._remember(overheard, sight, request.member_id)
 
     def _delete_groups(self, overheard: Overheard) -> None:
-        answer = _answer(overheard)
+        answer = answer_in(overheard)
         for each in () if answer is None else answer.results:
             if each.error_code is ErrorCode.none and (sight := self.groups.get(each.group_id)) is not None:
                 sight.deleted()
                 self.forget(each.group_id)
 
     def _api_versions(self, overheard: Overheard) -> None:
-        request = _request(overheard)
+        request = request_in(overheard)
         if request is not None and request.client_software_name:
             software = f"{request.client_software_name}/{request.client_software_version}"
             self.world.clients.named(overheard.line, software)
@@ -266,12 +292,52 @@ class GroupListener:
     def _metadata(self, overheard: Overheard) -> None:
         if overheard.answer is None or len(overheard.answer) > LARGEST_METADATA:
             return
-        answer = _answer(overheard)
+        answer = answer_in(overheard)
         for topic in () if answer is None else answer.topics:
             if topic.topic_id is not None and topic.name:
                 self.world.topics[topic.topic_id] = topic.name
         while len(self.world.topics) > MOST_TOPICS:
             del self.world.topics[next(iter(self.world.topics))]
+
+    # What the cluster says when it is asked
+
+    def version_of(self, group_id: str) -> int:
+        """What `described` is to be given of what is asked for now."""
+        sight = self.groups.get(group_id)
+        return UNHEARD if sight is None else sight.version
+
+    def described(self, group_id: str, kind: str, said: Any, version: int, now_us: int) -> bool:
+        """The cluster has described a group. Returns False where something has passed meanwhile that may be newer.
+
+        `kind`, `version`: when it was asked. `said`: the element of its kind's Describe… answer.
+        """
+        if self.version_of(group_id) != version:
+            return False
+        if version == UNHEARD:
+            self._new(group_id, SIGHTS.get(kind, ClassicSight)(group_id, self.world))
+        sight = self.groups[group_id]
+        if sight.kind != kind:
+            return True
+        if self._under_way.may_change(group_id):
+            return False
+        self._now(now_us)
+        return sight.described(said)
+
+    def not_described(self, group_id: str, refusal: str) -> None:
+        """The cluster does not describe a group."""
+        if group_id in self.groups:
+            self.groups[group_id].not_described = refusal
+
+    @property
+    def open_questions(self) -> list[AnySight]:
+        """Groups of which the cluster is still to be asked."""
+        return [each for each in self.groups.values() if each.is_open_question]
+
+    def _news(self, sight: AnySight, is_news: bool = True) -> None:
+        """Something has passed: what was asked for before is older."""
+        sight.version += is_news
+        if sight.is_open_question:
+            self._needs(sight.group_id, sight.kind)
 
     # Groups
 
@@ -311,6 +377,7 @@ _HEARD: Final[dict[str, Callable[[GroupListener, Overheard], None]]] = {
     "heartbeat": GroupListener._heartbeat,
     "leave_group": GroupListener._leave_group,
     "offset_commit": GroupListener._offset_commit,
+    "offset_fetch": GroupListener._offset_fetch,
     "consumer_group_heartbeat": GroupListener._epoch_heartbeat,
     "share_group_heartbeat": GroupListener._epoch_heartbeat,
     "streams_group_heartbeat": GroupListener._epoch_heartbeat,
@@ -318,33 +385,3 @@ _HEARD: Final[dict[str, Callable[[GroupListener, Overheard], None]]] = {
     "delete_groups": GroupListener._delete_groups,
     "metadata": GroupListener._metadata,
 }
-
-
-def _request(overheard: Overheard) -> Any:
-    """The request; None where it can't be read, as it is of a newer version."""
-    header: RequestHeader = overheard.header
-    try:
-        name = API_BY_KEY[header.api_key].name
-        return message_of(name).read(header.api_version, overheard.request, header.body_offset)
-    except DecodeError:
-        return None
-
-
-def _answer(overheard: Overheard) -> Any:
-    """The answer; None where it can't be read, or was not kept."""
-    if overheard.answer is None:
-        return None
-    header, body = overheard.header, overheard.answer[_BODY_AT:]
-    read = _read_short if len(body) <= SHORT_ANSWER else _read
-    return read(API_BY_KEY[header.api_key].name, header.api_version, body)
-
-
-def _read(name: str, version: int, body: bytes) -> Any:
-    try:
-        return message_of(name).read_answer(version, _NO_CORRELATION + body)[1]
-    except DecodeError:
-        return None
-
-
-_read_short = lru_cache(maxsize=1_024)(_read)
-"""Most answers are like others. Nobody changes what was read."""

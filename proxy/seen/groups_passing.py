@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.group_events import EventRow
 from kohort.control.recorder import Recorder
+from kohort.proxy.seen.descriptions import Descriptions
 from kohort.proxy.seen.event_desk import Moment
 from kohort.proxy.seen.group_listener import SETTLED_US, GroupListener
 from kohort.proxy.seen.log_ends import LogEnds
@@ -19,6 +20,7 @@ from kohort.proxy.seen.sight import SightWorld
 
 if TYPE_CHECKING:
     from kohort.control.waiting import Waiters
+    from kohort.proxy.seen.descriptions import AsksAboutGroups
     from kohort.proxy.seen.log_ends import AsksForEnds
     from kohort.proxy.tap import Tap
     from kohort.purgatory import DelayedOperation
@@ -32,9 +34,15 @@ class SeenGroups:
     """All groups that members of which speak through one proxy. Made once somebody wants to know."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Clock, tap: Tap, waiters: Waiters, ends: AsksForEnds
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        tap: Tap,
+        waiters: Waiters,
+        ends: AsksForEnds,
+        answers: AsksAboutGroups,
     ) -> None:
-        """`ends`: asks the cluster where partitions end."""
+        """`ends`: asks the cluster where partitions end. `answers`: asks it how groups are."""
         self.clock = clock
         self.waiters = waiters
         self.group_events = EventRow(token_hex(4))
@@ -44,7 +52,8 @@ class SeenGroups:
         self.recorder.start()
         moment = Moment(clock.epoch_ms)
         moment.us = clock.now_us()
-        self.listener = GroupListener(SightWorld(moment, self.group_events), self._changed)
+        self.listener = GroupListener(SightWorld(moment, self.group_events), self._changed, self._needs)
+        self.descriptions = Descriptions(loop, clock, answers, self.listener, self._changed)
         self.log_ends = LogEnds(loop, clock, ends, waiters.look)
         self._loop = loop
         self._tap = tap
@@ -59,6 +68,7 @@ class SeenGroups:
         if self._soon is not None:
             self._soon.cancel()
         self.log_ends.close()
+        self.descriptions.close()
         self.listener.settle(self.clock.now_us())
         self.listener.flush()
 
@@ -80,6 +90,9 @@ class SeenGroups:
             self._soon = self._loop.call_later(SOON_S, self._settle)
         self.waiters.look()
 
+    def _needs(self, group_id: str, kind: str) -> None:
+        self.descriptions.need(group_id, kind)
+
     def _settle(self) -> None:
         self._soon = None
         self.listener.settle(self.clock.now_us())
@@ -87,6 +100,8 @@ class SeenGroups:
     def _now_and_then(self) -> None:
         self._later = self._loop.call_later(NOW_AND_THEN_S, self._now_and_then)
         self.listener.settle(self.clock.now_us())
+        for sight in self.listener.open_questions:
+            self._needs(sight.group_id, sight.kind)
 
 
 class LoopTimers:

@@ -56,7 +56,7 @@ class ProxyGroup(AnyGroup):
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """Those that speak through the proxy or were named to the leader of a classic group there."""
+        """Those that speak through the proxy, or that a leader there or the proxy itself was told of."""
         sight, now_ms = self._sight, self._laboratory.clock.now_ms()
         if isinstance(sight, ClassicSight):
             alive = sight.connected
@@ -140,7 +140,11 @@ class ProxyGroup(AnyGroup):
 
     @property
     def _sight(self) -> AnySight | None:
-        return self._seen.listener.groups.get(self.id)
+        """What is known of it. The cluster is asked in the background, unless that is fresh."""
+        sight = self._seen.listener.groups.get(self.id)
+        if sight is not None:
+            self._seen.descriptions.look(self.id, sight.kind)
+        return sight
 
     def _state(self) -> str:
         sight = self._sight
@@ -175,7 +179,7 @@ def _member(sight: EpochSight, member: EpochMember) -> GroupMember:
         is_alive=member.is_connected,
         waits_for="",
         partitions=has,
-        speaks=sight.kind,
+        speaks=member.speaks or sight.kind,
         epoch=member.epoch,
         state="UnrevokedPartitions" if revoking else "" if behind else "Stable",
         target=has,

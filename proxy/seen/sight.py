@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from kohort.proxy.node_ports import NO_NODE
@@ -49,7 +49,25 @@ class Sight:
         """Whether all its members are known."""
         self.is_new = True
         """Whether it was not known before as a group of another kind."""
+        self.version = 0
+        """Counts what has passed and is not as before: a description that was asked for earlier says less."""
+        self.described_us = 0
+        """When the cluster described it last; 0: it has not."""
+        self.is_open_question = False
+        """Whether more is there than what passed has shown, of which the cluster is to be asked."""
+        self.not_described = ""
+        """Why the cluster does not describe it; empty: it was not refused."""
+        self.was_complete = False
+        """Whether all its members were known once: who is there beside them has come since."""
         self._told_us = 0
+
+    def described(self, said: Any) -> bool:
+        """Takes over an element of its kind's Describe… answer. Returns whether that could be done."""
+        raise NotImplementedError
+
+    def _is_described(self) -> None:
+        """A description was taken over."""
+        self.described_us, self.is_open_question, self.not_described = self._world.moment.us, False, ""
 
     def hung_up(self, overheard: Overheard) -> None:
         """A request will not be answered: its connection has ended."""

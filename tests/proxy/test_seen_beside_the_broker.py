@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 from functools import cache
 from typing import NamedTuple
 
@@ -11,18 +10,10 @@ import pytest
 
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.proxy.seen.classic_sight import ClassicSight
-from kohort.proxy.seen.event_desk import EVIDENCE, UNKNOWN_CAUSE
+from kohort.proxy.seen.event_desk import EVIDENCE
+from tests.proxy.event_comparing import DIFFERS, PLAYED, Difference, beside, held
 from tests.proxy.overhearing import overhear
 from tests.talk.conversations import FILES
-
-PLAYED = [name for name, each in FILES.items() if not any(step.kind == "restarts" for step in each.steps)]
-"""Not those whose broker restarts: it has other events then, and the connections of before have ended."""
-
-MEASURED = {
-    "ts", "mono_us", "co_partition", "co_epoch", "log_offset", "rebalance_id", "detail", "duration_us", "state_from",
-}  # fmt: skip
-"""Columns that depend on when something was seen, or count what is not."""
-COMPARED = [each.name for each in fields(GroupEvent) if each.name not in MEASURED]
 
 NEVER_SEEN = {
     "group_created", "group_converted", "group_loaded", "group_unloaded", "assignment_stored", "join_progress",
@@ -34,27 +25,6 @@ NEVER_SEEN = {
 
 ALWAYS_SEEN = {"join_completed", "member_synced", "member_id_issued", "member_stepped_out"}
 """Kinds that answers say, where all members speak through the proxy."""
-
-BOTH_PROTOCOLS = "members of both protocols, of whom the proxy shows those of the newer one"
-UNHEARD = "the cluster has acted by its timers, or on a coordinator's own account, before anybody spoke again"
-DIFFERS = {
-    "classic/leadership-moves-while-a-join-waits": UNHEARD,
-    "classic/mixed-running-classic-group-is-upgraded": BOTH_PROTOCOLS,
-    "consumer/max-size-full-group": UNHEARD,
-    "consumer/rebalance-target-moves-twice": UNHEARD,
-    "consumer/static-nobody-else-may-take-the-name": "UNKNOWN_MEMBER_ID is meant for another instance id",
-    "consumer/static-steps-out-and-stays-away": UNHEARD,
-    "consumer/subscription-changes": "a name that is given twice is no other subscription",
-}
-"""Conversations of which the proxy says something else, and why."""
-
-
-class Difference(NamedTuple):
-    """An event that the broker has not reported so."""
-
-    seen: GroupEvent
-    columns: tuple[str, ...]
-    """In which it differs; none: there is no such event."""
 
 
 class Compared(NamedTuple):
@@ -72,52 +42,16 @@ class Compared(NamedTuple):
 
 @cache
 def compared(name: str) -> Compared:
-    """Each event of the proxy takes the broker's that is most like it."""
+    """A conversation, as both say what happened in it."""
     stage = overhear(FILES[name])
-    said = [each.event for each in stage.said if each.event.group_id is not None]
-    differences, agreed = [], Counter[str]()
-    for seen in (each.event for each in stage.seen):
-        alike = [each for each in said if (each.kind, each.group_id) == (seen.kind, seen.group_id)]
-        alike = [each for each in alike if seen.member_id in (None, each.member_id)]
-        best = min(alike, key=lambda each: len(differing(seen, each)), default=None)
-        if best is None or differing(seen, best):
-            differences.append(Difference(seen, () if best is None else differing(seen, best)))
-        else:
-            agreed[seen.kind] += 1
-        said = [each for each in said if each is not best]
+    seen = [each.event for each in stage.seen]
     strangers = {
         member_id
         for sight in stage.listener.groups.values()
         if isinstance(sight, ClassicSight)
         for member_id in sight.connected.keys() - sight.members.keys()
     }
-    left_out = Counter(each.kind for each in said)
-    return Compared(differences, agreed, left_out, [each.event for each in stage.seen], strangers)
-
-
-def differing(seen: GroupEvent, said: GroupEvent) -> tuple[str, ...]:
-    """Columns in which the proxy says something, and something else. That a cause is not known is nothing."""
-    return tuple(
-        name
-        for name in COMPARED
-        if (value := getattr(seen, name)) is not None
-        and value != getattr(said, name)
-        and not (name == "cause" and value == UNKNOWN_CAUSE)
-    )
-
-
-def is_of_both_protocols(name: str) -> bool:
-    """Whether classic members may be in consumer groups."""
-    return "migration" in name or "classic-member" in name
-
-
-def held() -> list[str]:
-    """The recordings that are compared column by column."""
-    return [
-        each
-        for each in PLAYED
-        if not each.startswith(("rules/", "streams/")) and each not in DIFFERS and not is_of_both_protocols(each)
-    ]
+    return Compared(*beside(seen, (each.event for each in stage.said)), seen, strangers)
 
 
 @pytest.mark.parametrize("name", held())

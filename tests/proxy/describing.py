@@ -1,0 +1,112 @@
+"""Conversations that go through a relay, while coordinators are asked past it how the groups are."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from kohort.broker.runtime.connection import Connection
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages import message_of
+from kohort.proxy.group_questions import DESCRIBING
+from kohort.proxy.node_ports import NO_NODE
+from kohort.proxy.seen.classic_sight import ClassicSight
+from kohort.proxy.seen.sight import Sight
+from tests.proxy.overhearing import OverheardStage
+from tests.support.frames import frame
+from tests.talk.play import Player
+from tests.talk.script import Conversation
+from tests.talk.stage import FIRST_PORT, Line
+
+AT_REST = ("Stable", "Empty")
+
+
+class Described(NamedTuple):
+    """What was said of a group, and the version of what was known of it when it was asked."""
+
+    group_id: str
+    kind: str
+    said: Any
+    version: int
+
+
+class DescribedStage(OverheardStage):
+    """A broker that is asked after each step."""
+
+    def __init__(self, conversation: Conversation, *, late: bool = False, some_past: bool = False) -> None:
+        """`late`: answers come when the next step is over. `some_past`: every other connection goes past the relay."""
+        super().__init__(conversation)
+        self.taken = 0
+        """Descriptions that were taken over."""
+        self.disagreeing: list[str] = []
+        """What is otherwise than was said, right after it was taken over."""
+        self._late = late
+        self._some_past = some_past
+        self._connections = 0
+        self._lines: dict[int, Line] = {}
+        self._under_way: list[Described] = []
+
+    def connect(self, port: int = FIRST_PORT) -> Line:
+        """A new connection, through the relay or past it."""
+        self._connections += 1
+        if self._some_past and self._connections % 2 == 0:
+            return self._straight(next(node.id for node in self.server.cluster.nodes if node.port == port))
+        return super().connect(port)
+
+    def ask_about_groups(self) -> None:
+        """Asks how each group is that has been heard of, and takes the answers that are there."""
+        came = self._under_way
+        self._under_way = [
+            Described(sight.group_id, sight.kind, said, sight.version)
+            for sight in self.listener.groups.values()
+            if (said := self._said_of(sight)) is not None
+        ]
+        for each in came if self._late else self._under_way:
+            if self.listener.described(*each, self.clock.now_us()):
+                self.taken += 1
+                self._compare(each)
+
+    def _compare(self, described: Described) -> None:
+        sight, said = self.listener.groups[described.group_id], described.said
+        state = sight.group.state.value if isinstance(sight, ClassicSight) else sight.state
+        if sight.members.keys() != {each.member_id for each in said.members}:
+            self.disagreeing.append(f"{sorted(sight.members)} are members, not {said.members}")
+        if said.group_state in AT_REST and state != said.group_state:
+            self.disagreeing.append(f"{state}, not {said.group_state}")
+
+    def _said_of(self, sight: Sight) -> Any:
+        if sight.node_id == NO_NODE:
+            return None
+        api, asking = DESCRIBING[sight.kind]
+        version = API_BY_NAME[api].max_version
+        request = asking((sight.group_id,))
+        names = [each.name for each in fields(request)]
+        line = self._lines.get(sight.node_id)
+        if line is None or line.closed:
+            line = self._lines[sight.node_id] = self._straight(sight.node_id)
+        line.say(frame(api, version, 1, **{each: getattr(request, each) for each in names}))
+        if not line.frames:
+            return None  # the node is away
+        (said,) = message_of(api).read_answer(version, line.frames.popleft()[1])[1].groups
+        return said if said.error_code is ErrorCode.none and said.group_state != "Dead" else None
+
+    def _straight(self, node_id: int) -> Line:
+        node = next(node for node in self.server.cluster.nodes if node.id == node_id)
+        assert node.port is not None, "it listens"
+        return Line(self.loop, Connection(self.server, node), node.port)
+
+
+def describe(conversation: Conversation, *, late: bool = False, some_past: bool = False) -> DescribedStage:
+    """Plays a conversation to its end. Raises Differs where somebody hears something else than without a relay."""
+    stage = DescribedStage(conversation, late=late, some_past=some_past)
+    player = Player(stage)
+    try:
+        for step in conversation.steps:
+            player.take(step)
+            stage.listener.settle(stage.clock.now_us())
+            stage.ask_about_groups()
+        player.nothing_left_over()
+    finally:
+        stage.close()
+    return stage

@@ -1,0 +1,84 @@
+"""Requests and answers that pass, one after the other, on a clock that the test owns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kohort.broker.cluster.group_events import EventRow, Recorded
+from kohort.coordinator.events.group_event import GroupEvent
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leave_group import MemberResponse
+from kohort.proxy.relay import Relay
+from kohort.proxy.seen.classic_sight import ClassicSight
+from kohort.proxy.seen.event_desk import Moment
+from kohort.proxy.seen.group_listener import GroupListener
+from kohort.proxy.seen.sight import SightWorld
+from kohort.proxy.tap import Tap
+from tests.proxy.conversing import Elsewhere, asks, hears
+from tests.support.frames import frame, message
+
+VERSIONS = {"heartbeat": 4, "leave_group": 5}
+S = 1_000_000
+
+
+class Speaker:
+    """At node 7."""
+
+    host = "10.0.0.1"
+    node_id = 7
+
+
+class Passing:
+    """Requests and answers that pass, the time, and what is made of them."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.recorded: list[Recorded] = []
+        events = EventRow("seen")
+        events.listen(self.recorded.append)
+        self.needed: list[tuple[str, str]] = []
+        """Groups, and their kinds, of which the cluster is to be asked."""
+        self.listener = GroupListener(SightWorld(Moment(0), events), needs=lambda *each: self.needed.append(each))
+        self.tap = Tap(lambda: self.now_us)
+        self.tap.listen(self.listener)
+        self.lines: dict[str, Relay] = {}
+
+    @property
+    def events(self) -> list[GroupEvent]:
+        """What has been told so far."""
+        return [each.event for each in self.recorded]
+
+    def says(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> None:
+        """A client asks something on its own connection, and is answered."""
+        self.asks(client, api, error, **fields)()
+
+    def asks(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> Callable[[], None]:
+        """A client asks something. What is returned lets the answer pass."""
+        relay = self.lines.setdefault(client, Relay(Elsewhere(), line=self.tap.line(Speaker())))
+        asks(relay, frame(api, VERSIONS[api], 1, client_id=client, **fields))
+        answer: dict[str, Any] = {"error_code": error}
+        if api == "leave_group":
+            answer["members"] = tuple(
+                MemberResponse(member_id=each.member_id, group_instance_id=None, error_code=error)
+                for each in fields["members"]
+            )
+        written = message(api).write(VERSIONS[api], 1, message(api).response(**answer))
+        data = written if isinstance(written, bytes) else b"".join(written)
+        return partial(_hear, relay, data)
+
+    def beats(self, client: str, error: ErrorCode = ErrorCode.none, group: str = "g", generation: int = 4) -> None:
+        """A member's heartbeat, a second after what was before."""
+        self.now_us += S
+        self.says(client, "heartbeat", error, group_id=group, generation_id=generation, member_id=f"{client}-1")
+
+    def sight(self, group: str = "g") -> ClassicSight:
+        """A group."""
+        sight = self.listener.groups[group]
+        assert isinstance(sight, ClassicSight)
+        return sight
+
+
+def _hear(relay: Relay, data: bytes) -> None:
+    hears(relay, data)

@@ -1,0 +1,46 @@
+"""The cluster is asked after each step of a conversation how its groups are: what the proxy says of them stays true."""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.proxy.seen.event_desk import DESCRIBED, EVIDENCE
+from tests.proxy.describing import describe
+from tests.proxy.event_comparing import PLAYED, beside, held
+from tests.support.effort import CHOSEN
+from tests.talk.conversations import FILES
+
+ALL = held() if CHOSEN == "deep" else held()[::3]
+"""A run for every change plays a third of them."""
+REBALANCES = [each for each in held() if "/rebalance" in each or "/static" in each or "/members" in each]
+"""Those in which most happens to members."""
+
+
+@pytest.mark.parametrize(("name", "late"), [(name, number % 2 == 1) for number, name in enumerate(ALL)])
+def test_where_everybody_speaks_through_the_proxy_nothing_is_told_otherwise(name: str, late: bool) -> None:
+    stage = describe(FILES[name], late=late)
+    assert beside((each.event for each in stage.seen), (each.event for each in stage.said)).differences == []
+    assert late or stage.disagreeing == []
+
+
+@pytest.mark.parametrize("name", REBALANCES)
+def test_where_half_goes_past_it_what_descriptions_show_is_true(name: str) -> None:
+    stage = describe(FILES[name], some_past=True)
+    assert stage.disagreeing == []
+    differences = beside((each.event for each in stage.seen), (each.event for each in stage.said)).differences
+    assert [each for each in differences if (each.seen.detail or {})[EVIDENCE].startswith(DESCRIBED)] == []
+
+
+def test_descriptions_tell_of_members_past_the_proxy() -> None:
+    stage = describe(FILES["share/members-come-and-go"], some_past=True)
+    assert stage.taken > 5
+    told = [each.event for each in stage.seen if (each.event.detail or {})[EVIDENCE].startswith(DESCRIBED)]
+    assert {each.kind for each in told} >= {"member_added", "member_removed", "epoch_bumped"}
+
+
+@pytest.mark.parametrize("name", [each for each in PLAYED if each.startswith("streams/")])
+def test_streams_groups_are_what_they_are_said_to_be(name: str) -> None:
+    stage = describe(FILES[name], some_past=True)
+    assert stage.disagreeing == []
+    differences = beside((each.event for each in stage.seen), (each.event for each in stage.said)).differences
+    assert [each for each in differences if (each.seen.detail or {})[EVIDENCE].startswith(DESCRIBED)] == []

@@ -1,0 +1,174 @@
+"""What a description of a classic group adds to what has passed, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kohort.protocol.consumer_protocol import Assignment, write_assignment
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from kohort.protocol.messages.leave_group import MemberIdentity
+from kohort.proxy.seen.explain_seen import explain_seen
+from kohort.proxy.seen.group_listener import UNHEARD
+from tests.proxy.passing import Passing, S
+
+
+def said(state: str, *clients: str, metadata: bytes = b"") -> DescribedGroup:
+    """A group with a member `ada-1` for ada, and so on; each has the partition of its place."""
+    shares = [write_assignment(Assignment(partitions={"orders": (place,)})) for place in range(len(clients))]
+    return DescribedGroup(
+        error_code=ErrorCode.none,
+        group_id="g",
+        group_state=state,
+        protocol_type="consumer",
+        protocol_data="range" if state == "Stable" else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=f"{client}-1",
+                client_id=client,
+                client_host="/10.0.0.2",
+                member_metadata=metadata,
+                member_assignment=share if state == "Stable" else b"",
+            )
+            for client, share in zip(clients, shares, strict=True)
+        ),
+    )
+
+
+def describe(passing: Passing, what: DescribedGroup, version: int | None = None) -> bool:
+    """The cluster is asked, and answers at once; or has been asked earlier."""
+    asked = passing.listener.version_of("g") if version is None else version
+    return passing.listener.described("g", "classic", what, asked, passing.now_us)
+
+
+def explained(passing: Passing) -> list[str]:
+    """The explanation, a line each."""
+    return str(explain_seen("g", passing.listener.groups["g"], passing.now_us)).splitlines()
+
+
+def test_a_heartbeat_of_a_stranger_is_why_the_cluster_is_asked() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert passing.needed == [("g", "classic")]
+    assert describe(passing, said("Stable", "ada", "bob"))
+    sight = passing.sight()
+    assert (sorted(sight.members), sight.is_complete, sight.group.protocol_name) == (["ada-1", "bob-1"], True, "range")
+    assert sight.members["ada-1"].client_host == "/10.0.0.1", "what it has said itself stays"
+    assert passing.events == [], "nothing has happened"
+    passing.now_us += S // 2
+    assert explained(passing) == [
+        "group g: Stable, generation 4, 2 members",
+        "  waits for nobody",
+        "  ada: should send heartbeats; heard 0.5 s ago",
+        "  bob: is not heard here; described 0.5 s ago",
+    ]
+    passing.needed.clear()
+    passing.beats("ada")
+    assert passing.needed == [], "it is known"
+
+
+def test_what_passes_after_the_asking_began_counts_more() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    asked = passing.listener.version_of("g")
+    passing.beats("ada", ErrorCode.rebalance_in_progress)
+    assert not describe(passing, said("Stable", "ada", "bob"), asked)
+    assert (passing.sight().group.state.value, sorted(passing.sight().members)) == ("PreparingRebalance", ["ada-1"])
+    assert describe(passing, said("PreparingRebalance", "ada", "bob"))
+    then = "when the cluster goes on without them its timers decide, which are not seen"
+    assert explained(passing)[1:3] == [
+        f"  waits for ada to join (JoinGroup), since 0.0 s: {then}",
+        f"  waits for bob unless they have joined, which is not seen past the proxy (described 0.0 s ago): {then}",
+    ]
+
+
+def test_a_description_waits_for_the_answer_to_who_leaves() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Stable", "ada", "bob"))
+    leaving = {"group_id": "g", "members": (MemberIdentity(member_id="ada-1", group_instance_id=None, reason="done"),)}
+    answer = passing.asks("ada", "leave_group", **leaving)
+    assert not describe(passing, said("PreparingRebalance", "bob")), "perhaps it tells of just that"
+    answer()
+    removed = passing.events[0]
+    assert (removed.kind, removed.cause, removed.client_reason) == ("member_removed", "leave_explicit", "done")
+    assert describe(passing, said("PreparingRebalance", "bob"))
+
+
+def test_who_comes_and_goes_past_the_proxy_does_so_without_a_cause() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Stable", "ada", "bob"))
+    passing.now_us += S
+    assert describe(passing, said("Stable", "ada", "cleo"))
+    assert [(each.kind, each.member_id, each.cause) for each in passing.events] == [
+        ("member_removed", "bob-1", "unknown"),
+        ("member_added", "cleo-1", "unknown"),
+    ]
+    for each in passing.events:
+        assert (each.duration_us, each.generation) == (None, None)
+        assert each.detail is not None
+        assert each.detail["evidence"].startswith("a description that the cluster gave")
+    assert explained(passing)[0] == "group g: Stable, generation not known, 2 members"
+    passing.beats("ada", generation=6)
+    assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
+
+
+def test_a_rebalance_that_passed_here_leaves_its_generation_known() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Stable", "ada", "bob"))
+    passing.beats("ada", ErrorCode.rebalance_in_progress)
+    assert describe(passing, said("PreparingRebalance", "ada", "bob", "cleo"))
+    assert describe(passing, said("Stable", "cleo", "ada", "bob"))
+    assert explained(passing)[0] == "group g: Stable, generation not known, 3 members"
+    passing.beats("ada", generation=5)
+    assert describe(passing, said("Stable", "cleo", "ada", "bob"))
+    assert explained(passing)[0] == "group g: Stable, generation 5, 3 members"
+    assert [(each.kind, each.cause) for each in passing.events] == [
+        ("rebalance_started", "unknown"),
+        ("member_added", "unknown"),
+        ("rebalance_completed", None),
+    ]
+
+
+def test_a_group_that_empties_past_the_proxy_is_empty() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Empty"))
+    assert (passing.sight().group.state.value, passing.sight().members) == ("Empty", {})
+    assert (passing.events[0].kind, passing.events[0].cause) == ("member_removed", "unknown")
+
+
+def test_a_group_of_which_only_offsets_were_fetched_is_there_once_it_is_described() -> None:
+    passing = Passing()
+    assert passing.listener.version_of("g") == UNHEARD
+    assert describe(passing, said("Empty"), UNHEARD)
+    assert passing.sight().group.state.value == "Empty"
+    assert describe(passing, said("Stable", "ada"), UNHEARD) is False, "it has been heard of since"
+
+
+def test_metadata_that_nobody_can_read_is_left_alone() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Stable", "ada", metadata=b"\x00\x00\x7f\xff\xff\xff" + bytes(20)))
+    assert (passing.sight().group.state.value, passing.sight().group.subscribed_topics) == ("Stable", None)
+
+
+def test_a_state_that_nobody_knows_changes_nothing() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Pondering", "bob"))
+    assert sorted(passing.sight().members) == ["ada-1"]
+
+
+def test_a_refusal_is_said_with_the_group() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    passing.listener.not_described("g", "GROUP_AUTHORIZATION_FAILED")
+    passing.listener.not_described("unheard", "GROUP_AUTHORIZATION_FAILED")
+    assert explained(passing)[0].endswith("the cluster does not describe it: GROUP_AUTHORIZATION_FAILED")
+    passing.listener.described("g", "share", Any, passing.listener.version_of("g"), 0)
+    assert sorted(passing.sight().members) == ["ada-1"], "an answer about another kind of group"
+    assert describe(passing, said("Stable", "ada"))
+    assert explained(passing)[0] == "group g: Stable, generation 4, 1 member"

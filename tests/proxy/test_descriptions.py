@@ -1,0 +1,171 @@
+"""When the cluster is asked about groups, on a clock that the test owns: seldom, together, and not after a refusal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pytest
+
+from kohort.broker.logs import log
+from kohort.proxy.group_questions import GroupAnswer
+from kohort.proxy.seen import descriptions
+from kohort.proxy.seen.descriptions import AWAY_MS, FRESH_MS, MOST_A_ROUND, REFUSED_MS, ROUND_MS, Descriptions
+from tests.support.manual_clock import ManualClock
+from tests.talk.stage import Loop, Timer
+
+STEP_MS = 50
+
+
+class Asking:
+    """A cluster that answers what it is told to, and who hears that."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = Loop(self.clock)
+        self.rounds: list[list[str]] = []
+        self.answer = GroupAnswer("as it is")
+        self.problem: OSError | None = None
+        self.is_taken = True
+        self.taking_ms = 0
+        self.heard: list[tuple[str, Any]] = []
+        self.descriptions = Descriptions(cast(Any, self), self.clock, self.asks, cast(Any, self), lambda: None)
+
+    async def asks(self, wanted: Mapping[str, str]) -> dict[str, GroupAnswer]:
+        self.rounds.append(list(wanted))
+        if self.problem is not None:
+            raise self.problem
+        return dict.fromkeys(wanted, self.answer)
+
+    async def after(self, length_ms: int) -> list[list[str]]:
+        """Time goes by. Returns the rounds of questions in it."""
+        self.rounds.clear()
+        await self._settle()
+        for _ in range(length_ms // STEP_MS):
+            self.clock.advance(STEP_MS)
+            await self._settle()
+        return list(self.rounds)
+
+    async def _settle(self) -> None:
+        self.timers.settle()
+        for _ in range(2 * MOST_A_ROUND):  # a task yields once for each group
+            await asyncio.sleep(0)
+
+    # As an event loop
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        return self.timers.call_later(delay_s, callback)
+
+    def create_task(self, coroutine: Any) -> asyncio.Task[Any]:
+        return asyncio.get_running_loop().create_task(coroutine)
+
+    # As a listener
+
+    def version_of(self, group_id: str) -> int:
+        return 7
+
+    def described(self, group_id: str, kind: str, said: Any, version: int, now_us: int) -> bool:
+        assert (kind, version) == ("classic", 7)
+        self.clock.advance(self.taking_ms)
+        self.heard.append((group_id, said))
+        return self.is_taken
+
+    def not_described(self, group_id: str, refusal: str) -> None:
+        self.heard.append((group_id, refusal))
+
+
+async def test_a_group_is_asked_about_at_once_and_then_once_a_second() -> None:
+    asking = Asking()
+    asking.descriptions.need("g", "classic")
+    assert await asking.after(0) == [["g"]]
+    assert asking.heard == [("g", "as it is")]
+    asking.descriptions.look("g", "classic")
+    assert await asking.after(FRESH_MS) == [], "who looks at what is fresh is no reason to ask"
+    asking.descriptions.look("g", "classic")
+    assert await asking.after(0) == [["g"]]
+    asking.descriptions.need("g", "classic")
+    assert await asking.after(FRESH_MS // 2) == []
+    assert await asking.after(FRESH_MS // 2) == [["g"]], "what is needed is asked for when the second is over"
+
+
+async def test_an_answer_that_is_too_old_is_asked_for_again() -> None:
+    asking = Asking()
+    asking.is_taken = False
+    asking.descriptions.need("g", "classic")
+    assert await asking.after(3 * FRESH_MS) == [["g"]] * 4
+    asking.is_taken = True
+    assert await asking.after(3 * FRESH_MS) == [["g"]]
+
+
+async def test_a_group_that_takes_long_is_asked_about_seldom() -> None:
+    asking = Asking()
+    asking.taking_ms = 20
+    asking.descriptions.need("g", "classic")
+    await asking.after(0)
+    asking.descriptions.need("g", "classic")
+    assert await asking.after(2 * FRESH_MS - STEP_MS) == []
+    assert await asking.after(STEP_MS) == [["g"]]
+
+
+async def test_many_groups_are_asked_about_together_and_in_turn() -> None:
+    asking = Asking()
+    for number in range(2 * MOST_A_ROUND + 1):
+        asking.descriptions.need(f"g{number}", "classic")
+    assert [len(each) for each in await asking.after(0)] == [MOST_A_ROUND]
+    assert [len(each) for each in await asking.after(2 * ROUND_MS)] == [MOST_A_ROUND, 1]
+
+
+@pytest.mark.parametrize(("is_away", "length_ms"), [(True, AWAY_MS), (False, REFUSED_MS)])
+async def test_a_refusal_is_remembered_and_logged_once(monkeypatch: Any, is_away: bool, length_ms: int) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(log, "warning", lambda text, **_: lines.append(text))
+    asking = Asking()
+    asking.descriptions.need("answered", "classic")
+    await asking.after(ROUND_MS)
+    asking.heard.clear()
+    asking.answer = GroupAnswer(None, "because", is_away)
+    for each in ("g", "h"):
+        asking.descriptions.need(each, "classic")
+    assert await asking.after(0) == [["g", "h"]]
+    assert asking.heard == [("g", "because"), ("h", "because")]
+    for _ in range(3):
+        asking.descriptions.look("g", "classic")
+        assert await asking.after(FRESH_MS) == []
+    asking.descriptions.need("g", "classic")
+    assert await asking.after(length_ms - 4 * FRESH_MS) == []
+    assert await asking.after(FRESH_MS) == [["g"]]
+    assert lines == ["the cluster does not describe group g: because; what passes is all that is known"]
+
+
+async def test_a_cluster_that_is_away_is_a_refusal_of_all() -> None:
+    asking = Asking()
+    asking.problem = TimeoutError()
+    asking.descriptions.need("g", "classic")
+    await asking.after(0)
+    assert asking.heard == [("g", "no answer")]
+    asking.descriptions.need("g", "classic")
+    assert await asking.after(REFUSED_MS - ROUND_MS) == [], "perhaps it hangs up on who does not log in"
+    assert await asking.after(ROUND_MS) == [["g"]]
+
+
+async def test_what_cannot_be_taken_over_is_our_fault_and_ends_nothing(monkeypatch: Any) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(log, "error", lambda text, **_: lines.append(text))
+    asking = Asking()
+    monkeypatch.setattr(asking, "described", lambda *_: 1 / 0)
+    asking.descriptions.need("g", "classic")
+    asking.descriptions.need("h", "classic")
+    await asking.after(0)
+    assert lines == ["reading a description of a group failed, which is kohort's fault"] * 2
+
+
+async def test_at_most_so_many_are_remembered(monkeypatch: Any) -> None:
+    monkeypatch.setattr(descriptions, "MOST_GROUPS", 3)
+    asking = Asking()
+    for number in range(5):
+        asking.descriptions.need(f"g{number}", "classic")
+    assert await asking.after(0) == [["g0", "g1", "g2"]]
+    asking.descriptions.close()
+    asking.descriptions.look("g9", "classic")
+    assert len(asking.rounds) == 1

@@ -1,0 +1,228 @@
+"""Groups that are at work before the proxy starts, or past it: it asks the cluster how they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from kohort.client.security import from_settings
+from kohort.proxy.proxy_control import make_proxy_app
+from kohort.proxy.proxy_server import ProxyServer
+from kohort.testing import Cluster, Proxy
+from tests.proxy.proxied import log_in, until
+from tests.support.frames import to_fetch
+from tests.support.wires import Waiting
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@asynccontextmanager
+async def consuming(bootstrap: str, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of `orders` in the group billing."""
+    consumer = AIOKafkaConsumer(
+        "orders",
+        bootstrap_servers=bootstrap,
+        group_id="billing",
+        client_id=name,
+        heartbeat_interval_ms=100,
+        retry_backoff_ms=10,
+        enable_auto_commit=False,
+    )
+    await consumer.start()
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+@asynccontextmanager
+async def at_work(*names: str) -> AsyncIterator[Cluster]:
+    """A cluster where the group billing has members, before there is a proxy."""
+    async with Cluster() as kafka, AsyncExitStack() as consumers:
+        kafka.topics.create("orders", partitions=4)
+        for name in names:
+            await consumers.enter_async_context(consuming(kafka.bootstrap, name))
+        await kafka.group("billing").wait_stable(members=len(names))
+        yield kafka
+
+
+async def through(proxy: Proxy) -> Waiting:
+    """A connection through the proxy."""
+    return await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
+
+
+async def beats(wire: Waiting, kafka: Cluster, who: str) -> None:
+    """A member that has joined past the proxy sends a heartbeat through it."""
+    group = kafka.group("billing")
+    member_id = group.member(who).member_id
+    answer = await wire.asks("heartbeat", 4, group_id="billing", generation_id=group.generation, member_id=member_id)
+    assert answer.error_code.name == "none"
+
+
+async def test_one_heartbeat_and_all_of_a_classic_group_is_known() -> None:
+    async with at_work("ada", "bob") as kafka, Proxy(kafka.bootstrap) as proxy:
+        group, theirs, wire = proxy.group("billing"), kafka.group("billing"), await through(proxy)
+        await beats(wire, kafka, "ada")
+        await group.wait_stable(members=2)
+        assert group.assignments == theirs.assignments
+        assert (group.generation, group.protocol) == (theirs.generation, theirs.protocol)
+        assert "perhaps others" not in str(group)
+        assert group.events == [], "nothing has happened"
+        lines = str(group.explain()).splitlines()
+        assert lines[0] == f"group billing: Stable, generation {theirs.generation}, 2 members"
+        assert any(each.startswith("  bob: is not heard here; described 0.") for each in lines)
+        async with consuming(kafka.bootstrap, "cleo"):
+            await theirs.wait_stable(members=3)
+            await group.wait_stable(members=3)
+            assert group.assignments == theirs.assignments
+            added = [each for each in group.events if each.kind == "member_added"]
+            assert [(each.client_id, each.cause) for each in added] == [("cleo", "unknown")]
+            assert (added[0].detail or {})["evidence"] == (
+                "a description that the cluster gave; it has joined past the proxy"
+            )
+        await group.wait_stable(members=2)
+        wire.close()
+
+
+@pytest.mark.parametrize("leads", [True, False])
+async def test_half_of_a_group_goes_past_the_proxy(leads: bool) -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy, AsyncExitStack() as consumers:
+        kafka.topics.create("orders", partitions=4)
+        group, theirs = proxy.group("billing"), kafka.group("billing")
+        ways = [("ada", proxy.bootstrap), ("bob", kafka.bootstrap)]
+        for name, bootstrap in ways if leads else reversed(ways):
+            await consumers.enter_async_context(consuming(bootstrap, name))
+        await theirs.wait_stable(members=2)
+        await group.wait_stable(members=2)
+        await group.wait_for(lambda: group.assignments == theirs.assignments)
+        assert [each.client_id for each in group.members if each.is_leader] == ["ada" if leads else "bob"]
+        await group.wait_for(lambda: {each.client_id for each in group.members} == {"ada", "bob"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("consumer", {"rebalance_timeout_ms": 9_000, "topic_partitions": ()}), ("share", {})]
+)
+async def test_one_heartbeat_and_all_of_a_group_of_a_newer_protocol_is_known(kind: str, more: dict[str, Any]) -> None:
+    async with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=4)
+        straight, api = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2])), f"{kind}_group_heartbeat"
+        joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
+        for name in ("one", "two"):
+            await straight.asks(api, 1, client_id=name, member_id=name, **joining)
+        epoch = (await straight.asks(api, 1, group_id="g", member_id="one", member_epoch=2)).member_epoch
+        theirs = kafka.share_group("g") if kind == "share" else kafka.group("g")
+        async with Proxy(kafka.bootstrap) as proxy:
+            wire, group = await through(proxy), proxy.group("g")
+            assert (
+                await wire.asks(api, 1, group_id="g", member_id="one", member_epoch=epoch)
+            ).error_code.name == "none"
+            await group.wait_for(lambda: len(group.members) == 2)
+            assert (group.type, group.state, group.generation) == (kind, theirs.state, theirs.generation)
+            assert group.assignments == theirs.assignments
+            assert "  two: is not heard here; described 0." in str(group.explain()) or kind == "share"
+            assert group.events == []
+            await straight.asks(api, 1, member_id="three", **joining)
+            await group.wait_for(lambda: len(group.members) == 3)
+            assert [(each.kind, each.cause) for each in group.events][:2] == [
+                ("member_added", "unknown"), ("epoch_bumped", "unknown"),
+            ]  # fmt: skip
+            wire.close()
+        straight.close()
+
+
+async def test_a_fetch_of_offsets_is_enough() -> None:
+    async with Cluster() as kafka:
+        kafka.topics.create("orders")
+        await kafka.group("simple").commit({("orders", 0): 0})
+        async with Proxy(kafka.bootstrap) as proxy:
+            wire = await through(proxy)
+            for each in ("simple", "nobody"):
+                await wire.asks("offset_fetch", 7, groups=to_fetch(each))
+            await until(lambda: [each.id for each in proxy.groups] == ["simple"])
+            assert (proxy.group("simple").state, proxy.group("simple").type) == ("Empty", "classic")
+            wire.close()
+
+
+async def test_a_refusal_is_said_and_all_stays_as_it_was() -> None:
+    async with at_work("ada", "bob") as kafka:
+        kafka.faults.on("DescribeGroups").error("GROUP_AUTHORIZATION_FAILED")
+        async with Proxy(kafka.bootstrap) as proxy:
+            wire, group = await through(proxy), proxy.group("billing")
+            await beats(wire, kafka, "ada")
+            await group.wait_for(lambda: "does not describe it" in str(group.explain()))
+            assert str(group.explain()).splitlines()[0] == (
+                f"group billing: Stable, generation {group.generation}, 1 member seen, perhaps there are others; "
+                "the cluster does not describe it: GROUP_AUTHORIZATION_FAILED"
+            )
+            assert (group.state, len(group.members)) == ("Stable", 1)
+            wire.close()
+
+
+@pytest.mark.parametrize("logs_in", [True, False])
+async def test_it_asks_with_its_own_login_or_not_at_all(logs_in: bool, tmp_path: Path) -> None:
+    async with Cluster(security="SASL_PLAINTEXT") as kafka:
+        config = kafka.client_config("alice", library="java", mechanism="PLAIN")
+        kafka.topics.create("orders")
+        straight, more = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2])), {"topic_partitions": ()}
+        await log_in(straight, from_settings(config))
+        joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
+        for name in ("one", "two"):
+            await straight.asks("consumer_group_heartbeat", 1, member_id=name, rebalance_timeout_ms=9_000, **joining)
+        file = tmp_path / "client.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
+        async with Proxy(kafka.bootstrap, command_config=file if logs_in else None) as proxy:
+            wire, group = await through(proxy), proxy.group("g")
+            if not logs_in:
+                await log_in(wire, from_settings(config))
+            await wire.asks("consumer_group_heartbeat", 1, group_id="g", member_id="one", member_epoch=2)
+            if logs_in:
+                await group.wait_for(lambda: len(group.members) == 2)
+            else:
+                await group.wait_for(lambda: "the cluster does not describe it" in str(group.explain()))
+                assert (group.state, len(group.members)) == ("Stable", 1)
+            wire.close()
+        straight.close()
+
+
+async def test_an_answer_that_does_not_come_is_nobodys_affair() -> None:
+    async with at_work("ada") as kafka:
+        rule = kafka.faults.on("DescribeGroups").drop()
+        async with Proxy(kafka.bootstrap) as proxy:
+            wire, group = await through(proxy), proxy.group("billing")
+            await beats(wire, kafka, "ada")
+            await until(lambda: rule.acted == 1)
+            await beats(wire, kafka, "ada")
+            await group.wait_stable(members=1)
+            wire.close()
+
+
+async def test_the_same_over_http() -> None:
+    async with at_work("ada", "bob") as kafka, Proxy(kafka.bootstrap) as proxy:
+        wire, server = await through(proxy), proxy._server
+        assert isinstance(server, ProxyServer)
+        await beats(wire, kafka, "ada")
+        transport = httpx.ASGITransport(make_proxy_app(server.laboratory))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            waited = await client.get("/groups/billing/wait", params={"members": 2})
+            assert (waited.status_code, waited.json()["state"]) == (200, "Stable")
+            bob = (await client.get("/groups/billing/members/bob")).json()
+            assert bob["partitions"] == {"orders": list(kafka.group("billing").member("bob").partitions["orders"])}
+        wire.close()
+
+
+async def test_a_proxy_that_stops_while_it_asks_asks_no_more() -> None:
+    async with at_work("ada") as kafka:
+        rule = kafka.faults.on("DescribeGroups").drop()
+        async with Proxy(kafka.bootstrap) as proxy:
+            wire = await through(proxy)
+            await beats(wire, kafka, "ada")
+            await until(lambda: rule.acted == 1)
+            wire.close()
+        await until(lambda: not any("Descriptions" in repr(each.get_coro()) for each in asyncio.all_tasks()))

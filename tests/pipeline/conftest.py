@@ -18,6 +18,9 @@ from tests.pipeline.incidents.recorded import Recorded, Sources, Told, told_of, 
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.stores import bucket_in, s3_server, use
 
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+"""Java compiles quickly, not well: a Spark that lives for a minute spends half of it on compiling."""
+
 
 @pytest.fixture(scope="session")
 def recorded_silver(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -73,6 +76,8 @@ def store(store_address: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSyste
 def spark() -> Iterator[Any]:
     from kohort.pipeline.session import spark_session
 
-    session = spark_session("local[2]")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
+        session = spark_session("local[2]")
     yield session
     session.stop()

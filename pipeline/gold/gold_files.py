@@ -88,11 +88,10 @@ def read_table(gold: Place, table: str, columns: list[str] | None = None, only: 
 
     only: an expression over columns.
     """
-    folder = gold / table
-    if not folder.is_dir():
+    files = sorted(for_arrow(file)[0] for file in (gold / table).glob("day=*/[!._]*.parquet"))
+    if not files:
         return None
-    where, system = for_arrow(folder)
-    found = ds.dataset(where, schema=SCHEMAS[table], partitioning="hive", filesystem=system)
+    found = ds.dataset(files, schema=SCHEMAS[table], partitioning="hive", filesystem=for_arrow(gold)[1])
     return found.to_table(columns=columns, filter=only)
 
 

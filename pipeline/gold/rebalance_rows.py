@@ -109,9 +109,10 @@ def _generation(analysis: GroupAnalysis, g: Generation) -> GenerationRow:
 
 def _members(r: Rebalance) -> list[RebalanceMemberRow]:
     rows: list[RebalanceMemberRow] = []
+    shares_before, shares_after = r.before.shares(), r.after.shares()
     for member_id in sorted(r.before.members.keys() | r.after.members.keys()):
         member = r.after.members.get(member_id) or r.before.members[member_id]
-        before, after = r.before.parts_of(member_id), r.after.parts_of(member_id)
+        before, after = shares_before.get(member_id, set()), shares_after.get(member_id, set())
         if member_id in r.evicted:
             role = "evicted"
         elif member_id not in r.after.members:

@@ -153,6 +153,13 @@ class Generation:
     def parts_of(self, member_id: str) -> set[TopicPartition]:
         return {topic_partition for topic_partition, owner in self.owners.items() if owner == member_id}
 
+    def shares(self) -> dict[str, set[TopicPartition]]:
+        """The partitions of each member that has some. Whoever goes through all members asks once."""
+        found: dict[str, set[TopicPartition]] = {}
+        for topic_partition, owner in self.owners.items():
+            found.setdefault(owner, set()).add(topic_partition)
+        return found
+
     @property
     def rebalance_timeout_ms(self) -> int | None:
         """What the barrier waits for: the largest of its members'."""

@@ -57,9 +57,9 @@ def _gave_up(r: RebalanceFacts, removal: Removal, commits: CommitHistory) -> boo
 
 def _estimates(r: RebalanceFacts, commits: CommitHistory) -> dict[str, int]:
     assert r.start_ms is not None
-    delays = {}
+    delays, shares = {}, r.before.shares()
     for member_id in r.before.members.keys() & r.after.members.keys():
-        last = commits.last_of(r.before.parts_of(member_id), r.barrier_ms)
+        last = commits.last_of(shares.get(member_id, set()), r.barrier_ms)
         if last is not None:
             delays[member_id] = max(0, last - r.start_ms)
     return delays
@@ -77,10 +77,11 @@ def _argmax(r: RebalanceFacts, delays: dict[str, int], measured: bool) -> Laggar
 
 def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | None:
     """Without a known start: the member whose commit ends the silence of all others, or one that is gone after it."""
+    shares = r.before.shares()
     last = {
         member_id: found
         for member_id in r.before.members
-        if (found := commits.last_of(r.before.parts_of(member_id), r.barrier_ms)) is not None
+        if (found := commits.last_of(shares.get(member_id, set()), r.barrier_ms)) is not None
     }
     if len(last) < 2:
         return None

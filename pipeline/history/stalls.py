@@ -254,8 +254,9 @@ def _silent_members(
     result = []
     for generation in ownership.generations:
         end = generation.end_ms or group.until_ms
+        shares = generation.shares()
         for member in generation.members.values():
-            mine = generation.parts_of(member.member_id) & commits.partitions.keys()
+            mine = shares.get(member.member_id, set()) & commits.partitions.keys()
             others = (set(generation.owners) & commits.partitions.keys()) - mine
             if not mine or not others:
                 continue

@@ -51,12 +51,13 @@ def poll_gaps_ms(analysis: GroupAnalysis) -> dict[str, list[int]]:
     gaps: dict[str, list[int]] = {}
     for generation in analysis.generations:
         end = generation.end_ms or analysis.group.until_ms
+        shares = generation.shares()
         for member in generation.members.values():
             moments = [
                 partition.commits.ts_ms[
                     slice(*np.searchsorted(partition.commits.ts_ms, (generation.stable_ms, end)).tolist())
                 ]
-                for topic_partition in generation.parts_of(member.member_id)
+                for topic_partition in shares.get(member.member_id, ())
                 if (partition := analysis.commits.partitions.get(topic_partition)) is not None
             ]
             if not moments:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.departures import usual_gap_ms
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, times
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
@@ -144,8 +145,9 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
     for r in analysis.settled:
         if r.is_epoch or r.kind != "normal" or r.start_ms is None:
             continue
-        for member_id in r.before.members.keys() & r.after.members.keys():
-            age_ms = _uncommitted_ms(analysis, r, member_id)
+        shares = r.before.shares()
+        for member_id in shares.keys() & r.before.members.keys() & r.after.members.keys():
+            age_ms = _uncommitted_ms(analysis, r, shares[member_id])
             eligible += age_ms is not None
             if age_ms:
                 late.append((r, member_id, age_ms))
@@ -179,12 +181,11 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
     )
 
 
-def _uncommitted_ms(analysis: GroupAnalysis, r: Rebalance, member_id: str) -> int | None:
-    """How old the last commit of a member was when a rebalance began, if it committed nothing more before the barrier.
+def _uncommitted_ms(analysis: GroupAnalysis, r: Rebalance, mine: set[TopicPartition]) -> int | None:
+    """How old the last commit of a member with these partitions was when a rebalance began, if it committed nothing more before the barrier.
 
     0: it committed in that time. None: it can't be told, since it commits at short intervals, or had nothing to commit.
     """
-    mine = r.before.parts_of(member_id)
     usual = usual_gap_ms(mine, analysis.commits)
     last = analysis.commits.last_of(mine, r.barrier_ms)
     after = analysis.commits.first_of(mine, r.stable_ms)

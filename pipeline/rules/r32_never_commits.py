@@ -55,8 +55,9 @@ def without_commits(analysis: GroupAnalysis) -> dict[str, list[Stretch]]:
     owned: dict[str, list[Stretch]] = {}
     for generation in analysis.generations:
         end_ms = generation.end_ms or analysis.group.until_ms
+        shares = generation.shares()
         for member_id in generation.members:
-            if mine := generation.parts_of(member_id):
+            if mine := shares.get(member_id):
                 owned.setdefault(member_id, []).append((generation.stable_ms, end_ms, mine))
     return {member_id: stretches for member_id, stretches in owned.items() if _never(analysis, stretches)}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,18 +108,16 @@ def publish(folder: PlaceT, batch: str, tasks: list[str]) -> int:
     count = 0
     for table in SCHEMAS:
         place = batch_folder(folder, table, batch)
-        if not place.is_dir():
-            continue
+        there = {path.name for path in place.glob("*")}
         mine = {f"_{task}.parquet": f"part-{number:05d}.parquet" for number, task in enumerate(tasks)}
-        for path in place.iterdir():
-            if path.name not in mine:
-                path.unlink()
-        for hidden, shown in mine.items():
-            if (place / hidden).exists():
-                rename(place / hidden, shown)
-                count += 1
-        if not any(place.iterdir()):
-            place.rmdir()
+        for name in there - mine.keys():
+            (place / name).unlink()
+        for hidden in (name for name in mine if name in there):
+            rename(place / hidden, mine[hidden])
+            count += 1
+        if there.isdisjoint(mine):
+            with suppress(FileNotFoundError):  # most tables have no rows in a batch, and no folder
+                place.rmdir()
     return count
 
 

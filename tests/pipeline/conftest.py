@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
-from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded, Sources, Told, told_of, unpacked
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.stores import bucket_in, s3_server, use
+
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+"""Java compiles quickly, not well: a Spark that lives for a minute spends half of it on compiling."""
 
 
 @pytest.fixture(scope="session")
@@ -35,12 +39,24 @@ def recorded_groups(recorded_silver: Path) -> dict[str, GroupInput]:
 
 
 @pytest.fixture(scope="session")
-def all_recorded(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
+def incidents(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recorded]:
+    """A recording of incidents by the name of its file. Each is unpacked and read once."""
+    return functools.cache(lambda name: Recorded(unpacked(name, tmp_path_factory.mktemp(name))))
+
+
+@pytest.fixture(scope="session")
+def all_recorded(recorded_groups: dict[str, GroupInput], incidents: Callable[[str], Recorded]) -> list[GroupInput]:
     """The groups of all recordings, with all that their sources tell."""
     found = list(recorded_groups.values())
     for name in ("kafka-4.3", "kohort", "classic-kafka-4.3", "loss-kafka-4.3", "share-kafka-4.3", "share-kohort"):
-        found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
+        found += incidents(name).groups.values()
     return found
+
+
+@pytest.fixture(scope="session")
+def told_from(all_recorded: list[GroupInput]) -> Callable[[Sources], list[Told]]:
+    """What is said of the groups of all recordings when this is left of each. Each is analysed once."""
+    return functools.cache(lambda sources: [told_of(sources(group)) for group in all_recorded])
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +76,8 @@ def store(store_address: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSyste
 def spark() -> Iterator[Any]:
     from kohort.pipeline.session import spark_session
 
-    session = spark_session("local[2]")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
+        session = spark_session("local[2]")
     yield session
     session.stop()

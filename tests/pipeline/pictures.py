@@ -10,9 +10,9 @@ from kohort.pipeline.report.results import findings
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
-from tests.pipeline.browser import picture
 from tests.pipeline.gold_tables import write_gold, write_report
 from tests.pipeline.local_groups import load_groups
+from tests.support.chromium_tab import tab
 from tests.support.kafka_recording import unpacked_recording
 
 GROUP = "one-slow-member"
@@ -33,7 +33,9 @@ def main() -> None:
         only = "main>*{display:none}main>details:has(#g0){display:block}</style>"
         page.write_text(page.read_text(encoding="utf-8").replace("</style>", only, 1), encoding="utf-8")
         to.parent.mkdir(parents=True, exist_ok=True)
-        picture(page, to, WIDTH, HEIGHT)
+        with tab() as browser:
+            browser.open(page.resolve().as_uri(), WIDTH, HEIGHT)
+            browser.picture(to)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
+from collections.abc import Callable
 
-from kohort.pipeline.history.group_analysis import analyse
-from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.rules.diagnose import ALL, diagnose
-from tests.pipeline.incidents.recorded import log_alone, text_alone
+from kohort.pipeline.rules.diagnose import ALL
+from tests.pipeline.incidents.recorded import Sources, Told, log_alone, text_alone
 
 SAID_BY_RECORDS: dict[str, str] = {
     "R04": "names of pods with another hash, members that come back with another protocol",
@@ -40,32 +38,33 @@ NEVER_FROM_LINES = ("R06", "R15", "R20", "R21", "R30", "R32", "R33")
 """Rules that no text log can make certain: they rest on commits, on names, or on what many rebalances have in common."""
 
 
-def certain(group: GroupInput) -> dict[str, list[str]]:
+def certain(told: Told) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for finding in diagnose(analyse(copy.copy(group))):
+    for finding in told.found:
         if finding.confidence == "certain":
             found[finding.rule].append(finding.text)
     return found
 
 
-def test_only_what_records_say_is_certain_from_the_log_alone(all_recorded: list[GroupInput]) -> None:
-    for group in all_recorded:
-        for rule, texts in certain(log_alone(group)).items():
-            assert rule in SAID_BY_RECORDS, (group.group_id, rule, texts)
+def test_only_what_records_say_is_certain_from_the_log_alone(told_from: Callable[[Sources], list[Told]]) -> None:
+    for told in told_from(log_alone):
+        for rule, texts in certain(told).items():
+            assert rule in SAID_BY_RECORDS, (told.group.group_id, rule, texts)
 
 
-def test_a_static_members_absence_is_certain_only_where_it_was_announced(all_recorded: list[GroupInput]) -> None:
-    for group in all_recorded:
-        analysis = analyse(log_alone(group))
-        for finding in diagnose(analysis):
+def test_a_static_members_absence_is_certain_only_where_it_was_announced(
+    told_from: Callable[[Sources], list[Told]],
+) -> None:
+    for told in told_from(log_alone):
+        for finding in told.found:
             if finding.rule == "R12" and finding.confidence == "certain":
-                assert analysis.consumer is not None
+                assert told.analysis.consumer is not None
 
 
-def test_a_text_log_makes_certain_what_its_lines_say(all_recorded: list[GroupInput]) -> None:
-    for group in all_recorded:
-        for rule, texts in certain(text_alone(group)).items():
-            assert rule not in NEVER_FROM_LINES, (group.group_id, rule, texts)
+def test_a_text_log_makes_certain_what_its_lines_say(told_from: Callable[[Sources], list[Told]]) -> None:
+    for told in told_from(text_alone):
+        for rule, texts in certain(told).items():
+            assert rule not in NEVER_FROM_LINES, (told.group.group_id, rule, texts)
 
 
 def test_every_rule_is_looked_at() -> None:

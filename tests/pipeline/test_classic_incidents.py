@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
-from tests.pipeline.incidents.recorded import log_alone, recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded, log_alone
 from tests.pipeline.incidents.told import OF_CLASSIC_GROUPS as TOLD
 
 ALONE: dict[str, dict[str, tuple[str, list[str]]]] = TOLD | {
@@ -24,8 +26,8 @@ ALONE: dict[str, dict[str, tuple[str, list[str]]]] = TOLD | {
 
 
 @pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
-    return recorded(unpacked("classic-kafka-4.3", tmp_path_factory.mktemp("classic")))
+def groups(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
+    return incidents("classic-kafka-4.3").groups
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +17,7 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
-from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.incidents.recorded import Recorded, log_alone, text_alone
 from tests.pipeline.incidents.told import SAID, SERIOUS
 
 SESSION_MS = 6_000
@@ -30,11 +30,11 @@ OF_CLASSIC_GROUPS = re.compile(r"\bgenerations?\b|\bleader\b|JoinGroup|SyncGroup
 class Recording:
     """One broker's account of all incidents, and what really happened."""
 
-    folder: Path
+    recorded: Recorded
 
-    @cached_property
+    @property
     def groups(self) -> dict[str, GroupInput]:
-        return recorded(self.folder)
+        return self.recorded.groups
 
     @cached_property
     def analyses(self) -> dict[str, GroupAnalysis]:
@@ -46,7 +46,7 @@ class Recording:
 
     def truth(self, group: str, event: str, member: str | None = None) -> list[int]:
         """When something happened to a group."""
-        rows = map(json.loads, (self.folder / "truth.jsonl").read_text().splitlines())
+        rows = map(json.loads, (self.recorded.folder / "truth.jsonl").read_text().splitlines())
         return [
             row["ms"]
             for row in rows
@@ -55,8 +55,8 @@ class Recording:
 
 
 @pytest.fixture(scope="module", params=["kafka-4.3", "kohort"])
-def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    return Recording(unpacked(request.param, tmp_path_factory.mktemp(request.param)))
+def recording(request: pytest.FixtureRequest, incidents: Callable[[str], Recorded]) -> Recording:
+    return Recording(incidents(request.param))
 
 
 EVENTS_DONT_TELL = ("R02", "R08", "R18")

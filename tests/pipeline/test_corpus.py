@@ -21,6 +21,7 @@ from tests.pipeline.incidents.old_words import RELEASES
 from tests.pipeline.incidents.recorded import unpacked
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.wrappings import WRAPPINGS, Line
+from tests.support.effort import in_turn
 
 GROUP = "suspended"
 _PLAIN = re.compile(r"^\[(?P<time>[\d-]+ [\d:]+,\d+)\] (?P<rest>INFO .*)$")
@@ -108,7 +109,9 @@ def told(path: Path, folder: Path) -> list[tuple[str, str, list[str]]]:
 @pytest.mark.parametrize("release", RELEASES)
 def test_each_release_in_each_wrapping(recorded_lines: list[str], release: str, damage: Damage, tmp_path: Path) -> None:
     lines = in_words(recorded_lines, release)
-    for number, (name, wrap) in enumerate([("plain", None), *WRAPPINGS.items()]):
+    wrappings: list[tuple[str, Line | None]] = [("plain", None), *WRAPPINGS.items()]
+    played = list(RELEASES).index(release) + DAMAGES.index(damage)
+    for number, (name, wrap) in enumerate(in_turn(wrappings, played)):
         path = tmp_path / f"{number}.log"
         path.write_bytes(damage(wrapped(lines, wrap)))
         assert told(path, tmp_path / f"silver-{number}") == KNOWN[release], name

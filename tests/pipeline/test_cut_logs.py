@@ -14,9 +14,9 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import ALL, diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.cuts import FACTS_OF_A_PART, without_end, without_start
-from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone
+from tests.pipeline.incidents.recorded import Sources, Told, log_alone, recorded, text_alone
 from tests.pipeline.stories import Story, ms
-from tests.support.effort import EFFORT
+from tests.support.effort import EFFORT, in_turn
 
 SHARES = [n / EFFORT.cuts for n in range(1, EFFORT.cuts)]
 A, B, C = "c-1/a", "c-2/a", "c-3/a"
@@ -29,15 +29,15 @@ def found_in(group: GroupInput) -> list[Finding]:
 @pytest.mark.parametrize("sources", [copy.copy, log_alone, text_alone])
 @pytest.mark.parametrize("cut", [without_start, without_end])
 def test_a_part_is_certain_of_nothing_that_the_whole_is_not(
-    sources: Callable[[GroupInput], GroupInput],
+    sources: Sources,
     cut: Callable[[GroupInput, float], GroupInput],
-    all_recorded: list[GroupInput],
+    told_from: Callable[[Sources], list[Told]],
 ) -> None:
-    for group in map(sources, all_recorded):
+    for number, (group, _, found) in enumerate(told_from(sources)):
         if not group.records and not group.events:
             continue
-        sure = {finding.rule for finding in found_in(group) if finding.confidence == "certain"}
-        for share in SHARES:
+        sure = {finding.rule for finding in found if finding.confidence == "certain"}
+        for share in in_turn(SHARES, number):
             for finding in found_in(cut(group, share)):
                 if finding.confidence == "certain":
                     assert finding.rule in sure | FACTS_OF_A_PART.keys(), (group.group_id, share, finding)

@@ -24,7 +24,7 @@ from tests.pipeline.incidents.recorded import RECORDINGS, unpacked
 
 RECORDED = sorted(path.name.removesuffix(".tar.gz") for path in RECORDINGS.iterdir())
 FULLEST = "loss-kafka-4.3"
-"""The recording of which most rules say something: `make test` asks for no other, since Spark is slow to start."""
+"""The recording of which most rules say something: `make test` asks for no other, since Spark is slow."""
 
 
 def tables(out: Path, layer: str) -> dict[str, list[pa.Table]]:
@@ -45,10 +45,13 @@ def as_sets(files: list[pa.Table]) -> tuple[pa.Schema, list[str]]:
 def compare(engines: tuple[Engine, Engine], sources: list[str], tmp_path: Path) -> None:
     outs = tmp_path / "one", tmp_path / "other"
     found, issues = find_sources(sources)
-    results = [
-        analyse(engine, found, issues, out, lambda _: None, "c") for engine, out in zip(engines, outs, strict=True)
-    ]
-    assert results[0].findings, "a recording of which nothing is found shows nothing"
+    for engine, out in zip(engines, outs, strict=True):
+        analyse(engine, found, issues, out, lambda _: None, "c")
+    check_alike(outs)
+
+
+def check_alike(outs: tuple[Path, Path]) -> None:
+    assert json.loads((outs[0] / "findings.json").read_text()), "a recording of which nothing is found shows nothing"
     gold, other_gold = (tables(out, "gold") for out in outs)
     assert gold.keys() == other_gold.keys()
     for table, files in gold.items():
@@ -61,9 +64,25 @@ def compare(engines: tuple[Engine, Engine], sources: list[str], tmp_path: Path) 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == FULLEST else pytest.mark.deep) for name in RECORDED]
-)
+def test_the_command_makes_the_same_tables_with_each_engine(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    source, outs = unpacked(FULLEST, tmp_path / "recording"), (tmp_path / "one", tmp_path / "other")
+    for engine, out in zip((LOCAL, SPARK), outs, strict=True):
+        done = CliRunner().invoke(
+            analyze, [str(source), str(tmp_path / "nowhere"), "--engine", engine, "--out", str(out)]
+        )
+        assert done.exit_code == 0, done.output
+        assert "no such file or directory" in done.output
+        assert "overtaken: " in done.output
+        assert (out / "report.html").is_file()
+    check_alike(outs)
+
+
+@pytest.mark.deep
+@pytest.mark.spark
+@pytest.mark.parametrize("name", [name for name in RECORDED if name != FULLEST])
 def test_the_same_tables_of_incidents(spark: Any, name: str, tmp_path: Path) -> None:
     from kohort.pipeline.job.spark_engine import SparkEngine
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +14,7 @@ from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.rules.diagnose import diagnose
 from tests.pipeline.incidents.loss_stories import HEALTHY
-from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded
 from tests.pipeline.stories import Story
 
 EVERY_MS = 10_000
@@ -61,10 +62,9 @@ def rows(group: GroupInput) -> list[FindingRow]:
 
 
 @pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
+def groups(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
     names = ("classic-kafka-4.3", "loss-kafka-4.3")
-    found = [recorded(unpacked(name, tmp_path_factory.mktemp("followed"))) for name in names]
-    return {name: group for each in found for name, group in each.items()}
+    return {name: group for each in names for name, group in incidents(each).groups.items()}
 
 
 def followed(group: GroupInput) -> list[tuple[int, Message]]:

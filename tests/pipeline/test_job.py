@@ -56,6 +56,7 @@ def test_the_recording_through_spark(
     assert sum(pq.read_metadata(file).num_rows for file in files) == again.rows["offset_commits"]
 
 
+@pytest.mark.deep
 def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from kohort.cli.analyze import analyze
 

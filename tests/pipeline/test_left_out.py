@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -12,13 +12,12 @@ from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.gold.health_rows import group_health_rows
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.gold.share_rows import share_group_rows
-from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.all_clear import Missing, missing
-from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.cuts import FACTS_OF_A_PART
-from tests.pipeline.incidents.recorded import text_alone
+from tests.pipeline.incidents.recorded import Sources, Told, text_alone, told_of
+from tests.support.effort import in_turn
 
 EXPLAINED_BY_THE_REST = FACTS_OF_A_PART | {
     "R04": "members that others replaced; the rest shows that they could not come sooner, or why they went",
@@ -55,12 +54,6 @@ def parts(group: GroupInput) -> Iterator[tuple[str, GroupInput]]:
         yield f"without {kind}", less
 
 
-def told(group: GroupInput) -> tuple[list[Finding], list[GroupHealthRow]]:
-    analysis = analyse(copy.copy(group))
-    rows: list[GroupHealthRow] = [{**row, "group_id": group.group_id} for row in group_health_rows(analysis)]
-    return diagnose(analysis), rows
-
-
 @dataclass(frozen=True)
 class Part:
     """What is said of a group when something is left out; name "" for all of it."""
@@ -76,18 +69,21 @@ class Part:
 
 
 @pytest.fixture(scope="module")
-def told_of_parts(all_recorded: list[GroupInput]) -> list[list[Part]]:
-    """By group: what is said of all of it, and of each part."""
+def told_of_parts(
+    told_from: Callable[[Sources], list[Told]],
+) -> list[list[Part]]:
+    """By group: what is said of all of it, and of each part that is looked at."""
     return [
-        [_told(group, name, less) for name, less in (("", copy.copy(group)), *parts(group))] for group in all_recorded
+        [_part("", whole), *(_part(name, told_of(less)) for name, less in in_turn(list(parts(whole.group)), number))]
+        for number, whole in enumerate(told_from(copy.copy))
     ]
 
 
-def _told(group: GroupInput, name: str, less: GroupInput) -> Part:
-    analysis = analyse(copy.copy(less))
-    rows: list[GroupHealthRow] = [{**row, "group_id": group.group_id} for row in group_health_rows(analysis)]
-    shared: list[ShareGroupRow] = [{**row, "group_id": group.group_id} for row in share_group_rows(analysis)]
-    return Part(group.group_id, name, diagnose(analysis), missing(rows, [], shared))
+def _part(name: str, told: Told) -> Part:
+    group_id = told.group.group_id
+    rows: list[GroupHealthRow] = [{**row, "group_id": group_id} for row in group_health_rows(told.analysis)]
+    shared: list[ShareGroupRow] = [{**row, "group_id": group_id} for row in share_group_rows(told.analysis)]
+    return Part(group_id, name, told.found, missing(rows, [], shared))
 
 
 def test_no_part_calls_well_what_the_whole_calls_serious(told_of_parts: list[list[Part]]) -> None:

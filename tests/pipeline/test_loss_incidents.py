@@ -7,6 +7,7 @@ what looks alike.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.results import FindingRow, findings
 from kohort.pipeline.rules.diagnose import diagnose
 from tests.pipeline.incidents.loss_stories import HEALTHY
-from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.incidents.recorded import Recorded, log_alone, text_alone
 from tests.pipeline.incidents.told import OF_LOSSES as TOLD
 
 CUT_OFF = [f"cut-off-{number}" for number in (1, 2, 3, 4)]
@@ -27,13 +28,13 @@ GROUPS = [group for group in TOLD if group != "cut-off"] + CUT_OFF
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked("loss-kafka-4.3", tmp_path_factory.mktemp("loss"))
+def folder(incidents: Callable[[str], Recorded]) -> Path:
+    return incidents("loss-kafka-4.3").folder
 
 
 @pytest.fixture(scope="module")
-def groups(folder: Path) -> dict[str, GroupInput]:
-    return recorded(folder)
+def groups(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
+    return incidents("loss-kafka-4.3").groups
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -10,7 +10,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.live.open_rebalances import OpenRebalances
 from kohort.pipeline.live.waited_for import KnownGroup, MemberCommits
 from kohort.pipeline.sources.seen_groups import COMPLETING, PREPARING, RECONCILING, SeenGroup, SeenMember
-from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded
 from tests.pipeline.replayed_groups import alerts_of
 
 START_MS = 1_700_000_000_000
@@ -194,19 +194,18 @@ def test_a_rolling_restart_in_which_each_takes_its_turn_is_no_alarm() -> None:
         assert story.looks(8, RECONCILING, *members, epoch=epoch) == []
 
 
-@pytest.fixture(scope="module", params=["classic-kafka-4.3", "kafka-4.3"])
-def incidents(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
-    return recorded(unpacked(request.param, tmp_path_factory.mktemp("open")))
-
-
-def test_no_incident_of_a_real_kafka_is_a_rebalance_that_stays_open(incidents: dict[str, GroupInput]) -> None:
+@pytest.mark.parametrize("name", ["classic-kafka-4.3", "kafka-4.3"])
+def test_no_incident_of_a_real_kafka_is_a_rebalance_that_stays_open(
+    incidents: Callable[[str], Recorded], name: str
+) -> None:
     """Waits are short there: the longest took 9 s."""
-    assert {name: [each.text for each in told] for name, group in incidents.items() if (told := alerts_of(group))} == {}
+    groups = incidents(name).groups.values()
+    assert {group.group_id: [each.text for each in told] for group in groups if (told := alerts_of(group))} == {}
 
 
 @pytest.fixture(scope="module")
-def consumers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
-    return recorded(unpacked("kafka-4.3", tmp_path_factory.mktemp("consumers")))
+def consumers(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
+    return incidents("kafka-4.3").groups
 
 
 @pytest.mark.parametrize(("group", "client"), [("held-back", "c-2"), ("never-given-up", "c-2")])

@@ -96,10 +96,9 @@ def test_the_same_tables_by_spark(store: fs.S3FileSystem, tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_views_lead_to_the_tables(store: fs.S3FileSystem, tmp_path: Path) -> None:
+def test_views_lead_to_the_tables(store: fs.S3FileSystem, small: Path, tmp_path: Path) -> None:
     """As an analyst opens them, but for the store: DuckDB fetches its way into S3 from the network."""
-    source = unpacked("kohort", tmp_path / "recording")
-    done = CliRunner().invoke(analyze, [str(source), "--out", f"s3://{BUCKET}/asked/"])
+    done = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/asked/"])
     assert done.exit_code == 0, done.output
     assert f"report: s3://{BUCKET}/asked/report.html" in done.output
     copy = fetch(store, "asked", tmp_path / "copy")

@@ -121,9 +121,8 @@ def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: 
     """Many groups with many generations, members and partitions: what has no room is said, not shown."""
     monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1)
     monkeypatch.setattr(html, "MOST_PAGES_CHARS", 1_200_000)
-    groups = [restless(f"group-{n:03}", 400) for n in range(5)]
-    gold = write_gold(groups, tmp_path)
-    text = write_report(gold, findings(gold), tmp_path / "report.html").read_text()
+    write_copies(restless("g", 400), [f"group-{n:03}" for n in range(5)], tmp_path)
+    text = write_report(tmp_path, findings(tmp_path), tmp_path / "report.html").read_text()
     assert len(text) < 1_500_000
     assert f"{MOST_ROWS} of 400 rebalances are shown" in text
     assert "of 90 clients are shown" in text
@@ -137,12 +136,7 @@ def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: 
 @pytest.mark.long
 def test_five_thousand_groups_are_less_than_three_megabytes(tmp_path: Path) -> None:
     """All of them in trouble, each with ten rebalances."""
-    group = restless("g", 10)
-    for table, rows in as_tables(group, analyse_group(group)).items():
-        every = rows.take(np.tile(np.arange(len(rows)), 5_000))
-        names = pa.array([f"group-{n:04}" for n in range(5_000) for _ in range(len(rows))])
-        at = every.column_names.index("group_id")
-        write_tables({table: [every.set_column(at, every.schema.field("group_id"), names)]}, tmp_path)
+    write_copies(restless("g", 10), [f"group-{n:04}" for n in range(5_000)], tmp_path)
     found = findings(tmp_path)
     assert len({row["group"] for row in found if row["severity"] != "info"}) == 5_000
     text = write_report(tmp_path, found, tmp_path / "report.html").read_bytes()
@@ -229,6 +223,15 @@ def restless(name: str, times: int) -> GroupInput:
         for kind, offset, more in happened:
             events.append(GroupEvent(kind=kind, ts=at + offset, seq=len(events), origin="text_log", **more))
     return GroupInput(name, events=events, until_ms=1_000_000 + 20_000 * times)
+
+
+def write_copies(group: GroupInput, names: list[str], folder: Path) -> None:
+    """Gold of groups that are alike but for their names: one of them is analysed."""
+    for table, rows in as_tables(group, analyse_group(group)).items():
+        every = rows.take(np.tile(np.arange(len(rows)), len(names)))
+        column = pa.array([name for name in names for _ in range(len(rows))])
+        at = every.column_names.index("group_id")
+        write_tables({table: [every.set_column(at, every.schema.field("group_id"), column)]}, folder)
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.results import add_issues, findings
-from tests.pipeline.browser import DARK, LIGHT, ask, picture
 from tests.pipeline.gold_tables import write_gold, write_report
+from tests.support.chromium_tab import Tab, tab
 
 pytestmark = [
     pytest.mark.clients,  # slow, and a program of others
@@ -29,16 +31,43 @@ def report(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.Temp
     return write_report(gold, findings(gold), folder / "report.html")
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Tab]:
+    with tab() as opened:
+        yield opened
+
+
+class Opened:
+    """The report as somebody sees it who has just opened it."""
+
+    def __init__(self, browser: Tab, report: Path) -> None:
+        self._browser, self._report = browser, report
+
+    def ask(self, script: str, width: int, *, dark: bool = False) -> Any:
+        """What a function body of JavaScript returns on the page, when that is so many pixels wide."""
+        self._browser.open(self._report.as_uri(), width, dark=dark)
+        return self._browser.ask(f"(() => {{{script}}})()")
+
+    def picture(self, to: Path, width: int, height: int, *, dark: bool = False) -> None:
+        """The upper part of the page as PNG."""
+        self._browser.open(self._report.as_uri(), width, height, dark=dark)
+        self._browser.picture(to)
+
+
+@pytest.fixture
+def page(browser: Tab, report: Path) -> Opened:
+    return Opened(browser, report)
+
+
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
-def test_nothing_sticks_out(report: Path, width: int) -> None:
-    found = ask(report, OPEN_ALL + "return [document.documentElement.scrollWidth, window.innerWidth]", width)
+def test_nothing_sticks_out(page: Opened, width: int) -> None:
+    found = page.ask(OPEN_ALL + "return [document.documentElement.scrollWidth, window.innerWidth]", width)
     assert found[1] == width
     assert found[0] <= width
 
 
-def test_every_drawing_shows_something(report: Path) -> None:
-    sizes = ask(
-        report,
+def test_every_drawing_shows_something(page: Opened) -> None:
+    sizes = page.ask(
         OPEN_ALL
         + """return [...document.querySelectorAll('svg')].map(each => {
             const box = each.getBBox()
@@ -54,9 +83,8 @@ def test_every_drawing_shows_something(report: Path) -> None:
         assert shapes > 0, name
 
 
-def test_everything_is_there_and_links_lead_somewhere(report: Path) -> None:
-    headings, dead, unreachable = ask(
-        report,
+def test_everything_is_there_and_links_lead_somewhere(page: Opened) -> None:
+    headings, dead, unreachable = page.ask(
         OPEN_ALL
         + """
         const links = [...document.querySelectorAll('a[href^="#"]')]
@@ -72,10 +100,9 @@ def test_everything_is_there_and_links_lead_somewhere(report: Path) -> None:
     assert unreachable == 0
 
 
-def test_a_link_opens_what_it_leads_to(report: Path) -> None:
+def test_a_link_opens_what_it_leads_to(page: Opened) -> None:
     """From the headline to a group's page, and from a finding to the rebalance it rests on."""
-    opened = ask(
-        report,
+    opened = page.ask(
         """
         document.querySelectorAll('details').forEach(each => each.open = false)
         const page = document.querySelectorAll('.head a')[1].hash
@@ -92,9 +119,8 @@ def test_a_link_opens_what_it_leads_to(report: Path) -> None:
     assert opened == [True, [True, True]]
 
 
-def test_what_scrolls_can_be_reached_by_keyboard(report: Path) -> None:
-    scrolling = ask(
-        report,
+def test_what_scrolls_can_be_reached_by_keyboard(page: Opened) -> None:
+    scrolling = page.ask(
         OPEN_ALL
         + """return [...document.querySelectorAll('.chart, .scroll')]
             .filter(each => each.scrollWidth > each.clientWidth).map(each => each.tabIndex)""",
@@ -104,26 +130,25 @@ def test_what_scrolls_can_be_reached_by_keyboard(report: Path) -> None:
     assert set(scrolling) == {0}
 
 
-def test_text_in_drawings_is_legible_on_a_phone(report: Path) -> None:
+def test_text_in_drawings_is_legible_on_a_phone(page: Opened) -> None:
     """A drawing is as wide as its writing needs, and scrolls."""
-    heights = ask(
-        report,
+    heights = page.ask(
         OPEN_ALL + "return [...document.querySelectorAll('svg text.label')].map(e => e.getBoundingClientRect().height)",
         PHONE,
     )
     assert min(heights) > 9
 
 
-def test_it_is_light_or_dark_as_the_reader_likes_it(report: Path) -> None:
+def test_it_is_light_or_dark_as_the_reader_likes_it(page: Opened) -> None:
     colours = {
-        scheme: ask(report, "return getComputedStyle(document.body).backgroundColor", SCREEN, scheme)
-        for scheme in (LIGHT, DARK)
+        dark: page.ask("return getComputedStyle(document.body).backgroundColor", SCREEN, dark=dark)
+        for dark in (False, True)
     }
-    assert colours[LIGHT] == "rgb(255, 255, 255)"
-    assert colours[DARK] == "rgb(20, 23, 26)"
+    assert colours[False] == "rgb(255, 255, 255)"
+    assert colours[True] == "rgb(20, 23, 26)"
 
 
-@pytest.mark.parametrize("scheme", [LIGHT, DARK])
-def test_a_picture_of_it_is_not_empty(report: Path, tmp_path: Path, scheme: int) -> None:
-    picture(report, tmp_path / "report.png", SCREEN, 1_600, scheme)
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_picture_of_it_is_not_empty(page: Opened, tmp_path: Path, dark: bool) -> None:
+    page.picture(tmp_path / "report.png", SCREEN, 1_600, dark=dark)
     assert (tmp_path / "report.png").stat().st_size > 40_000, "an empty page takes 7 kB"

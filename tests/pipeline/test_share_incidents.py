@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from kohort.pipeline.report.all_clear import missing
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.sources.found import find_sources
-from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded
 from tests.pipeline.incidents.share_stories import HEALTHY
 from tests.pipeline.incidents.told import OF_SHARES, OF_SHARES_WITH_EVENTS
 
@@ -31,14 +32,14 @@ Told = dict[str, dict[str, tuple[str, list[str]]]]
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {name: unpacked(name, tmp_path_factory.mktemp(name)) for name in (KAFKA, KOHORT)}
+def folders(incidents: Callable[[str], Recorded]) -> dict[str, Path]:
+    return {name: incidents(name).folder for name in (KAFKA, KOHORT)}
 
 
 @pytest.fixture(scope="module")
-def share_groups(folders: dict[str, Path]) -> dict[str, dict[str, GroupInput]]:
+def share_groups(incidents: Callable[[str], Recorded]) -> dict[str, dict[str, GroupInput]]:
     """By recording and name."""
-    return {name: recorded(folder) for name, folder in folders.items()}
+    return {name: incidents(name).groups for name in (KAFKA, KOHORT)}
 
 
 def serious(group: GroupInput) -> dict[str, tuple[str, list[str]]]:

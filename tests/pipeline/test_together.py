@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.pauses import pauses
 from kohort.pipeline.report.results import findings
 from kohort.pipeline.rules.r35_broker_stopped import Outage, outages
-from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded
 from tests.pipeline.stories import Story, ms
 
 ALL = dict.fromkeys(("a", "b", "c", "d"), (0, 100000))
@@ -71,9 +72,9 @@ def test_a_member_that_was_lost_with_the_broker_is_not_blamed(tmp_path: Path) ->
             assert found["R35"]["start_ms"] == pytest.approx(ms(300), abs=1_100)
 
 
-def test_a_broker_that_stood_still(tmp_path: Path) -> None:
+def test_a_broker_that_stood_still(incidents: Callable[[str], Recorded], tmp_path: Path) -> None:
     """The recording's last act: the broker is stopped for 8 s while three groups are left."""
-    groups = recorded(unpacked("classic-kafka-4.3", tmp_path / "r"))
+    groups = incidents("classic-kafka-4.3").groups
     left = ["calm", "calm-default-ids", "calm-static"]
     write_tables(_tables([groups[name] for name in left]), tmp_path / "gold")
     judge_outages(tmp_path / "gold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from tests.pipeline.local_groups import group_from
 from tests.pipeline.play import Play
@@ -33,12 +35,26 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pl
     return play
 
 
+@pytest.fixture(scope="module")
+def read(
+    played: Callable[[str], tuple[Play, Path]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], GroupInput]:
+    """The group of a scenario from both its logs, or from the offsets topic alone. Each is read once."""
+
+    @functools.cache
+    def group(name: str, source: str) -> GroupInput:
+        _, logs = played(name)
+        return group_from(tmp_path_factory.mktemp(name), logs if source == "both" else logs / "__consumer_offsets-0")
+
+    return group
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_generations_are_what_their_members_heard(
-    name: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+    name: str, played: Callable[[str], tuple[Play, Path]], read: Callable[[str, str], GroupInput]
 ) -> None:
-    play, logs = played(name)
-    rows = analyse_group(group_from(tmp_path, logs))
+    play, _ = played(name)
+    rows = analyse_group(read(name, "both"))
     told = {each.generation: each for each in play.truth.values() if each.members}
     found = {row["generation"]: row for row in rows["generations"] if row["members"]}
     assert found.keys() == told.keys()
@@ -51,10 +67,10 @@ def test_generations_are_what_their_members_heard(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_movement_is_what_members_gained_and_lost(
-    name: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+    name: str, played: Callable[[str], tuple[Play, Path]], read: Callable[[str, str], GroupInput]
 ) -> None:
-    play, logs = played(name)
-    rows = analyse_group(group_from(tmp_path, logs))
+    play, _ = played(name)
+    rows = analyse_group(read(name, "both"))
     owners: dict[int, dict[int, str]] = {}
     for truth in play.truth.values():
         owners[truth.generation] = {p: member for member, parts in truth.members.items() for p in parts}
@@ -76,12 +92,11 @@ def members_of(play: Play, generation: int) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("source", ["both", "topic"])
 def test_each_rule_on_its_scenario_and_on_no_other(
-    name: str, source: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+    name: str, source: str, read: Callable[[str, str], GroupInput]
 ) -> None:
     """With the event log, and from the offsets topic alone: less is certain then, but nothing else is said."""
     must, may = SCENARIOS[NAMES[name]]
-    _, logs = played(name)
-    group = group_from(tmp_path, logs if source == "both" else logs / "__consumer_offsets-0")
+    group = read(name, source)
     found = {finding.rule: finding for finding in diagnose(analyse(group))}
     told = {rule: finding.text for rule, finding in found.items()}
     assert found.keys() <= must | may, told
@@ -89,9 +104,8 @@ def test_each_rule_on_its_scenario_and_on_no_other(
         assert must <= found.keys(), told
 
 
-def test_the_times_of_a_slow_member(played: Callable[[str], tuple[Play, Path]], tmp_path: Path) -> None:
-    _, logs = played("slow_member")
-    rows = analyse_group(group_from(tmp_path, logs))
+def test_the_times_of_a_slow_member(read: Callable[[str, str], GroupInput]) -> None:
+    rows = analyse_group(read("slow_member", "both"))
     (slow,) = [row for row in rows["rebalances"] if (row["prepare_us"] or 0) > 10_000_000]
     assert slow["laggard_client"] == "bob"
     assert abs(slow["prepare_us"] - 25_000_000) <= 200_000
@@ -99,11 +113,8 @@ def test_the_times_of_a_slow_member(played: Callable[[str], tuple[Play, Path]], 
 
 
 @pytest.mark.parametrize("source", ["both", "topic"])
-def test_the_group_whose_offsets_expired_went_on_elsewhere(
-    source: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
-) -> None:
-    _, logs = played("offsets_expired")
-    group = group_from(tmp_path, logs if source == "both" else logs / "__consumer_offsets-0")
+def test_the_group_whose_offsets_expired_went_on_elsewhere(source: str, read: Callable[[str, str], GroupInput]) -> None:
+    group = read("offsets_expired", source)
     (finding,) = (finding for finding in diagnose(analyse(group)) if finding.rule == "R27")
     assert finding.title == "Offsets expired and the group went on elsewhere"
     assert finding.severity == "warning"

@@ -13,22 +13,23 @@ import pytest
 AT_MOST = 40
 """Tests of a file that go to a worker together. Fewer keep the controller busy, more make the last worker late."""
 
-SECONDS = {"spark": 20.0, "libraries": 15.0, "clients": 2.5, "long": 2.0, "fast": 0.04}
+SECONDS = {"spark": 20.0, "libraries": 15.0, "recorded": 0.1, "clients": 2.5, "long": 2.0, "fast": 0.04}
 """How long a test of a kind takes, about: its mark is the kind. What takes longest goes first."""
 
-_RECORDED = {"recorded_silver", "recorded_groups"}
-"""Fixtures that take seconds to make: the tests that want them stay in one worker."""
+_RECORDED = {"recorded_silver", "recorded_groups", "incidents"}
+"""Fixtures that take seconds to make: the tests that want them are a kind, and stay in one worker."""
 
 
 def arrange(items: list[pytest.Item]) -> None:
     """Sorts the tests, and marks each with its group."""
     marks = {item: marks_of(item) for item in items}
+    kinds = {item: _kind(item, marks[item]) for item in items}
     turns = {kind: turn for turn, kind in enumerate(SECONDS)}
-    items.sort(key=lambda item: turns[_kind(marks[item])])  # stable: the tests of a file stay in their order
+    items.sort(key=lambda item: turns[kinds[item]])  # stable: the tests of a file stay in their order
     seen: Counter[str] = Counter()
     for item in items:
         if "xdist_group" not in marks[item]:
-            item.add_marker(pytest.mark.xdist_group(_group(item, _kind(marks[item]), seen)))
+            item.add_marker(pytest.mark.xdist_group(_group(item, kinds[item], seen)))
 
 
 def marks_of(item: pytest.Item) -> set[str]:
@@ -53,7 +54,9 @@ def kind_of(nodeid: str) -> str:
     return nodeid.rpartition("@")[2].partition(" ")[0]
 
 
-def _kind(marks: set[str]) -> str:
+def _kind(item: pytest.Item, marks: set[str]) -> str:
+    if "spark" not in marks and _RECORDED & set(getattr(item, "fixturenames", ())):
+        return "recorded"
     return next((kind for kind in SECONDS if kind in marks), "fast")
 
 
@@ -63,8 +66,8 @@ def _group(item: pytest.Item, kind: str, seen: Counter[str]) -> str:
     names = getattr(item, "fixturenames", ())
     if kind == "spark":
         return "spark" if "spark" in names else "spark of its own"
-    if _RECORDED & set(names):
-        return f"{kind} recording"
+    if kind == "recorded":
+        return kind
     if _shares_a_fixture(item):
         return f"{kind} {file}"
     number = seen[file] // (AT_MOST if kind == "fast" else 1)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import copy
 import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
+from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.local_groups import load_groups
 
+Sources = Callable[[GroupInput], GroupInput]
+"""What is left of a group when some of its sources are read."""
 RECORDINGS = Path(__file__).parent / "recordings"
 
 
@@ -31,6 +40,30 @@ def recorded(folder: Path) -> dict[str, GroupInput]:
         ingest(sources, "", writer)
     publish(silver, "0", [writer.task])
     return load_groups(silver)
+
+
+@dataclass
+class Recorded:
+    """A recording that was unpacked. Whoever analyses its groups may sort what is in them, and changes nothing else."""
+
+    folder: Path
+
+    @cached_property
+    def groups(self) -> dict[str, GroupInput]:
+        return recorded(self.folder)
+
+
+class Told(NamedTuple):
+    """What is said of a group."""
+
+    group: GroupInput
+    analysis: GroupAnalysis
+    found: list[Finding]
+
+
+def told_of(group: GroupInput) -> Told:
+    analysis = analyse(copy.copy(group))
+    return Told(group, analysis, diagnose(analysis))
 
 
 def log_alone(group: GroupInput) -> GroupInput:

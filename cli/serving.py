@@ -125,14 +125,16 @@ def control_at(options: ServeOptions) -> Control:
     """The control address; what serves it is loaded only when somebody wants it. Raises AddressError, TokenError."""
     where = options.control or ""
     host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
+    token = checked(options.control_token)
     try:
-        from kohort.control.listening import Control
+        with without("hypothesis"):
+            from kohort.broker.runtime.server import ListenError
+            from kohort.control.listening import Control
     except ModuleNotFoundError as missing:
         refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
-    from kohort.broker.runtime.server import ListenError
 
     try:
-        return Control(host, port, checked(options.control_token), options.control_names, options.control_certificate)
+        return Control(host, port, token, options.control_names, options.control_certificate)
     except ListenError as problem:
         refuse(str(problem))
 

@@ -5,6 +5,7 @@ up, and the way to our shape compiled, when that version is first met.
 """
 
 from collections.abc import Callable, Generator
+from functools import cache
 from io import BytesIO
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -236,8 +237,7 @@ class Message(Generic[RequestT, ResponseT]):
 
     def entity(self, version: int, kind: EntityType) -> Any:
         """kio's class for the whole request or response."""
-        module = entity_module(self.api.name, version, kind.name)
-        return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
+        return _entity(self.api.name, version, kind)
 
     @property
     def written_by_hand(self) -> bool:
@@ -251,9 +251,10 @@ class Message(Generic[RequestT, ResponseT]):
 
     def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
         """What makes our response of kio's. For tests."""
-        entity, older = self.entity(version, EntityType.response), self._older[self.response]
+        shape: type = self.response
+        entity, older = self.entity(version, EntityType.response), self._older[shape]
         if older is None or version > older.last_version:
-            return to_shape(entity, self.response) or (lambda response: response)
+            return to_shape(entity, shape) or (lambda response: response)
         convert, to_newest = to_shape(entity, older.shape), older.to_newest
         return to_newest if convert is None else lambda value: to_newest(convert(value))
 
@@ -263,3 +264,9 @@ class Message(Generic[RequestT, ResponseT]):
             return from_shape(shape, entity)
         convert, from_newest = from_shape(older.shape, entity), older.from_newest
         return lambda value: convert(from_newest(value))
+
+
+@cache
+def _entity(api: str, version: int, kind: EntityType) -> Any:
+    module = entity_module(api, version, kind.name)
+    return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)

@@ -50,6 +50,7 @@ def _innermost(hint: Any) -> Any:
     return without_none(get_args(hint)[0]) if get_origin(hint) is tuple else hint
 
 
+@cache
 def to_shape(entity: type, shape: type) -> Convert | None:
     """How a kio `entity` becomes a `shape`; None: it may pass for one already."""
     ours, theirs = _names(shape), _names(entity)
@@ -64,6 +65,7 @@ def to_shape(entity: type, shape: type) -> Convert | None:
     return _build(shape, pairs, converts)
 
 
+@cache
 def from_shape(shape: type, entity: type) -> Convert:
     """How a `shape` becomes a kio `entity`. Fields that the entity's version lacks are left out."""
     ours, theirs = _names(shape), _names(entity)

@@ -34,6 +34,8 @@ SHOWN_LINES = 60
 EVERY_S = 30.0
 
 COMPILED = "build/compiled/venv/bin/kohort"
+EFFORT = {"KOHORT_EFFORT": "ci"}
+"""How much the fast tests play in a stage; fewer is for who changes something and waits."""
 QUICKLY = {"KOHORT_OPT_LEVEL": "0"}
 QUICKLY_COMPILED = "build/compiled-O0/venv/bin/kohort"
 """What a change is tested with does the same as what a release has, which `make deep` compiles: only slower."""
@@ -162,12 +164,11 @@ def _spark_passed() -> Path:
 
 def ci(shared: Path) -> list[list[Stage]]:
     """What a change must pass: two rows."""
-    effort = {"KOHORT_EFFORT": "ci"}
     return [
         [
             LINT,
             Stage(
-                "tests", "make test, with more examples; Spark has a stage", "test WITHOUT=spark", environment=effort
+                "tests", "make test, with more examples; Spark has a stage", "test WITHOUT=spark", environment=EFFORT
             ),
             Stage(
                 "spark",
@@ -195,12 +196,13 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "rooms with compiled modules, crash, simulation, conversations",
                 f"fast-compiled TESTS={COMPILED_ROOMS}",
                 not_compiled(QUICKLY_COMPILED),
-                effort | QUICKLY,
+                EFFORT | QUICKLY,
             ),
             Stage(
                 "without shortcuts",
                 "conversations and the broker's tests without broker/fast",
                 "without-fast TESTS=tests/broker tests/test_conversations.py",
+                environment=EFFORT,
             ),
             Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
             Stage("fuzz", "requests that nobody should send", "fuzz"),
@@ -233,8 +235,14 @@ def deep(shared: Path) -> list[list[Stage]]:
                 f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
                 compiled_recordings(shared, COMPILED),
             ),
-            Stage("compiled tests", "the fast tests with compiled modules", "fast-compiled", not_compiled(COMPILED)),
-            Stage("without shortcuts", "the fast tests without broker/fast", "without-fast"),
+            Stage(
+                "compiled tests",
+                "the fast tests with compiled modules",
+                "fast-compiled",
+                not_compiled(COMPILED),
+                EFFORT,
+            ),
+            Stage("without shortcuts", "the fast tests without broker/fast", "without-fast", environment=EFFORT),
             Stage("clients", "clients in other languages, Kafka's tools, Connect, Streams", "clients"),
             Stage(
                 "proxied clients",

@@ -4,29 +4,30 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.effort import EFFORT
 from tests.talk.conversations import FILES
 from tests.talk.play import play
 from tests.talk.script import Conversation
 
+MOVABLE = [name for name, each in FILES.items() if not each.has("restarts", "wait", "silence")]
+"""Not those where time matters: timers begin anew with the coordinator that takes over."""
+MOVED = MOVABLE[:: EFFORT.once_more]
+ON_DISK = [name for name in FILES if EFFORT.once_more == 1 or name not in MOVED]
+"""Each conversation is played in one of the two ways, or in both."""
 
-def those_without(*kinds: str) -> pytest.MarkDecorator:
-    """The conversations that have no such step."""
-    return pytest.mark.parametrize("name", [name for name, each in FILES.items() if not each.has(*kinds)])
 
-
-@those_without("restarts")
+@pytest.mark.parametrize("name", [name for name, each in FILES.items() if not each.has("restarts")])
 def test_conversation(name: str) -> None:
     _play(FILES[name])
 
 
-@those_without()
+@pytest.mark.parametrize("name", ON_DISK)
 def test_conversation_on_disk(name: str, tmp_path: Path) -> None:
     _play(FILES[name], tmp_path / "data")
 
 
-@those_without("restarts", "wait", "silence")
+@pytest.mark.parametrize("name", MOVED)
 def test_conversation_with_coordinators_that_move(name: str) -> None:
-    """Not where time matters: timers begin anew with the coordinator that takes over."""
     _play(FILES[name], moving=True)
 
 

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from tempfile import TemporaryFile
 
 import pytest
 
@@ -47,27 +48,32 @@ uvloop.run(listens())
 """
 
 
-def test_a_plain_broker_has_loaded_nothing_that_its_first_client_does_not_need() -> None:
-    command = [
-        sys.executable,
-        "-X",
-        "importtime",
-        "-m",
-        "kohort",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--profile",
-        "test",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+def loaded_by_a_broker(*options: str) -> set[str]:
+    """The modules that it has loaded when it is ready."""
+    serve = "-m", "kohort", "serve", "--listen", "127.0.0.1:0", "--profile", "test", *options
+    command = [sys.executable, "-X", "importtime", *serve]
+    with (
+        TemporaryFile("w+") as told,  # more than a pipe holds
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=told, text=True) as process,
+    ):
         assert process.stdout is not None
         assert process.stdout.readline().startswith("READY")
         process.send_signal(signal.SIGKILL)
-        _, told = process.communicate(timeout=60)
-    loaded = set(re.findall(r"^import time:.*\| +([\w.]+)$", told, re.MULTILINE))
+        process.wait(timeout=60)
+        told.seek(0)
+        return set(re.findall(r"^import time:.*\| +([\w.]+)$", told.read(), re.MULTILINE))
+
+
+def test_a_plain_broker_has_loaded_nothing_that_its_first_client_does_not_need() -> None:
+    loaded = loaded_by_a_broker()
     assert {"uvloop", "kohort.broker.runtime.server"} <= loaded
     assert loaded & NOT_AT_START.keys() == set()
+
+
+def test_a_control_address_does_not_bring_what_describes_types_to_tests() -> None:
+    loaded = loaded_by_a_broker("--control", "127.0.0.1:0")
+    assert "kohort.control.listening" in loaded
+    assert "hypothesis" not in loaded
 
 
 def test_a_first_member_of_a_classic_group_loads_nothing_that_serves_the_other_protocol() -> None:

@@ -18,7 +18,7 @@ from tests.support.broker import Broker
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame, message, to_commit
 
-TIMES = 200
+TIMES = 100
 BYTES_EACH = 2_500
 """What one repetition may take: the objects of its request and its answer."""
 COPIES = 4

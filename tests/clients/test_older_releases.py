@@ -10,8 +10,14 @@ from kohort.protocol.releases import CURRENT, RELEASES
 from tests.clients.company import Company
 from tests.clients.serving import serving
 
+OLDER = [release for release in RELEASES if release != CURRENT]
+"""Those between the first and the last are for `make deep`: tests/broker has what each release offers and does, and
+conversations have each version of each API."""
 
-@pytest.fixture(params=[release for release in RELEASES if release != CURRENT])
+
+@pytest.fixture(
+    params=[each if each in (OLDER[0], OLDER[-1]) else pytest.param(each, marks=pytest.mark.deep) for each in OLDER]
+)
 def company(request: pytest.FixtureRequest) -> Iterator[Company]:
     with serving(options=("--as-kafka", request.param)) as bootstrap:
         made = Company(bootstrap)

@@ -24,6 +24,8 @@ class Citation(NamedTuple):
 def citations(text: str, document: str = "") -> Iterator[Citation]:
     """The citations of a text. One without a document means the document named before it, or `document` at first."""
     for line in text.splitlines():
+        if "§" not in line:  # the expression would try each word of it
+            continue
         named = document
         for found in _FIRST.finditer(line):
             named = found["document"] or named

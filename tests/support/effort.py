@@ -38,20 +38,22 @@ class Effort(NamedTuple):
     """In how many parts a recording is cut: at each of their borders."""
     one_in: int
     """What is done to each of many alike (groups of the recordings, releases) is done to one in so many, in turn."""
+    once_more: int
+    """Every second or each conversation is played once more on a disk, and likewise with coordinators that move."""
 
 
 EFFORTS = {
     "fast": Effort(
-        examples=50, seeds=5, seeds_on_disk=3, new_seeds=1, steps=2_000, walks=20, kills=8, frames=10_000, cuts=4,
-        one_in=3,
+        examples=30, seeds=3, seeds_on_disk=2, new_seeds=1, steps=1_500, walks=10, kills=5, frames=4_000, cuts=4,
+        one_in=3, once_more=2,
     ),
     "ci": Effort(
         examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000, cuts=6,
-        one_in=1,
+        one_in=1, once_more=1,
     ),
     "deep": Effort(
         examples=400, seeds=12, seeds_on_disk=6, new_seeds=6, steps=3_000, walks=120, kills=40, frames=50_000, cuts=12,
-        one_in=1,
+        one_in=1, once_more=1,
     ),
 }  # fmt: skip
 

@@ -43,7 +43,7 @@ class SyncProxyGroup(SyncAnyGroup, Protocol):
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """Those that speak through the proxy or were named to the leader of a classic group there."""
+        """Those that speak through the proxy, or that a leader there or the proxy itself was told of."""
         ...
 
     @property

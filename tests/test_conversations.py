@@ -4,19 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.effort import EFFORT
+from tests.support.effort import in_turn
 from tests.talk.conversations import FILES
 from tests.talk.play import play
 from tests.talk.script import Conversation
 
 MOVABLE = [name for name, each in FILES.items() if not each.has("restarts", "wait", "silence")]
 """Not those where time matters: timers begin anew with the coordinator that takes over."""
-MOVED = MOVABLE[:: EFFORT.once_more]
-ON_DISK = [name for name in FILES if EFFORT.once_more == 1 or name not in MOVED]
-"""Each conversation is played in one of the two ways, or in both."""
+IN_MEMORY = [name for name, each in FILES.items() if not each.has("restarts")]
+ON_DISK = [name for name in FILES if name not in IN_MEMORY] + in_turn(IN_MEMORY, 1)
 
 
-@pytest.mark.parametrize("name", [name for name, each in FILES.items() if not each.has("restarts")])
+@pytest.mark.parametrize("name", IN_MEMORY)
 def test_conversation(name: str) -> None:
     _play(FILES[name])
 
@@ -26,7 +25,7 @@ def test_conversation_on_disk(name: str, tmp_path: Path) -> None:
     _play(FILES[name], tmp_path / "data")
 
 
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", in_turn(MOVABLE, 0))
 def test_conversation_with_coordinators_that_move(name: str) -> None:
     _play(FILES[name], moving=True)
 

@@ -11,12 +11,19 @@ from kohort.protocol.api_keys import APIS
 from kohort.protocol.codec import Message
 from kohort.protocol.messages import message_of
 from tests.protocol.strategies import entities
+from tests.support.effort import some_versions
 
 VERSIONS = [
     (api.name, version)
     for api in APIS
     for version in range(max(api.min_version, api.readable_from), api.max_version + 1)
 ]
+SOME_VERSIONS = [
+    (api.name, version)
+    for api in APIS
+    for version in some_versions(max(api.min_version, api.readable_from), api.max_version)
+]
+"""Those for which a run makes up messages."""
 
 
 def load(name: str) -> Message[Any, Any]:

@@ -8,7 +8,7 @@ from kohort.protocol.codec import MAX_ANSWER_ELEMENTS
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
 from kohort.protocol.wire import compact_length, compact_string, unsigned_varint
-from tests.protocol.messages import VERSIONS, load, request_bodies
+from tests.protocol.messages import SOME_VERSIONS, VERSIONS, load, request_bodies
 from tests.support.effort import examples
 
 quick = examples(0.06, without=HealthCheck)
@@ -24,7 +24,7 @@ def read_or_refuse(name: str, version: int, body: bytes) -> object:
         return None
 
 
-@pytest.mark.parametrize(("name", "version"), VERSIONS)
+@pytest.mark.parametrize(("name", "version"), SOME_VERSIONS)
 @quick
 @given(data=st.data())
 def test_what_is_read_can_be_written_again(name: str, version: int, data: st.DataObject) -> None:
@@ -34,7 +34,7 @@ def test_what_is_read_can_be_written_again(name: str, version: int, data: st.Dat
     assert message.write_request(version, 0, None, request).endswith(body)
 
 
-@pytest.mark.parametrize(("name", "version"), VERSIONS)
+@pytest.mark.parametrize(("name", "version"), SOME_VERSIONS)
 @quick
 @given(data=st.data(), junk=st.binary(max_size=60))
 def test_spoiled_requests(name: str, version: int, data: st.DataObject, junk: bytes) -> None:

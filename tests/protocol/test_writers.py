@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kio.static.constants import EntityType
 
 from kohort.protocol.wire import INT
-from tests.protocol.messages import VERSIONS, load
+from tests.protocol.messages import SOME_VERSIONS, VERSIONS, load
 from tests.protocol.strategies import entities
 from tests.support.effort import examples
 
@@ -32,7 +32,7 @@ def test_hand_writers(name: str, version: int, data: st.DataObject, correlation_
     assert INT.unpack_from(frame)[0] == len(frame) - 4
 
 
-@pytest.mark.parametrize(("name", "version"), VERSIONS)
+@pytest.mark.parametrize(("name", "version"), SOME_VERSIONS)
 @examples(0.03, without=HealthCheck)
 @given(data=st.data())
 def test_what_is_written_is_read_again(name: str, version: int, data: st.DataObject) -> None:

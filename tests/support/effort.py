@@ -37,23 +37,21 @@ class Effort(NamedTuple):
     cuts: int
     """In how many parts a recording is cut: at each of their borders."""
     one_in: int
-    """What is done to each of many alike (groups of the recordings, releases) is done to one in so many, in turn."""
-    once_more: int
-    """Every second or each conversation is played once more on a disk, and likewise with coordinators that move."""
+    """What is done to each of many alike (conversations, versions, recorded groups) is done to one in so many."""
 
 
 EFFORTS = {
     "fast": Effort(
         examples=30, seeds=3, seeds_on_disk=2, new_seeds=1, steps=1_500, walks=10, kills=5, frames=4_000, cuts=4,
-        one_in=3, once_more=2,
+        one_in=3,
     ),
     "ci": Effort(
         examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000, cuts=6,
-        one_in=1, once_more=1,
+        one_in=1,
     ),
     "deep": Effort(
         examples=400, seeds=12, seeds_on_disk=6, new_seeds=6, steps=3_000, walks=120, kills=40, frames=50_000, cuts=12,
-        one_in=1, once_more=1,
+        one_in=1,
     ),
 }  # fmt: skip
 
@@ -76,9 +74,14 @@ def examples(share: float, *, without: Iterable[HealthCheck] = (), steps: int = 
     return settings(max_examples=most, suppress_health_check=list(without), stateful_step_count=steps)
 
 
-def in_turn(items: Sequence[ItemT], number: int) -> Sequence[ItemT]:
+def in_turn(items: Sequence[ItemT], number: int) -> list[ItemT]:
     """The items that this one of many alike gets: in a fast run one in some, and others than its neighbours."""
-    return items[number % EFFORT.one_in :: EFFORT.one_in]
+    return list(items[number % EFFORT.one_in :: EFFORT.one_in])
+
+
+def some_versions(first: int, last: int) -> Sequence[int]:
+    """Versions of an API: in a fast run the first, the last, and one in some of those between."""
+    return sorted({*range(first, last, EFFORT.one_in), last})
 
 
 for _name, _effort in EFFORTS.items():

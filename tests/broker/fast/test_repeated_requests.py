@@ -20,11 +20,12 @@ from tests.broker.fast.repeated_world import RIGHTS, World
 from tests.broker.transactional_producer import GROUP, TOPIC, Producer
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
+from tests.support.effort import EFFORT
 from tests.support.frames import frame, to_commit, to_fetch
 from tests.support.rights import allow, client_of, guarded_broker, take_back
 from tests.support.seeds import is_known, seeds
 
-STEPS = 1_200
+STEPS = EFFORT.steps * 3 // 5
 
 
 @pytest.mark.parametrize("seed", seeds(4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -131,12 +130,6 @@ class Troubles:
     def over(self) -> None:
         """Records move."""
         self._said.clear()
-
-
-def ends_with_signals() -> None:
-    """SIGINT and SIGTERM raise KeyboardInterrupt, also where a shell has started us with SIGINT ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
 
 
 @contextmanager

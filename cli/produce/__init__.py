@@ -8,11 +8,11 @@ import sys
 import click
 
 from kohort.cli.delimiters import bytes_between
+from kohort.cli.early_end import ends_with_signals
 from kohort.cli.librdkafka import (
     ClusterOptions,
     Troubles,
     cluster_options,
-    ends_with_signals,
     its_errors,
     partitions_of,
     settings_of,

@@ -10,6 +10,7 @@ import click
 
 from kohort.broker.lean_imports import without
 from kohort.cli.connecting import addresses_of, config_option, security_of
+from kohort.cli.early_end import ends_with_signals
 from kohort.cli.output import say
 
 INTERRUPTED = 130
@@ -69,6 +70,7 @@ def replay(
         for line in str(difference).split("\n"):
             say(line)
 
+    ends_with_signals()
     try:
         recorded = read_talk(talk)
         if where is None:

@@ -215,7 +215,7 @@ def test_a_pipe_that_nobody_reads_freezes_nobody() -> None:
         process.terminate()
         assert process.wait(timeout=120) == 0
         assert process.stderr is not None
-        assert process.stderr.read().count(b"\n") > 500, "what the pipe held was written"
+        assert len(process.stderr.read()) > 60_000, "what the pipe held was written"
 
 
 def test_a_terminal_of_ascii_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,11 +73,21 @@ def test_a_file_that_is_no_talk_is_one_sentence(talk: Path) -> None:
     assert problem.startswith("kohort: x.talk is no recorded conversation")
 
 
-def test_somebody_who_says_nothing_is_given_up_and_ctrl_c_ends_it(talk: Path) -> None:
+@pytest.fixture
+def _in_the_background() -> Iterator[None]:
+    """As a shell without job control starts what a & follows."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_in_the_background")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_cluster_that_says_nothing_is_waited_for_until_a_signal_comes(talk: Path, number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         words: list[str | Path] = [KOHORT, "replay", talk, f"127.0.0.1:{silent.getsockname()[1]}"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             assert process.wait(30) == 130
             assert process.stderr is not None
             assert process.stderr.read() == "kohort: stopped before the end of x.talk\n"

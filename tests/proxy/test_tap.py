@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from random import Random
 
 import pytest
@@ -122,14 +123,14 @@ def test_what_is_too_large_passes_unheard() -> None:
     assert [each.answer for each in world.notes.heard] == [None]
 
 
-def test_a_listener_that_fails_spoils_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_listener_that_fails_spoils_nothing(lines: StringIO) -> None:
     world = World(HEARTBEAT)
     world.tap.leave(world.notes)
     world.tap.listen(Failing(HEARTBEAT))
     world.tap.listen(world.notes)
     assert asks(world.relay, heartbeat(1)) == heartbeat(1)
     assert len(world.notes.asked_for) == 1
-    assert "listening to what passes failed" in capsys.readouterr().err
+    assert "listening to what passes failed" in lines.getvalue()
 
 
 def test_who_has_left_hears_nothing_and_an_end_is_told() -> None:

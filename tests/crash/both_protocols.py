@@ -39,6 +39,8 @@ class BothProtocols:
         """By group, its epoch when somebody looked last, and whether it had no members."""
         self._asked_before: set[Member] = set()
         """Those who wait for an answer of the group that was there before theirs began anew."""
+        self._told_before: dict[Member, tuple[str, int]] = {}
+        """What that group had told its members: who hears that it is gone may join anew at once."""
         self._names: dict[UUID, str] = {}
         self._started = 0
         self._known: dict[tuple[str, str], CurrentAssignment] = {}
@@ -115,7 +117,9 @@ class BothProtocols:
             epoch = self._epoch_of(group_id)
             if epoch < self._last.get(group_id, (0, False))[0] and self._last[group_id][1]:
                 self.epochs[group_id] = 0  # an empty group that changes its protocol begins anew, in Kafka too
-                self._asked_before |= {each for each in self.members if each.group_id == group_id and each.asked}
+                of_the_group = [each for each in self.members if each.group_id == group_id]
+                self._asked_before |= {each for each in of_the_group if each.asked}
+                self._told_before.update((each, _as_told(each)) for each in of_the_group)
             self._last[group_id] = epoch, self._is_empty(group_id)
         nobody_consumes_what_another_one_does(self)
         one_owner_each(self._play.life.cluster.nodes[0].coordinator)
@@ -128,7 +132,7 @@ class BothProtocols:
             self._asked_before.discard(member)
         if now == before or epoch <= 0 or of_the_group_before:
             return
-        if member_id == before[0]:
+        if member_id == before[0] and before != self._told_before.get(member):
             assert epoch >= before[1], f"{member} was at {before[1]}"
         self.epochs[member.group_id] = max(self.epochs.get(member.group_id, 0), epoch)
 

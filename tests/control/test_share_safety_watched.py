@@ -137,6 +137,25 @@ def test_what_is_written_counts_although_it_was_reported_as_failed() -> None:
     assert watched.violations == []
 
 
+def test_who_begins_anew_waits_for_what_the_one_before_is_writing() -> None:
+    watched = Watched()
+    broker, laboratory = watched.broker, watched.laboratory
+    ready(broker)
+    produce(broker, b"a", b"b")
+    ada, bob = Member(broker), Member(broker, "bob")
+    assert ada.acquires(0) == [(0, 1, 1)]
+    laboratory.appends.of("share_state").fail("KAFKA_STORAGE_ERROR", times=1)
+    with laboratory.appends.of("share_state", group=GROUP).hold():
+        ada.disconnects()
+        assert bob.acquires(0, wait_ms=0) == [], "the leader knows nothing any more, and begins to read"
+    laboratory.advance(1_999)
+    assert bob.acquires(wait_ms=0) == []
+    laboratory.advance(1)
+    assert watched.told()[-2:] == [(1, "records_released"), (1, "share_partition_loaded")]
+    assert bob.acquires(wait_ms=0) == [(0, 1, 2)]
+    assert watched.violations == []
+
+
 def test_a_group_that_was_set_back_may_be_given_everything_again() -> None:
     watched = Watched()
     topic = ready(watched.broker)

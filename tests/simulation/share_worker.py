@@ -39,8 +39,6 @@ class Sent(NamedTuple):
     asked: Asked
     finals: Mapping[At, list[int]]
     """What it wants to be done with."""
-    new: Mapping[At, set[int]]
-    """What of that nobody wanted before."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -71,9 +69,9 @@ class Worker(ShareConsumer):
             self._clients[node] = client
         words = words or {}
         finals = {at: self._finals(at, types) for at, types in words.items()}
-        new = self._notes(words, finals)
+        self._notes(words, finals)
         asked = Asked(self.world.ledger.turn, self.world.now_ms(), self.member_id, node, self.world.eras(self.group_id))
-        self._sent[node] = Sent(said, words, asked, finals, new)
+        self._sent[node] = Sent(said, words, asked, finals)
         self.world.ledger.turn += 1
         client.says(frame(said.api, SHARE_VERSIONS[said.api], 1, client_id=self.name, **said.fields))
         self.listens()
@@ -87,15 +85,13 @@ class Worker(ShareConsumer):
         start = self.world.start_of(self.group_id, at)
         return [each for each in types if each >= start and types[each] in (GAP, ACCEPT, REJECT)]
 
-    def _notes(self, words: Words, finals: Mapping[At, list[int]]) -> dict[At, set[int]]:
-        """What it is about to say is its own no more. Returns what nobody wanted to be done with before."""
-        new = {}
+    def _notes(self, words: Words, finals: Mapping[At, list[int]]) -> None:
+        """What it is about to say is its own no more."""
         for at, types in words.items():
             key = self.group_id, at
             self._renews(key, types, self.world.now_ms(), is_sure=False)
             self.world.ledger.gives_up(key, [each for each in types if types[each] != RENEW], self.member_id)
-            new[at] = self.world.ledger.wants_done(key, finals[at])
-        return new
+            self.world.ledger.wants_done(key, finals[at])
 
     def listens(self) -> None:
         """Takes the answers that have come, and notices which connections are gone."""
@@ -168,7 +164,7 @@ class Worker(ShareConsumer):
             renewed = self._renews(key, types, sent.asked.at_ms, is_sure=True)
             self.in_hand.setdefault(node, {}).setdefault(at, set()).update(renewed)
         elif error in NOT_WRITTEN:
-            ledger.is_not_done(key, sent.new[at])
+            ledger.is_not_done(key, sent.finals[at])
 
     def _renews(self, key: Key, types: Mapping[int, int], since_ms: int, *, is_sure: bool) -> list[int]:
         """What it holds anew, from some time since then on."""

@@ -1,8 +1,9 @@
 """How nodes reach share coordinators: whoever keeps a share partition is found and asked, if need be several times.
 
 All nodes share a process, so that the coordinator is called where Kafka sends a request. What Kafka sends again is
-asked again here, as often and after the same pauses. Whatever else is asked of that share partition waits behind it: an
-older write that came late would take a start back, and give out anew what was accepted.
+asked again here, as often and after the same pauses. Of one share partition one thing is asked at a time, until that is
+answered: a write that was asked again and came after a newer one would take a start back, and give out anew what was
+accepted; and who has read before it came would not know of it. Kafka keeps no such order.
 Source: Kafka's `PersisterStateManager`, `DefaultStatePersister`; share-groups §15.
 """
 
@@ -65,7 +66,7 @@ class SharePersister:
         self.topic = topic
         self.purgatory = purgatory
         self._lines: dict[SharePartitionKey, deque[_Asking]] = {}
-        """By share partition of which something is asked again later: what waits behind that."""
+        """By share partition of which something is asked: what waits until that is answered."""
 
     def initialize(
         self, group_id: str, partitions: Mapping[TopicIdPartition, tuple[int, int]], then: OnOutcomes, now_ms: int
@@ -135,39 +136,40 @@ class SharePersister:
         for which in wanted:
             key = SharePartitionKey(group_id, *which)
             asking = _Asking(self, key, ask, partial(known, which), is_summary=is_summary)
-            if key in self._lines and not is_summary:
-                self._lines[key].append(asking)
-            else:
+            if is_summary:
                 asking.go(now_ms)
+            else:
+                self._ask_in_turn(asking, now_ms)
         if not wanted:
             then(outcomes, now_ms)
 
-    def ask_later(self, asking: _Asking, now_ms: int) -> None:
-        """Lets a question wait for a while, or behind the one about the same share partition that does."""
+    def _ask_in_turn(self, asking: _Asking, now_ms: int) -> None:
         line = self._lines.get(asking.key)
-        if line is not None and not asking.is_first and not asking.is_summary:
-            line.append(asking)
-            return
-        if line is None and not asking.is_summary:
+        if line is None:
             self._lines[asking.key] = deque()
-            asking.is_first = True
-        asking.pause(now_ms)
-
-    def go_on(self, key: SharePartitionKey) -> None:
-        """The first of a line is answered: the next one is asked, in a turn of its own."""
-        line = self._lines[key]
-        if line:
-            following = line.popleft()
-            following.is_first = True
-            self.purgatory.wait_for_a_turn(following)
+            asking.go(now_ms)
         else:
+            line.append(asking)
+
+    def go_on(self, key: SharePartitionKey, now_ms: int, *, at_once: bool) -> None:
+        """What was asked of a share partition is answered, so the next one is asked.
+
+        at_once: the answer came before the call that asked had returned. Then the next one has a turn of its own:
+        however many are refused, none is called from within another.
+        """
+        line = self._lines[key]
+        if not line:
             del self._lines[key]
+        elif at_once:
+            self.purgatory.wait_for_a_turn(line.popleft())
+        else:
+            line.popleft().go(now_ms)
 
 
 class _Asking(DelayedOperation):
     """One question about one share partition, until there is an answer that counts."""
 
-    __slots__ = ("_ask", "_ask_again", "_attempts", "_persister", "_then", "is_first", "is_summary", "key")
+    __slots__ = ("_ask", "_ask_again", "_attempts", "_is_being_asked", "_is_summary", "_persister", "_then", "key")
 
     def __init__(
         self,
@@ -183,15 +185,20 @@ class _Asking(DelayedOperation):
         self.key = key
         self._ask = ask
         self._then = then
-        self.is_summary = is_summary
+        self._is_summary = is_summary
         self._ask_again = _ASK_FOR_SUMMARY_AGAIN if is_summary else _ASK_AGAIN
         self._attempts = 0
-        self.is_first = False
-        """Whether others wait behind it, or would."""
+        self._is_being_asked = False
+        """Whether the call that asks has not returned."""
 
     def go(self, now_ms: int) -> None:
         """Asks whoever keeps the share partition, if there is somebody."""
         self._attempts += 1
+        self._is_being_asked = True
+        self._ask_coordinator(now_ms)
+        self._is_being_asked = False
+
+    def _ask_coordinator(self, now_ms: int) -> None:
         topic = self._persister.topic
         coordinator = topic.coordinator_of(self.key.text)
         if coordinator is None:
@@ -204,15 +211,15 @@ class _Asking(DelayedOperation):
 
     def _answered(self, outcome: StateOutcome, now_ms: int) -> None:
         if outcome.error_code in self._ask_again and self._attempts < MOST_ATTEMPTS:
-            self._persister.ask_later(self, now_ms)
+            self._pause(now_ms)
             return
         try:
             self._then(outcome, now_ms)
         finally:
-            if self.is_first:
-                self._persister.go_on(self.key)
+            if not self._is_summary:
+                self._persister.go_on(self.key, now_ms, at_once=self._is_being_asked)
 
-    def pause(self, now_ms: int) -> None:
+    def _pause(self, now_ms: int) -> None:
         """Asks again after a while."""
         self.completed = False
         self.deadline_ms = now_ms + (FIRST_PAUSE_MS << (self._attempts - 1))

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from kohort.broker.cluster.broker_hooks import BrokerHooks
+from kohort.broker.cluster.broker_hooks import BrokerHooks, Report
 from kohort.broker.cluster.moving import move_leader, stop_node
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
@@ -129,32 +129,72 @@ class FailsOnce(BrokerHooks):
         return E.not_enough_replicas if self.failed == 1 else None
 
 
+class FailsLate(FailsOnce):
+    """The outcome of that write is heard when it is reported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcome: Report | None = None
+
+    def holds(self, effect: Append, report: Report) -> bool:
+        if self.failed == 1:
+            self.outcome = report
+        return self.failed == 1
+
+
+class Writers:
+    """What was heard of writes of the share partition, in order: with which start each was, and the error."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.heard: list[tuple[int, E]] = []
+
+    def writes(self, start: int) -> None:
+        world = self._world
+
+        def then(outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int) -> None:
+            self.heard.append((start, outcomes[world.which].error_code))
+
+        write = StateWrite(1, 0, start, 0, ())
+        persister = world.broker.cluster.share_persister
+        world.broker.server.act(partial(persister.write, GROUP, {world.which: write}, then))
+
+
 def test_what_is_written_later_stays_behind_a_write_that_is_tried_again() -> None:
     world = World()
     world.initializes(0)
     assert world.errors() == [E.none]
-    cluster = world.broker.cluster
-    cluster.hooks = FailsOnce()
-    heard: list[tuple[str, E]] = []
-
-    def writes(name: str, start: int) -> None:
-        def then(outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int) -> None:
-            heard.append((name, outcomes[world.which].error_code))
-
-        write = StateWrite(1, 0, start, 0, ())
-        world.broker.server.act(partial(cluster.share_persister.write, GROUP, {world.which: write}, then))
-
-    writes("first", 3)
-    writes("second", 5)
-    writes("third", 9)
-    assert heard == []
+    world.broker.cluster.hooks = FailsOnce()
+    writers = Writers(world)
+    for start in (3, 5, 9):
+        writers.writes(start)
+    assert writers.heard == []
     world.asks("read_summary", {world.which: 0})
     assert world.errors() == [E.none], "who only looks need not wait"
     world.broker.loop.wait(2_100)
-    assert heard == [("first", E.none), ("second", E.none), ("third", E.none)]
+    assert writers.heard == [(3, E.none), (5, E.none), (9, E.none)]
     assert world.reads().start_offset == 9
-    writes("fourth", 11)
-    assert heard[-1] == ("fourth", E.none), "nobody waits any more"
+    writers.writes(11)
+    assert writers.heard[-1] == (11, E.none), "nobody waits any more"
+
+
+def test_what_was_asked_while_a_write_was_under_way_stays_behind_it_if_that_is_tried_again() -> None:
+    world = World()
+    world.initializes(0)
+    assert world.errors() == [E.none]
+    hooks = world.broker.cluster.hooks = FailsLate()
+    writers = Writers(world)
+    writers.writes(3)
+    writers.writes(5)
+    world.asks("read", {world.which: 0})
+    assert hooks.outcome is not None
+    world.broker.server.act(hooks.outcome)
+    assert writers.heard == []
+    assert world.heard is None, "who reads would not know what is written after that"
+    world.broker.loop.wait(2_100)
+    assert writers.heard == [(3, E.none), (5, E.none)]
+    assert world.heard is not None
+    assert world.heard[world.which].start_offset == 5
 
 
 def test_a_summary_of_what_the_topic_does_not_have_takes_its_time() -> None:

@@ -137,6 +137,46 @@ def test_what_is_written_counts_although_it_was_reported_as_failed() -> None:
     assert watched.violations == []
 
 
+def test_who_begins_anew_waits_for_what_the_one_before_is_writing() -> None:
+    watched = Watched()
+    broker, laboratory = watched.broker, watched.laboratory
+    ready(broker)
+    produce(broker, b"a", b"b")
+    ada, bob = Member(broker), Member(broker, "bob")
+    assert ada.acquires(0) == [(0, 1, 1)]
+    laboratory.appends.of("share_state").fail("KAFKA_STORAGE_ERROR", times=1)
+    with laboratory.appends.of("share_state", group=GROUP).hold():
+        ada.disconnects()
+        assert bob.acquires(0, wait_ms=0) == [], "the leader knows nothing any more, and begins to read"
+    laboratory.advance(1_999)
+    assert bob.acquires(wait_ms=0) == []
+    laboratory.advance(1)
+    assert watched.told()[-2:] == [(1, "records_released"), (1, "share_partition_loaded")]
+    assert bob.acquires(wait_ms=0) == [(0, 1, 2)]
+    assert watched.violations == []
+
+
+def test_what_was_archived_and_could_not_be_written_comes_again_whatever_was_said_of_it_then() -> None:
+    watched = Watched(nodes=2)
+    broker, laboratory = watched.broker, watched.laboratory
+    ready(broker, replicas=2)
+    produce(broker, b"a", b"b")
+    watched.moves("t", 0, 2)
+    ada, bob = Member(broker, node=1), Member(broker, "bob", node=0)
+    ada.fetches(0, wait_ms=0)
+    assert ada.acquires(wait_ms=0) == [(0, 1, 1)]
+    assert ada.acknowledges((0, 1, [RELEASE])) is E.none
+    assert ada.acquires(wait_ms=0) == [(0, 1, 2)]
+    laboratory.appends.of("share_state").fail("MESSAGE_TOO_LARGE", times=1)
+    laboratory.advance(30_000)
+    assert watched.told()[-2:] == [(2, "records_archived"), (2, "share_start_moved")], "it was delivered twice"
+    assert ada.acknowledges((0, 1, [ACCEPT])) is E.none, "it lies before the start"
+    watched.moves("t", 0, 1)
+    bob.fetches(0, wait_ms=0)
+    assert bob.acquires(wait_ms=0) == [(0, 1, 2)]
+    assert watched.violations == []
+
+
 def test_a_group_that_was_set_back_may_be_given_everything_again() -> None:
     watched = Watched()
     topic = ready(watched.broker)

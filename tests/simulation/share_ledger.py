@@ -7,6 +7,7 @@ reckoned from when it asked; and only what two members surely hold at the same t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -45,8 +46,8 @@ class Ledger:
     held: dict[Key, dict[int, Hold]] = field(default_factory=dict)
     done: dict[Key, dict[int, int]] = field(default_factory=dict)
     """What was accepted, rejected or called a gap, and the turn in which that was acknowledged."""
-    perhaps_done: dict[Key, set[int]] = field(default_factory=dict)
-    """What somebody wanted to be done with, and never heard that it is not."""
+    perhaps_done: dict[Key, Counter[int]] = field(default_factory=dict)
+    """How many times somebody wanted to be done with a record, and never heard that this does not count."""
     often: dict[Key, set[int]] = field(default_factory=dict)
     """What was delivered as often as the limit allows, or as it once did."""
     delivered: int = 0
@@ -97,16 +98,13 @@ class Ledger:
             if hold is not None and hold.member == member:
                 held[offset] = hold._replace(until_ms=until_ms if is_sure else min(hold.until_ms, until_ms))
 
-    def wants_done(self, key: Key, offsets: Iterable[int]) -> set[int]:
-        """Somebody is about to say that records need not be delivered again. Returns those of which nobody did yet."""
-        known = self.perhaps_done.setdefault(key, set())
-        new = set(offsets) - known
-        known |= new
-        return new
+    def wants_done(self, key: Key, offsets: Iterable[int]) -> None:
+        """Somebody is about to say that records need not be delivered again."""
+        self.perhaps_done.setdefault(key, Counter()).update(offsets)
 
     def is_not_done(self, key: Key, offsets: Iterable[int]) -> None:
-        """It was refused before anything was written."""
-        self.perhaps_done.get(key, set()).difference_update(offsets)
+        """It was refused before anything was written. What others have said of the same records may count."""
+        self.perhaps_done[key].subtract(offsets)
 
     def is_done(self, key: Key, offsets: Iterable[int]) -> None:
         """It was acknowledged."""
@@ -116,5 +114,6 @@ class Ledger:
 
     def accounts_for(self, key: Key, offset: int) -> bool:
         """Whether a record need not be delivered any more."""
-        known = self.done.get(key, {}), self.perhaps_done.get(key, ()), self.often.get(key, ())
-        return any(offset in each for each in known)
+        if offset in self.done.get(key, {}) or offset in self.often.get(key, ()):
+            return True
+        return self.perhaps_done.get(key, Counter())[offset] > 0

@@ -37,8 +37,8 @@ class Sent(NamedTuple):
     said: Said
     words: Words
     asked: Asked
-    new: Mapping[At, set[int]]
-    """What nobody wanted to be done with before."""
+    finals: Mapping[At, list[int]]
+    """What it wants to be done with."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -68,23 +68,30 @@ class Worker(ShareConsumer):
                 return
             self._clients[node] = client
         words = words or {}
-        new = self._notes(words)
+        finals = {at: self._finals(at, types) for at, types in words.items()}
+        self._notes(words, finals)
         asked = Asked(self.world.ledger.turn, self.world.now_ms(), self.member_id, node, self.world.eras(self.group_id))
-        self._sent[node] = Sent(said, words, asked, new)
+        self._sent[node] = Sent(said, words, asked, finals)
         self.world.ledger.turn += 1
         client.says(frame(said.api, SHARE_VERSIONS[said.api], 1, client_id=self.name, **said.fields))
         self.listens()
 
-    def _notes(self, words: Words) -> dict[At, set[int]]:
-        """What it is about to say is its own no more. Returns what nobody wanted to be done with before."""
-        new = {}
+    def _finals(self, at: At, types: Mapping[int, int]) -> list[int]:
+        """What of a partition it wants to be done with, as far as that can be written.
+
+        What lies before the start is taken without a look, and nothing is written of it: it may come again from another
+        leader. Source: Kafka's `SharePartition.acknowledge`.
+        """
+        start = self.world.start_of(self.group_id, at)
+        return [each for each in types if each >= start and types[each] in (GAP, ACCEPT, REJECT)]
+
+    def _notes(self, words: Words, finals: Mapping[At, list[int]]) -> None:
+        """What it is about to say is its own no more."""
         for at, types in words.items():
             key = self.group_id, at
             self._renews(key, types, self.world.now_ms(), is_sure=False)
             self.world.ledger.gives_up(key, [each for each in types if types[each] != RENEW], self.member_id)
-            finals = [each for each in types if types[each] in (GAP, ACCEPT, REJECT)]
-            new[at] = self.world.ledger.wants_done(key, finals)
-        return new
+            self.world.ledger.wants_done(key, finals[at])
 
     def listens(self) -> None:
         """Takes the answers that have come, and notices which connections are gone."""
@@ -153,11 +160,11 @@ class Worker(ShareConsumer):
         ledger, key, types = self.world.ledger, (self.group_id, at), sent.words[at]
         self.world.happened[f"said {error.name}"] += 1
         if error is E.none:
-            ledger.is_done(key, [each for each in types if types[each] in (GAP, ACCEPT, REJECT)])
+            ledger.is_done(key, sent.finals[at])
             renewed = self._renews(key, types, sent.asked.at_ms, is_sure=True)
             self.in_hand.setdefault(node, {}).setdefault(at, set()).update(renewed)
         elif error in NOT_WRITTEN:
-            ledger.is_not_done(key, sent.new[at])
+            ledger.is_not_done(key, sent.finals[at])
 
     def _renews(self, key: Key, types: Mapping[int, int], since_ms: int, *, is_sure: bool) -> list[int]:
         """What it holds anew, from some time since then on."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.dynamic import is_fixed
+from kohort.broker.settings.kafkas_defaults import described
 from kohort.broker.settings.unsupported import FOREIGN
 from tests.differential.comparing import UNTOLD, Difference
 from tests.talk.values import Value, show
@@ -45,6 +46,9 @@ def _of_broker(*names: str) -> str:
     """The path of these settings of a broker."""
     return rf"results\[type 4\]\.configs\[({'|'.join(names)})\]"
 
+
+DYNAMIC = sorted(name for name in {*SETTINGS, *described()} if not is_fixed(name))
+"""Settings of a broker that Kafka changes while it runs."""
 
 SEGMENT_MS = 604_800_000
 """`segment.ms` of all topics here."""
@@ -108,7 +112,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "Settings of a broker are fixed at its start here; Kafka changes these while it runs.",
         "DescribeConfigs",
-        _of_broker(*(re.escape(name) for name in sorted(SETTINGS) if not is_fixed(name))) + r"\.read_only",
+        _of_broker(*map(re.escape, DYNAMIC)) + r"\.read_only",
         kafka="false",
         kohort="true",
     ),

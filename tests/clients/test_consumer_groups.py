@@ -19,6 +19,7 @@ from tests.clients.company import (
 from tests.clients.libraries import BY_NAME, usable
 from tests.clients.ordered_process import PATIENCE_S
 from tests.restarting import SERVE, kill, restart, start
+from tests.support.effort import in_turn
 from tests.support.lacking import lacks
 
 LIBRARY = "confluent-kafka"
@@ -122,11 +123,14 @@ def test_a_static_member_comes_back_to_its_partitions(group: Company, modern_lib
 # A group that changes its protocol while it lives
 
 
-MOVES = [
+MOVES_IN_PYTHON = [
+    ("kafka-python", LIBRARY, True),
     (LIBRARY, LIBRARY, False),
     ("kafka-python", LIBRARY, False),
-    ("kafka-python", LIBRARY, True),
     ("aiokafka", LIBRARY, False),
+]
+MOVES = [
+    *in_turn(MOVES_IN_PYTHON, 0),
     ("kafka-clients 4.3.0", "kafka-clients 4.3.0", False),
     ("kafka-clients 4.3.0", "kafka-clients 4.3.0", True),
     ("kafka-clients 2.8.2", "franz-go", True),

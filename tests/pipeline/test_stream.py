@@ -195,6 +195,7 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
     assert {row["rule"] for row in outcome.issues} >= {"cluster_gone"}
 
 
+@pytest.mark.deep
 def test_a_cluster_that_is_not_there_is_waited_for(spark: Any, tmp_path: Path) -> None:
     from kohort.pipeline.job.follow import follow
 

@@ -42,7 +42,7 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "fast": Effort(
-        examples=30, seeds=3, seeds_on_disk=2, new_seeds=1, steps=1_500, walks=10, kills=5, frames=4_000, cuts=4,
+        examples=20, seeds=3, seeds_on_disk=2, new_seeds=1, steps=1_500, walks=10, kills=5, frames=4_000, cuts=4,
         one_in=3,
     ),
     "ci": Effort(

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
-from kohort.broker.scheduling.cooperative import Task, at_once
+from kohort.broker.scheduling.cooperative import Task
 from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
 from kohort.control.conditions import Conditions
@@ -23,6 +23,7 @@ from kohort.control.liveness import Liveness
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, SafetyMonitor
 from kohort.control.zombies import Zombies
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member

@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.broker.scheduling.cooperative import Task, at_once, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, Said, fail, is_refused, said_in
 from kohort.broker.apis.share_requests import SHORT, Leaders, by_topic, refusal_of
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
-from kohort.broker.scheduling.cooperative import at_once
+from kohort.coordinator.at_once import at_once
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_acknowledge import (
     PartitionData,

@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.scheduling.cooperative import Task, at_once, one_by_one
+from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.scheduling.request_chunks import SHORT
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.committing_in_transactions import (
     Committer,
     PendingCommit,

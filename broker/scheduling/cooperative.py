@@ -19,16 +19,6 @@ def is_task(response: object) -> bool:
     return hasattr(response, "send")
 
 
-def at_once(steps: Task[ResultT]) -> ResultT:
-    """What comes of a short task; nobody comes in between."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: ResultT = end.value
-            return result
-
-
 def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Task[tuple[ResultT, ...]]:
     """What `function` makes of each of the items; others may come after each."""
     results = []

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kohort.broker.scheduling.cooperative import at_once
 from kohort.broker.scheduling.request_chunks import SHORT
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo

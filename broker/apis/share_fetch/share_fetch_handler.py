@@ -12,8 +12,8 @@ from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledgin
 from kohort.broker.apis.share_fetch.share_reading import ACQUIRE_MODES, ReadPartition, ShareReading
 from kohort.broker.apis.share_requests import SHORT, Leaders, by_topic, refusal_of
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
-from kohort.broker.scheduling.cooperative import at_once
 from kohort.broker.ticket import CloseConnection
+from kohort.coordinator.at_once import at_once
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_fetch import (
     AcquiredRecords,

@@ -18,6 +18,7 @@ from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, open
 from kohort.cli.analyze_errors import kept, plain
 from kohort.cli.analyze_options import exit_code, notes_folder, out_place, webhook_address, window_of
 from kohort.cli.connecting import config_option
+from kohort.cli.early_end import INTERRUPTED
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
@@ -38,8 +39,6 @@ _LOGIN_TRAVELS = (
     "pages show them (docs/clusters.md)"
 )
 AGAIN_S = 1.0
-INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended, as shells report it."""
 
 
 @click.command("analyze")

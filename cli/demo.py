@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kohort.cli.early_end import INTERRUPTED
 from kohort.cli.output import say
 from kohort.demo.libraries import missing_libraries
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kohort.demo.verdict import Check
 
 WITHIN_S = 280
-INTERRUPTED = 130
 
 
 @click.command()

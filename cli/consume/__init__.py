@@ -10,11 +10,8 @@ import click
 from kohort.cli.consume.record_text import Printer, UnknownTokenError, as_json, formatted
 from kohort.cli.consume.starting import BEGINNING, Span, span_of
 from kohort.cli.delimiters import UnknownEscapeError
-from kohort.cli.early_end import ends_with_signals
+from kohort.cli.early_end import INTERRUPTED, ends_with_signals
 from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, its_errors, settings_of
-
-INTERRUPTED = 130
-"""Exit code, as a shell's for SIGINT."""
 
 
 @click.command()

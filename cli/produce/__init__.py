@@ -8,7 +8,7 @@ import sys
 import click
 
 from kohort.cli.delimiters import bytes_between
-from kohort.cli.early_end import ends_with_signals
+from kohort.cli.early_end import INTERRUPTED, ends_with_signals
 from kohort.cli.librdkafka import (
     ClusterOptions,
     Troubles,
@@ -22,8 +22,6 @@ from kohort.cli.produce.record_lines import LineError, LineReader
 from kohort.cli.produce.sending import Sending
 
 STDIN = 0
-INTERRUPTED = 130
-"""Exit code, as a shell's for SIGINT."""
 
 
 @click.command()

@@ -40,6 +40,16 @@ class Watched:
         assert found is not None
         self.broker.server.act(partial(move_leader, self.broker.cluster, found, found.partitions[index], node))
 
+    def ada_with_two_records(self, leader: int) -> Member:
+        """The node that leads the partition has given her all that there is."""
+        ready(self.broker, replicas=2)
+        produce(self.broker, b"a", b"b")
+        self.moves("t", 0, leader)
+        ada = Member(self.broker, node=leader - 1)
+        ada.fetches(0, wait_ms=0)
+        assert ada.acquires(wait_ms=0) == [(0, 1, 1)]
+        return ada
+
     def told(self) -> list[tuple[int, str]]:
         """The nodes and the kinds of the group's events."""
         return [(each.node_id, each.event.kind) for each in self.laboratory.recorder if each.event.group_id == GROUP]
@@ -90,12 +100,7 @@ def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None
 def test_what_the_next_leader_has_read_the_last_one_may_tell_late() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
-    ready(broker, replicas=2)
-    produce(broker, b"a", b"b")
-    watched.moves("t", 0, 2)
-    ada, bob = Member(broker, node=1), Member(broker, "bob", node=0)
-    ada.fetches(0, wait_ms=0)
-    assert ada.acquires(wait_ms=0) == [(0, 1, 1)]
+    ada, bob = watched.ada_with_two_records(leader=2), Member(broker, "bob", node=0)
     watched.moves(SHARE_STATE_TOPIC, 0, 1)
     laboratory.advance(1)
     with laboratory.appends.of("share_state", group=GROUP).hold():
@@ -113,12 +118,7 @@ def test_what_the_next_leader_has_read_the_last_one_may_tell_late() -> None:
 def test_what_is_written_counts_although_it_was_reported_as_failed() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
-    ready(broker, replicas=2)
-    produce(broker, b"a", b"b")
-    ada, bob = Member(broker, node=0), Member(broker, "bob", node=0)
-    watched.moves("t", 0, 1)
-    ada.fetches(0, wait_ms=0)
-    assert ada.acquires(wait_ms=0) == [(0, 1, 1)]
+    ada, bob = watched.ada_with_two_records(leader=1), Member(broker, "bob", node=0)
     watched.moves(SHARE_STATE_TOPIC, 0, 1)
     laboratory.advance(1)
     with laboratory.appends.of("share_state", group=GROUP).hold():
@@ -159,12 +159,7 @@ def test_who_begins_anew_waits_for_what_the_one_before_is_writing() -> None:
 def test_what_was_archived_and_could_not_be_written_comes_again_whatever_was_said_of_it_then() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
-    ready(broker, replicas=2)
-    produce(broker, b"a", b"b")
-    watched.moves("t", 0, 2)
-    ada, bob = Member(broker, node=1), Member(broker, "bob", node=0)
-    ada.fetches(0, wait_ms=0)
-    assert ada.acquires(wait_ms=0) == [(0, 1, 1)]
+    ada, bob = watched.ada_with_two_records(leader=2), Member(broker, "bob", node=0)
     assert ada.acknowledges((0, 1, [RELEASE])) is E.none
     assert ada.acquires(wait_ms=0) == [(0, 1, 2)]
     laboratory.appends.of("share_state").fail("MESSAGE_TOO_LARGE", times=1)

@@ -49,7 +49,7 @@ def fate_of(
 class RecordObserver:
     """Does nothing: so it is while nobody listens. `share_record_source.py` makes events of it.
 
-    Share partitions ask it only if it is another one than UNOBSERVED.
+    What happens with every fetch or acknowledgement is worked out only for another one than UNOBSERVED.
     """
 
     def loaded(self, key: SharePartitionKey, start: int) -> None:

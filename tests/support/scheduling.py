@@ -14,7 +14,10 @@ AT_MOST = 40
 """Tests of a file that go to a worker together. Fewer keep the controller busy, more make the last worker late."""
 
 SECONDS = {"spark": 20.0, "libraries": 15.0, "recorded": 0.1, "clients": 2.5, "long": 2.0, "fast": 0.04}
-"""How long a test of a kind takes, about: its mark is the kind. What takes longest goes first."""
+"""How long a test of a kind takes, about: its mark is the kind, or what it needs.
+
+What takes longest goes first; the tests of `recorded` are short, and take long together.
+"""
 
 _RECORDED = {"recorded_silver", "recorded_groups", "incidents"}
 """Fixtures that take seconds to make: the tests that want them are a kind, and stay in one worker."""

@@ -143,8 +143,6 @@ class ClassicDescribed(ClassicJoins):
             self._source.of(self.group).started_us = self._world.moment.us
         elif state is State.STABLE:
             self._comes_to_rest(before, is_news)
-        elif state is State.EMPTY:
-            self.has_generation, self.group.protocol_name = False, None
 
     def _comes_to_rest(self, before: State, is_news: bool) -> None:
         if before is State.PREPARING_REBALANCE:  # into a generation that nobody here has heard of

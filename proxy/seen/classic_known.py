@@ -189,7 +189,6 @@ class ClassicKnown(Sight):
         self._source.member_removed(self.group, member, cause, reason)
         if cause == UNKNOWN_CAUSE and self.is_complete and not self.members and not self.joins:
             self._go(State.EMPTY)
-            self.has_generation, self.group.protocol_name = False, None
 
     def _who_is_gone(self) -> str:
         gone = ", ".join(self._left)
@@ -202,6 +201,8 @@ class ClassicKnown(Sight):
     def _go(self, state: State) -> None:
         self._from_is_known, self.is_state_known = self.is_state_known, True
         self.group.previous_state, self.group.state = self.group.state, state
+        if state is State.EMPTY:
+            self.has_generation, self.group.protocol_name = False, None
 
     def _meet_generation(self, generation_id: int) -> None:
         """A group that was at work before anybody listened, or whose joins went past the proxy."""

@@ -70,7 +70,8 @@ class ClassicDescribed(ClassicJoins):
         for each in listed.values():
             old = self._static(each.group_instance_id)
             if old is not None and each.member_id not in self.members and old.member_id not in listed:
-                self._source.of(self.group).owners.renamed(self._rename(old, each.member_id), each.member_id)
+                old_id = self._rename(old, each.member_id)
+                self._source.of(self.group).renamed(old_id, each.member_id)
                 self.strangers.add(each.member_id)
         for member in [each for each in self.members.values() if each.member_id not in listed]:
             if member.join_ticket is None:

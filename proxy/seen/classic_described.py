@@ -82,14 +82,10 @@ class ClassicDescribed(ClassicJoins):
 
     def _add_stranger(self, said: DescribedGroupMember, is_joining: bool) -> Member:
         """A member that has not spoken here. `is_joining`: perhaps it was not in the generation before."""
-        unknown = NOT_KNOWN_MS, NOT_KNOWN_MS
-        member = Member(said.member_id, said.group_instance_id, said.client_id, said.client_host, *unknown, ())
-        self.members[said.member_id] = member
+        member = self._add_unseen(said.member_id, said.group_instance_id, said.client_id, said.client_host)
         self.strangers.add(said.member_id)
-        self._source.stats_of(member)
         if self.was_complete:
-            self.evidence = f"{DESCRIBED}; it has joined past the proxy"
-            self._source._of_member("member_added", self.group, member, cause=UNKNOWN_CAUSE)
+            self._joined_unseen(member, DESCRIBED)
         elif not is_joining:
             self._source.of(self.group).known.add(said.member_id)
         return member

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kohort.client.group_describing import DESCRIBING
 from kohort.coordinator.classic.states import State
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kohort.protocol.messages.describe_groups import DescribeGroupsRequest
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest
-from kohort.protocol.messages.share_group_describe import ShareGroupDescribeRequest
-from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 
 if TYPE_CHECKING:
     from kohort.proxy.asking import Reaches
@@ -24,14 +21,6 @@ FIRST_WITH_MANY: Final = 4
 
 MOST_AT_ONCE: Final = 10
 """Groups that one request asks for: their answer is read in one piece."""
-
-DESCRIBING: Final[dict[str, tuple[str, Callable[[tuple[str, ...]], Any]]]] = {
-    "classic": ("describe_groups", lambda group_ids: DescribeGroupsRequest(groups=group_ids)),
-    "consumer": ("consumer_group_describe", lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids)),
-    "share": ("share_group_describe", lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids)),
-    "streams": ("streams_group_describe", lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids)),
-}
-"""By kind of group: the API that describes it, and a request."""
 
 _NOTHING_SAID: Final = (
     ErrorCode.not_coordinator,

@@ -6,10 +6,10 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from kohort.broker.runtime.connection import Connection
+from kohort.client.group_describing import DESCRIBING
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
-from kohort.proxy.group_questions import DESCRIBING
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.sight import Sight

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kohort.protocol.errors import ErrorCode
@@ -29,12 +30,9 @@ class Reaches(Protocol):
 async def log_ends(server: Reaches, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The ends of partitions whose leaders answer. Raises OSError where no node says who leads."""
     partitions = set(wanted)
-    first = await server.side_for_questions()
-    try:
+    with closing(await server.side_for_questions()) as first:
         topics = tuple(MetadataRequestTopic(name=name) for name in sorted({topic for topic, _ in partitions}))
         answer = await first.asks("metadata", MetadataRequest(topics=topics, allow_auto_topic_creation=False))
-    finally:
-        first.close()
     brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
     led: dict[int, list[TopicPartition]] = {}
     for topic in answer.topics:
@@ -51,11 +49,8 @@ async def _ends_at(
     server: Reaches, address: tuple[str, int], partitions: list[TopicPartition]
 ) -> dict[TopicPartition, int]:
     try:
-        leader = await server.side_for_questions(address)
-        try:
+        with closing(await server.side_for_questions(address)) as leader:
             answer = await leader.asks("list_offsets", _question(partitions))
-        finally:
-            leader.close()
     except OSError:
         return {}  # the ends that other leaders have said count all the same
     return {

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kohort.client.group_describing import DESCRIBING
 from kohort.coordinator.classic.states import State
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kohort.protocol.messages.describe_groups import DescribeGroupsRequest
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest
-from kohort.protocol.messages.share_group_describe import ShareGroupDescribeRequest
-from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 
 if TYPE_CHECKING:
     from kohort.proxy.asking import Reaches
@@ -23,14 +21,6 @@ FIRST_WITH_MANY: Final = 4
 
 MOST_AT_ONCE: Final = 10
 """Groups that one request asks for: their answer is read in one piece."""
-
-DESCRIBING: Final[dict[str, tuple[str, Callable[[tuple[str, ...]], Any]]]] = {
-    "classic": ("describe_groups", lambda group_ids: DescribeGroupsRequest(groups=group_ids)),
-    "consumer": ("consumer_group_describe", lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids)),
-    "share": ("share_group_describe", lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids)),
-    "streams": ("streams_group_describe", lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids)),
-}
-"""By kind of group: the API that describes it, and a request."""
 
 _NOTHING_SAID: Final = (
     ErrorCode.not_coordinator,
@@ -45,7 +35,7 @@ class GroupAnswer(NamedTuple):
     """What the cluster says of a group."""
 
     described: Any
-    """The element of the kind's Describe… response; None: the cluster refuses."""
+    """The element of the kind's Describe… response; None: there is none, and `refusal` says why."""
     refusal: str = ""
     """Why, in words that go on behind a colon."""
     is_away: bool = False
@@ -72,30 +62,24 @@ async def group_answers(server: Reaches, wanted: Mapping[str, str]) -> dict[str,
 
 
 async def _coordinators(server: Reaches, group_ids: list[str]) -> list[tuple[str, Coordinator]]:
-    first = await server.side_for_questions()
-    try:
+    found: list[tuple[str, Coordinator]] = []
+    with closing(await server.side_for_questions()) as first:
         at_once = len(group_ids) if first.version("find_coordinator") >= FIRST_WITH_MANY else 1
-        found: list[tuple[str, Coordinator]] = []
         for those in _pieces(group_ids, at_once):
             answer = await first.asks("find_coordinator", FindCoordinatorRequest(coordinator_keys=those))
             found += zip(those, answer.coordinators, strict=False)
-        return [(each.key or asked, each) for asked, each in found if (each.key or asked) in group_ids]
-    finally:
-        first.close()
+    return [(each.key or asked, each) for asked, each in found if (each.key or asked) in group_ids]
 
 
 async def _answers_of(server: Reaches, address: tuple[str, int], wanted: Mapping[str, str]) -> dict[str, GroupAnswer]:
     """What one coordinator says; of groups for which it is not there, that."""
     found: dict[str, GroupAnswer] = {}
     try:
-        coordinator = await server.side_for_questions(address)
-        try:
+        with closing(await server.side_for_questions(address)) as coordinator:
             for kind in DESCRIBING:
                 group_ids = [each for each in wanted if wanted[each] == kind]
                 for those in _pieces(group_ids, MOST_AT_ONCE):
                     found |= await _described(coordinator, kind, those)
-        finally:
-            coordinator.close()
     except OSError as problem:
         return {each: away(problem) for each in wanted} | found
     return found
@@ -123,7 +107,6 @@ def away(problem: OSError) -> GroupAnswer:
     return GroupAnswer(None, str(problem) or "no answer", is_away=True)
 
 
-def _pieces(group_ids: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
-    those = tuple(group_ids)
-    for start in range(0, len(those), size):
-        yield those[start : start + size]
+def _pieces(group_ids: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(group_ids), size):
+        yield tuple(group_ids[start : start + size])

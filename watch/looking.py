@@ -12,10 +12,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kohort.broker.address import parse_address
+from kohort.client.group_describing import DESCRIBING
 from kohort.client.security import OPEN, Security
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kohort.protocol.messages.describe_groups import DescribeGroupsRequest
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -24,8 +23,6 @@ from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kohort.protocol.messages.share_group_describe import ShareGroupDescribeRequest
-from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import Broker, BrokerError
 from kohort.watch.described import (
@@ -44,24 +41,13 @@ MOST_BROKERS = 1_000
 """A connection is made to each one; no cluster is as large."""
 Seen = Callable[[Any, int], SeenGroup]
 """Reads what a broker says of a group; with the id of the broker."""
-DESCRIBING: dict[str, tuple[str, Callable[[tuple[str, ...]], Any], Seen]] = {
-    CLASSIC: ("describe_groups", lambda group_ids: DescribeGroupsRequest(groups=group_ids), seen_classic),
-    CONSUMER: (
-        "consumer_group_describe",
-        lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids),
-        seen_consumer,
-    ),
-    SHARE: ("share_group_describe", lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids), seen_share),
-    STREAMS: (
-        "streams_group_describe",
-        lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids),
-        seen_streams,
-    ),
+READING: dict[str, Seen] = {
+    CLASSIC: seen_classic,
+    CONSUMER: seen_consumer,
+    SHARE: seen_share,
+    STREAMS: seen_streams,
 }
-"""By type of group: the API that describes it, a request, and how the answer is read.
-
-Brokers before Kafka 4.0 describe no consumer groups, before 4.1 no share groups and no streams groups.
-"""
+"""By type of group: how its description is read."""
 FIRST_WITH_MANY = 8
 """The version of OffsetFetch from which on one request may ask for several groups."""
 
@@ -228,11 +214,11 @@ async def _described(broker: Broker, listed: Iterable[ListedGroup]) -> list[tupl
     for each in listed:
         by_type.setdefault(type_of(each), []).append(each.group_id)
     found: list[tuple[Any, Seen]] = []
-    for group_type, (api, asking, seen) in DESCRIBING.items():
+    for group_type, (api, asking) in DESCRIBING.items():
         group_ids = tuple(by_type.get(group_type, ()))
         if group_ids and (group_type == CLASSIC or broker.speaks(api)):
             answer = await broker.ask(api, asking(group_ids))
-            found += [(each, seen) for each in answer.groups]
+            found += [(each, READING[group_type]) for each in answer.groups]
     return found
 
 

@@ -59,11 +59,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         """A static member came back under a new id (KIP-345)."""
         software = self.client_of(ticket).client_software
         self.stats_of(member).client_software = software
-        state = self.of(group)
-        if old_id in state.known:
-            state.known.discard(old_id)
-            state.known.add(member.member_id)
-        state.owners.renamed(old_id, member.member_id)
+        self.of(group).renamed(old_id, member.member_id)
         detail = {"old_member_id": old_id, "rebalance": "true" if rebalance else "false"}
         offset = None if rebalance else self.coordinator.appended_offset
         self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)

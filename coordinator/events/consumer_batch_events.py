@@ -115,11 +115,8 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
         state = self._state
         if old != name:
             state.stats.pop(old, None)
-            state.owners.renamed(old, name)
+            state.renamed(old, name)
             self._had[name] = self._had.pop(old, FIRST)
-            if old in state.known:
-                state.known.discard(old)
-                state.known.add(name)
         self._initialize(name)
         bumps = (Kind.GROUP_EPOCH, None) in self._records
         detail = {"old_member_id": old, "rebalance": "true" if bumps else "false", "speaks": _speaks(self._found[name])}

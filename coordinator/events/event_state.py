@@ -68,6 +68,12 @@ class EventState:
         self.known, self.evicted = now, []
         return {"joined": tuple(sorted(joined)), "left": tuple(sorted(left)), "evicted": evicted}
 
+    def renamed(self, old_id: str, member_id: str) -> None:
+        """A static member has another id: it has neither joined nor left."""
+        if old_id in self.known:
+            self.known.discard(old_id)
+            self.known.add(member_id)
+
 
 class GroupEventState(EventState):
     """What is remembered of a classic group. `known`: members of the last generation whose join phase was completed."""
@@ -85,6 +91,11 @@ class GroupEventState(EventState):
         """Reports a join phase half of whose time is over."""
         self.summary: dict[str, Any] = {}
         """Who joined, left and was evicted, reported again when the rebalance is completed."""
+
+    def renamed(self, old_id: str, member_id: str) -> None:
+        """A static member has another id, and still has what it had."""
+        super().renamed(old_id, member_id)
+        self.owners.renamed(old_id, member_id)
 
 
 class EpochEventState(EventState):
@@ -110,6 +121,11 @@ class StepwiseEventState(EpochEventState):
         """By member id, when it heard that it has to give up what it still has."""
         self.slowest: tuple[str, int] | None = None
         """Who took longest to give up what others are to have in this rebalance, and how long."""
+
+    def renamed(self, old_id: str, member_id: str) -> None:
+        """A static member has another id, and still has what it had."""
+        super().renamed(old_id, member_id)
+        self.owners.renamed(old_id, member_id)
 
 
 class ConsumerEventState(StepwiseEventState):

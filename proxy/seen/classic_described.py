@@ -70,7 +70,8 @@ class ClassicDescribed(ClassicJoins):
         for each in listed.values():
             old = self._static(each.group_instance_id)
             if old is not None and each.member_id not in self.members and old.member_id not in listed:
-                self._source.of(self.group).owners.renamed(self._rename(old, each.member_id), each.member_id)
+                old_id = self._rename(old, each.member_id)
+                self._source.of(self.group).renamed(old_id, each.member_id)
                 self.strangers.add(each.member_id)
         for member in [each for each in self.members.values() if each.member_id not in listed]:
             if member.join_ticket is None:
@@ -81,14 +82,10 @@ class ClassicDescribed(ClassicJoins):
 
     def _add_stranger(self, said: DescribedGroupMember, is_joining: bool) -> Member:
         """A member that has not spoken here. `is_joining`: perhaps it was not in the generation before."""
-        unknown = NOT_KNOWN_MS, NOT_KNOWN_MS
-        member = Member(said.member_id, said.group_instance_id, said.client_id, said.client_host, *unknown, ())
-        self.members[said.member_id] = member
+        member = self._add_unseen(said.member_id, said.group_instance_id, said.client_id, said.client_host)
         self.strangers.add(said.member_id)
-        self._source.stats_of(member)
         if self.was_complete:
-            self.evidence = f"{DESCRIBED}; it has joined past the proxy"
-            self._source._of_member("member_added", self.group, member, cause=UNKNOWN_CAUSE)
+            self._joined_unseen(member, DESCRIBED)
         elif not is_joining:
             self._source.of(self.group).known.add(said.member_id)
         return member
@@ -143,8 +140,6 @@ class ClassicDescribed(ClassicJoins):
             self._source.of(self.group).started_us = self._world.moment.us
         elif state is State.STABLE:
             self._comes_to_rest(before, is_news)
-        elif state is State.EMPTY:
-            self.has_generation, self.group.protocol_name = False, None
 
     def _comes_to_rest(self, before: State, is_news: bool) -> None:
         if before is State.PREPARING_REBALANCE:  # into a generation that nobody here has heard of

@@ -274,11 +274,7 @@ class ClassicJoins(ClassicKnown):
         for name, each in listed.items():
             if name not in self.members:
                 protocols = ((answer.protocol_name or "", each.metadata),)
-                unknown = NOT_KNOWN_MS, NOT_KNOWN_MS
-                self.members[name] = Member(name, each.group_instance_id, "", "", *unknown, protocols)
-                self.evidence = f"{ROSTER}; it has joined past the proxy"
-                self._source.stats_of(self.members[name])
-                self._source._of_member("member_added", self.group, self.members[name], cause=UNKNOWN_CAUSE)
+                self._joined_unseen(self._add_unseen(name, each.group_instance_id, protocols=protocols), ROSTER)
                 self.strangers.add(name)
                 self.is_open_question = True
         self.is_complete = self.was_complete = True

@@ -189,7 +189,6 @@ class ClassicKnown(Sight):
         self._source.member_removed(self.group, member, cause, reason)
         if cause == UNKNOWN_CAUSE and self.is_complete and not self.members and not self.joins:
             self._go(State.EMPTY)
-            self.has_generation, self.group.protocol_name = False, None
 
     def _who_is_gone(self) -> str:
         gone = ", ".join(self._left)
@@ -202,6 +201,8 @@ class ClassicKnown(Sight):
     def _go(self, state: State) -> None:
         self._from_is_known, self.is_state_known = self.is_state_known, True
         self.group.previous_state, self.group.state = self.group.state, state
+        if state is State.EMPTY:
+            self.has_generation, self.group.protocol_name = False, None
 
     def _meet_generation(self, generation_id: int) -> None:
         """A group that was at work before anybody listened, or whose joins went past the proxy."""
@@ -210,16 +211,33 @@ class ClassicKnown(Sight):
             self.is_open_question = True
 
     def _meet(self, overheard: Overheard, member_id: str, request: Any) -> Member:
-        """A member that was there before anybody listened; its timeouts are not known."""
+        """A member that was there before anybody listened."""
         client = self._world.clients.of(overheard)
-        unknown = NOT_KNOWN_MS, NOT_KNOWN_MS
-        member = Member(member_id, request.group_instance_id, client.client_id, client.client_host, *unknown, ())
-        self.members[member_id] = member
+        member = self._add_unseen(member_id, request.group_instance_id, client.client_id, client.client_host)
         self.is_open_question = True
         self._unsynced.add(member_id)
-        self._source.stats_of(member)
         self._source.of(self.group).known.add(member_id)
         return member
+
+    def _add_unseen(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        client_id: str = "",
+        client_host: str = "",
+        protocols: Protocols = (),
+    ) -> Member:
+        """A member that was not seen to join; its timeouts are not known."""
+        unknown = NOT_KNOWN_MS, NOT_KNOWN_MS
+        member = Member(member_id, instance_id, client_id, client_host, *unknown, protocols)
+        self.members[member_id] = member
+        self._source.stats_of(member)
+        return member
+
+    def _joined_unseen(self, member: Member, shown_by: str) -> None:
+        """A member has come past the proxy. `shown_by`: begins the evidence."""
+        self.evidence = f"{shown_by}; it has joined past the proxy"
+        self._source._of_member("member_added", self.group, member, cause=UNKNOWN_CAUSE)
 
     def _take(self, event: GroupEvent) -> None:
         """Leaves out of an event what is not known."""

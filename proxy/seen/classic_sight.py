@@ -139,7 +139,6 @@ class ClassicSight(ClassicDescribed):
         """The last member has left."""
         self._source.join_completed(self.group, (), 0)
         self._go(State.EMPTY)
-        self.has_generation, self.group.protocol_name = False, None
         self._source.emptied(self.group)(NONE, 0)
         self._left = []
 

@@ -162,8 +162,7 @@ class EpochSight(EpochEvents):
         old_id, member.member_id = member.member_id, new_id
         self.members = {(new_id if each is member else name): each for name, each in self.members.items()}
         self._owners.renamed(old_id, new_id)
-        if old_id in self._state.known:
-            self._state.known = self._state.known - {old_id} | {new_id}
+        self._state.renamed(old_id, new_id)
         return old_id
 
     def _takes(self, member: EpochMember, overheard: Overheard, request: Any, answer: Any, epoch_before: int) -> bool:

@@ -57,14 +57,13 @@ def _classic_waits(sight: ClassicSight, now_us: int) -> tuple[Wait, ...]:
     group = sight.group
     if group.state is State.PREPARING_REBALANCE:
         missing = tuple(_name(each) for each in _speaking(sight) if each.join_ticket is None)
-        what = f"to join (JoinGroup), since {sight.rebalances_since_s(now_us):.1f} s"
+        since_s = sight.rebalances_since_s(now_us)
+        what = f"to join (JoinGroup), since {since_s:.1f} s"
         longest_ms = max((each.rebalance_timeout_ms for each in sight.members.values()), default=0)
         limit = f"; members allow {longest_ms / 1_000:g} s for it" if longest_ms > 0 else ""
         then = f"when the cluster goes on without them its timers decide, which are not seen{limit}"
-        strangers = _strangers(sight, "joined", then, now_us)
-        if not missing and not strangers:
-            return (UntimedWait((), f"what is not seen, since {sight.rebalances_since_s(now_us):.1f} s", None, then),)
-        return ((UntimedWait(missing, what, None, then),) if missing else ()) + strangers
+        waits = _waits_for(missing, what, then) + _strangers(sight, "joined", then, now_us)
+        return waits or (UntimedWait((), f"what is not seen, since {since_s:.1f} s", None, then),)
     if group.state is State.COMPLETING_REBALANCE:
         late = tuple(_name(each) for each in _speaking(sight) if each.member_id in sight.unsynced)
         leader = sight.members.get(group.leader_id or "")
@@ -72,11 +71,14 @@ def _classic_waits(sight: ClassicSight, now_us: int) -> tuple[Wait, ...]:
             f", above all for the leader {_name(leader)}" if leader is not None and leader.sync_ticket is None else ""
         )
         then = "the others wait for their share until then"
-        strangers = _strangers(sight, "synced", then, now_us)
-        if not late and strangers:
-            return strangers
-        return (UntimedWait(late, f"to sync (SyncGroup){leads}", None, then), *strangers)
+        what = f"to sync (SyncGroup){leads}"
+        waits = _waits_for(late, what, then) + _strangers(sight, "synced", then, now_us)
+        return waits or (UntimedWait((), what, None, then),)
     return ()
+
+
+def _waits_for(names: tuple[str, ...], what: str, then: str) -> tuple[Wait, ...]:
+    return (UntimedWait(names, what, None, then),) if names else ()
 
 
 def _speaking(sight: ClassicSight) -> list[Member]:
@@ -87,7 +89,7 @@ def _strangers(sight: ClassicSight, done: str, then: str, now_us: int) -> tuple[
     """Members that do not speak through the proxy. `done`: what they may have done already."""
     names = tuple(_name(each) for each in sight.members.values() if each.member_id in sight.strangers)
     what = f"unless they have {done}, which is not seen past the proxy ({_described(sight, now_us)})"
-    return (UntimedWait(names, what, None, then),) if names else ()
+    return _waits_for(names, what, then)
 
 
 def _described(sight: AnySight, now_us: int) -> str:

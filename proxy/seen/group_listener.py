@@ -17,7 +17,7 @@ from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.commits import REFUSED, commit_refusal, committed_in
 from kohort.proxy.seen.epoch_kinds import SIGHTS
 from kohort.proxy.seen.epoch_sight import EpochSight
-from kohort.proxy.seen.overheard_reading import answer_in, request_in
+from kohort.proxy.seen.overheard_reading import BODY_AT, answer_in, request_in
 from kohort.proxy.seen.requests_under_way import RequestsUnderWay
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ _WAITING: Final = (_KEYS["join_group"], _KEYS["sync_group"])
 _BEATS: Final = frozenset(key for name, key in _KEYS.items() if name.endswith("heartbeat"))
 UNHEARD: Final = -1
 """In the place of a version of a group of which nothing was heard."""
-_BODY_AT: Final = 2 * INT.size
-"""Where an answer goes on behind its length and its correlation id."""
 
 AnySight = ClassicSight | EpochSight
 
@@ -67,8 +65,8 @@ class _Beat:
     def __init__(self, overheard: Overheard, sight: AnySight, member_id: str) -> None:
         assert overheard.answer is not None, "it was read"
         self.key, self.version = overheard.header.api_key, overheard.header.api_version
-        self.request = overheard.request[_BODY_AT + INT.size :]
-        self.answer = overheard.answer[_BODY_AT:]
+        self.request = overheard.request[BODY_AT + INT.size :]
+        self.answer = overheard.answer[BODY_AT:]
         self.sight = sight
         self.member_id = member_id
 
@@ -178,7 +176,7 @@ class GroupListener:
         if beat is None or overheard.answer is None:
             return False
         request = overheard.request
-        if beat.request != request[_BODY_AT + INT.size :] or beat.answer != overheard.answer[_BODY_AT:]:
+        if beat.request != request[BODY_AT + INT.size :] or beat.answer != overheard.answer[BODY_AT:]:
             return False
         if beat.version != overheard.header.api_version or beat.key != overheard.header.api_key:
             return False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHORT_ANSWER: Final = 512
 """At most this many bytes are looked up among the answers that were read lately."""
 
-_BODY_AT: Final = 2 * INT.size
+BODY_AT: Final = 2 * INT.size
 """Where an answer goes on behind its length and its correlation id."""
 _NO_CORRELATION: Final = bytes(INT.size)
 
@@ -35,7 +35,7 @@ def answer_in(overheard: Overheard) -> Any:
     """The answer; None where it can't be read, or was not kept."""
     if overheard.answer is None:
         return None
-    header, body = overheard.header, overheard.answer[_BODY_AT:]
+    header, body = overheard.header, overheard.answer[BODY_AT:]
     read = _read_short if len(body) <= SHORT_ANSWER else _read
     return read(API_BY_KEY[header.api_key].name, header.api_version, body)
 

@@ -119,7 +119,7 @@ def _word(text: str) -> str:
 def _subscription(words: list[str]) -> bytes:
     options = dict(word.split(":", 1) for word in words if word.startswith(_OPTIONS))
     topics = tuple(word for word in words if ":" not in word)
-    owned = _partitions([word for word in words if ":" in word and word.partition(":")[0] not in options])
+    owned = _partitions([word for word in words if ":" in word and not word.startswith(_OPTIONS)])
     version = 3 if "rack" in options else 2 if "generation" in options else 1 if owned else 0
     generation_id, rack_id = int(options.get("generation", -1)), options.get("rack")
     return write_subscription(

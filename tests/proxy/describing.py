@@ -6,16 +6,15 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from kohort.broker.runtime.connection import Connection
+from kohort.client.group_describing import DESCRIBING
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
-from kohort.proxy.group_questions import DESCRIBING
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.sight import Sight
-from tests.proxy.overhearing import OverheardStage
+from tests.proxy.overhearing import OverheardStage, play_on
 from tests.support.frames import frame
-from tests.talk.play import Player
 from tests.talk.script import Conversation
 from tests.talk.stage import FIRST_PORT, Line
 
@@ -54,8 +53,9 @@ class DescribedStage(OverheardStage):
             return self._straight(next(node.id for node in self.server.cluster.nodes if node.port == port))
         return super().connect(port)
 
-    def ask_about_groups(self) -> None:
+    def step_is_over(self) -> None:
         """Asks how each group is that has been heard of, and takes the answers that are there."""
+        super().step_is_over()
         came = self._under_way
         self._under_way = [
             Described(sight.group_id, sight.kind, said, sight.version)
@@ -100,13 +100,5 @@ class DescribedStage(OverheardStage):
 def describe(conversation: Conversation, *, late: bool = False, some_past: bool = False) -> DescribedStage:
     """Plays a conversation to its end. Raises Differs where somebody hears something else than without a relay."""
     stage = DescribedStage(conversation, late=late, some_past=some_past)
-    player = Player(stage)
-    try:
-        for step in conversation.steps:
-            player.take(step)
-            stage.listener.settle(stage.clock.now_us())
-            stage.ask_about_groups()
-        player.nothing_left_over()
-    finally:
-        stage.close()
+    play_on(stage, conversation)
     return stage

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import NamedTuple
 
+from kohort.broker.cluster.group_events import Recorded
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.proxy.seen.event_desk import UNKNOWN_CAUSE
 from tests.talk.conversations import FILES
@@ -52,11 +53,11 @@ class Beside(NamedTuple):
     """Those that only the broker says."""
 
 
-def beside(seen_events: Iterable[GroupEvent], said_events: Iterable[GroupEvent]) -> Beside:
+def beside(seen_events: Iterable[Recorded], said_events: Iterable[Recorded]) -> Beside:
     """Compares what the proxy says with what the broker says."""
-    said = [each for each in said_events if each.group_id is not None]
+    said = [each.event for each in said_events if each.event.group_id is not None]
     differences, agreed = [], Counter[str]()
-    for seen in seen_events:
+    for seen in (each.event for each in seen_events):
         alike = [each for each in said if (each.kind, each.group_id) == (seen.kind, seen.group_id)]
         alike = [each for each in alike if seen.member_id in (None, each.member_id)]
         best = min(alike, key=lambda each: len(differing(seen, each)), default=None)

@@ -86,16 +86,25 @@ class OverheardStage(Stage):
         node = next(node for node in self.server.cluster.nodes if node.port == port)
         return RelayedLine(self, Connection(self.server, node), port, node.id)
 
+    def step_is_over(self) -> None:
+        """What waits is known to wait."""
+        self.listener.settle(self.clock.now_us())
+
 
 def overhear(conversation: Conversation) -> OverheardStage:
     """Plays a conversation to its end. Raises Differs where somebody hears something else than without a relay."""
     stage = OverheardStage(conversation)
+    play_on(stage, conversation)
+    return stage
+
+
+def play_on(stage: OverheardStage, conversation: Conversation) -> None:
+    """Plays a conversation to its end, and closes the stage. Raises Differs, as `overhear`."""
     player = Player(stage)
     try:
         for step in conversation.steps:
             player.take(step)
-            stage.listener.settle(stage.clock.now_us())
+            stage.step_is_over()
         player.nothing_left_over()
     finally:
         stage.close()
-    return stage

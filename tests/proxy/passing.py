@@ -54,7 +54,7 @@ class Passing:
         """A client asks something on its own connection, and is answered."""
         self.asks(client, api, error, **fields)()
 
-    def asks(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> Callable[[], None]:
+    def asks(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> Callable[[], object]:
         """A client asks something. What is returned lets the answer pass."""
         relay = self.lines.setdefault(client, Relay(Elsewhere(), line=self.tap.line(Speaker())))
         asks(relay, frame(api, VERSIONS[api], 1, client_id=client, **fields))
@@ -66,7 +66,7 @@ class Passing:
             )
         written = message(api).write(VERSIONS[api], 1, message(api).response(**answer))
         data = written if isinstance(written, bytes) else b"".join(written)
-        return partial(_hear, relay, data)
+        return partial(hears, relay, data)
 
     def beats(self, client: str, error: ErrorCode = ErrorCode.none, group: str = "g", generation: int = 4) -> None:
         """A member's heartbeat, a second after what was before."""
@@ -78,7 +78,3 @@ class Passing:
         sight = self.listener.groups[group]
         assert isinstance(sight, ClassicSight)
         return sight
-
-
-def _hear(relay: Relay, data: bytes) -> None:
-    hears(relay, data)

@@ -11,6 +11,7 @@ from kohort.client import sasl
 from kohort.client.security import OPEN, Security
 from kohort.protocol.wire import INT, SHORT
 from kohort.proxy.proxy_server import ProxyServer
+from kohort.testing import Cluster, Proxy
 from tests.support.wires import Waiting
 
 
@@ -24,6 +25,11 @@ async def proxied(*ports: int, security: Security = OPEN) -> AsyncIterator[Proxy
         yield proxy
     finally:
         proxy.stop()
+
+
+async def wire_to(where: Cluster | Proxy) -> Waiting:
+    """A client's connection to a cluster, or through a proxy."""
+    return await Waiting.to(int(where.bootstrap.rpartition(":")[2]))
 
 
 async def until(condition: Callable[[], object], timeout_s: float = 30) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kohort.coordinator.events.group_event import GroupEvent
 from kohort.proxy.seen.event_desk import DESCRIBED, EVIDENCE
 from tests.proxy.describing import describe
 from tests.proxy.event_comparing import PLAYED, beside, held
@@ -16,10 +17,15 @@ REBALANCES = [each for each in held() if "/rebalance" in each or "/static" in ea
 """Those in which most happens to members."""
 
 
+def is_described(seen: GroupEvent) -> bool:
+    """Whether a description has shown it."""
+    return (seen.detail or {})[EVIDENCE].startswith(DESCRIBED)
+
+
 @pytest.mark.parametrize(("name", "late"), [(name, number % 2 == 1) for number, name in enumerate(ALL)])
 def test_where_everybody_speaks_through_the_proxy_nothing_is_told_otherwise(name: str, late: bool) -> None:
     stage = describe(FILES[name], late=late)
-    assert beside((each.event for each in stage.seen), (each.event for each in stage.said)).differences == []
+    assert beside(stage.seen, stage.said).differences == []
     assert late or stage.disagreeing == []
 
 
@@ -27,20 +33,18 @@ def test_where_everybody_speaks_through_the_proxy_nothing_is_told_otherwise(name
 def test_where_half_goes_past_it_what_descriptions_show_is_true(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []
-    differences = beside((each.event for each in stage.seen), (each.event for each in stage.said)).differences
-    assert [each for each in differences if (each.seen.detail or {})[EVIDENCE].startswith(DESCRIBED)] == []
+    assert [each for each in beside(stage.seen, stage.said).differences if is_described(each.seen)] == []
 
 
 def test_descriptions_tell_of_members_past_the_proxy() -> None:
     stage = describe(FILES["share/members-come-and-go"], some_past=True)
     assert stage.taken > 5
-    told = [each.event for each in stage.seen if (each.event.detail or {})[EVIDENCE].startswith(DESCRIBED)]
-    assert {each.kind for each in told} >= {"member_added", "member_removed", "epoch_bumped"}
+    told = {each.event.kind for each in stage.seen if is_described(each.event)}
+    assert told >= {"member_added", "member_removed", "epoch_bumped"}
 
 
 @pytest.mark.parametrize("name", [each for each in PLAYED if each.startswith("streams/")])
 def test_streams_groups_are_what_they_are_said_to_be(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []
-    differences = beside((each.event for each in stage.seen), (each.event for each in stage.said)).differences
-    assert [each for each in differences if (each.seen.detail or {})[EVIDENCE].startswith(DESCRIBED)] == []
+    assert [each for each in beside(stage.seen, stage.said).differences if is_described(each.seen)] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
@@ -13,8 +14,13 @@ from kohort.proxy.seen.group_listener import UNHEARD
 from tests.proxy.passing import Passing, S
 
 
-def said(state: str, *clients: str, metadata: bytes = b"") -> DescribedGroup:
-    """A group with a member `ada-1` for ada, and so on; each has the partition of its place."""
+def said(
+    state: str, *clients: str, metadata: bytes = b"", instance_ids: Mapping[str, str] | None = None
+) -> DescribedGroup:
+    """A group with a member `ada-1` for ada, and so on; each has the partition of its place.
+
+    `instance_ids`: those of static members, by client.
+    """
     shares = [write_assignment(Assignment(partitions={"orders": (place,)})) for place in range(len(clients))]
     return DescribedGroup(
         error_code=ErrorCode.none,
@@ -25,6 +31,7 @@ def said(state: str, *clients: str, metadata: bytes = b"") -> DescribedGroup:
         members=tuple(
             DescribedGroupMember(
                 member_id=f"{client}-1",
+                group_instance_id=(instance_ids or {}).get(client),
                 client_id=client,
                 client_host="/10.0.0.2",
                 member_metadata=metadata,
@@ -112,6 +119,16 @@ def test_who_comes_and_goes_past_the_proxy_does_so_without_a_cause() -> None:
     assert explained(passing)[0] == "group g: Stable, generation not known, 2 members"
     passing.beats("ada", generation=6)
     assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
+
+
+def test_a_static_member_that_is_back_past_the_proxy_has_neither_joined_nor_left() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    assert describe(passing, said("Stable", "ada", "bob", instance_ids={"bob": "desk"}))
+    assert describe(passing, said("Stable", "ada", "cleo", instance_ids={"cleo": "desk"}))
+    sight = passing.sight()
+    assert (sorted(sight.members), passing.events) == (["ada-1", "cleo-1"], [])
+    assert sight._source.of(sight.group).known == {"ada-1", "cleo-1"}
 
 
 def test_a_rebalance_that_passed_here_leaves_its_generation_known() -> None:

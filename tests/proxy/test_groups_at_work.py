@@ -16,7 +16,7 @@ from kohort.client.security import from_settings
 from kohort.proxy.proxy_control import make_proxy_app
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing import Cluster, Proxy
-from tests.proxy.proxied import log_in, until
+from tests.proxy.proxied import log_in, until, wire_to
 from tests.support.frames import to_fetch
 from tests.support.wires import Waiting
 
@@ -53,11 +53,6 @@ async def at_work(*names: str) -> AsyncIterator[Cluster]:
         yield kafka
 
 
-async def through(proxy: Proxy) -> Waiting:
-    """A connection through the proxy."""
-    return await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
-
-
 async def beats(wire: Waiting, kafka: Cluster, who: str) -> None:
     """A member that has joined past the proxy sends a heartbeat through it."""
     group = kafka.group("billing")
@@ -68,7 +63,7 @@ async def beats(wire: Waiting, kafka: Cluster, who: str) -> None:
 
 async def test_one_heartbeat_and_all_of_a_classic_group_is_known() -> None:
     async with at_work("ada", "bob") as kafka, Proxy(kafka.bootstrap) as proxy:
-        group, theirs, wire = proxy.group("billing"), kafka.group("billing"), await through(proxy)
+        group, theirs, wire = proxy.group("billing"), kafka.group("billing"), await wire_to(proxy)
         await beats(wire, kafka, "ada")
         await group.wait_stable(members=2)
         assert group.assignments == theirs.assignments
@@ -112,14 +107,14 @@ async def test_half_of_a_group_goes_past_the_proxy(leads: bool) -> None:
 async def test_one_heartbeat_and_all_of_a_group_of_a_newer_protocol_is_known(kind: str, more: dict[str, Any]) -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=4)
-        straight, api = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2])), f"{kind}_group_heartbeat"
+        straight, api = await wire_to(kafka), f"{kind}_group_heartbeat"
         joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
         for name in ("one", "two"):
             await straight.asks(api, 1, client_id=name, member_id=name, **joining)
         epoch = (await straight.asks(api, 1, group_id="g", member_id="one", member_epoch=2)).member_epoch
         theirs = kafka.share_group("g") if kind == "share" else kafka.group("g")
         async with Proxy(kafka.bootstrap) as proxy:
-            wire, group = await through(proxy), proxy.group("g")
+            wire, group = await wire_to(proxy), proxy.group("g")
             assert (
                 await wire.asks(api, 1, group_id="g", member_id="one", member_epoch=epoch)
             ).error_code.name == "none"
@@ -142,7 +137,7 @@ async def test_a_fetch_of_offsets_is_enough() -> None:
         kafka.topics.create("orders")
         await kafka.group("simple").commit({("orders", 0): 0})
         async with Proxy(kafka.bootstrap) as proxy:
-            wire = await through(proxy)
+            wire = await wire_to(proxy)
             for each in ("simple", "nobody"):
                 await wire.asks("offset_fetch", 7, groups=to_fetch(each))
             await until(lambda: [each.id for each in proxy.groups] == ["simple"])
@@ -154,7 +149,7 @@ async def test_a_refusal_is_said_and_all_stays_as_it_was() -> None:
     async with at_work("ada", "bob") as kafka:
         kafka.faults.on("DescribeGroups").error("GROUP_AUTHORIZATION_FAILED")
         async with Proxy(kafka.bootstrap) as proxy:
-            wire, group = await through(proxy), proxy.group("billing")
+            wire, group = await wire_to(proxy), proxy.group("billing")
             await beats(wire, kafka, "ada")
             await group.wait_for(lambda: "does not describe it" in str(group.explain()))
             assert str(group.explain()).splitlines()[0] == (
@@ -170,7 +165,7 @@ async def test_it_asks_with_its_own_login_or_not_at_all(logs_in: bool, tmp_path:
     async with Cluster(security="SASL_PLAINTEXT") as kafka:
         config = kafka.client_config("alice", library="java", mechanism="PLAIN")
         kafka.topics.create("orders")
-        straight, more = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2])), {"topic_partitions": ()}
+        straight, more = await wire_to(kafka), {"topic_partitions": ()}
         await log_in(straight, from_settings(config))
         joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
         for name in ("one", "two"):
@@ -178,7 +173,7 @@ async def test_it_asks_with_its_own_login_or_not_at_all(logs_in: bool, tmp_path:
         file = tmp_path / "client.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
         async with Proxy(kafka.bootstrap, command_config=file if logs_in else None) as proxy:
-            wire, group = await through(proxy), proxy.group("g")
+            wire, group = await wire_to(proxy), proxy.group("g")
             if not logs_in:
                 await log_in(wire, from_settings(config))
             await wire.asks("consumer_group_heartbeat", 1, group_id="g", member_id="one", member_epoch=2)
@@ -195,7 +190,7 @@ async def test_an_answer_that_does_not_come_is_nobodys_affair() -> None:
     async with at_work("ada") as kafka:
         rule = kafka.faults.on("DescribeGroups").drop()
         async with Proxy(kafka.bootstrap) as proxy:
-            wire, group = await through(proxy), proxy.group("billing")
+            wire, group = await wire_to(proxy), proxy.group("billing")
             await beats(wire, kafka, "ada")
             await until(lambda: rule.acted == 1)
             await beats(wire, kafka, "ada")
@@ -205,7 +200,7 @@ async def test_an_answer_that_does_not_come_is_nobodys_affair() -> None:
 
 async def test_the_same_over_http() -> None:
     async with at_work("ada", "bob") as kafka, Proxy(kafka.bootstrap) as proxy:
-        wire, server = await through(proxy), proxy._server
+        wire, server = await wire_to(proxy), proxy._server
         assert isinstance(server, ProxyServer)
         await beats(wire, kafka, "ada")
         transport = httpx.ASGITransport(make_proxy_app(server.laboratory))
@@ -221,7 +216,7 @@ async def test_a_proxy_that_stops_while_it_asks_asks_no_more() -> None:
     async with at_work("ada") as kafka:
         rule = kafka.faults.on("DescribeGroups").drop()
         async with Proxy(kafka.bootstrap) as proxy:
-            wire = await through(proxy)
+            wire = await wire_to(proxy)
             await beats(wire, kafka, "ada")
             await until(lambda: rule.acted == 1)
             wire.close()

@@ -17,18 +17,13 @@ from kohort.protocol.wire import INT
 from kohort.proxy.proxy_control import make_proxy_app
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing import Cluster, Proxy
-from tests.proxy.proxied import log_in, until
+from tests.proxy.proxied import log_in, until, wire_to
 from tests.support.frames import frame, heartbeat, message
 from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
 
 BEAT: dict[str, Any] = {"group_id": "billing", "generation_id": 1, "member_id": "bob"}
-
-
-async def through(proxy: Proxy) -> Waiting:
-    """A client at the proxy."""
-    return await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
 
 
 async def beat(wire: Waiting, member: str = "bob", group: str = "billing") -> str:
@@ -41,7 +36,7 @@ async def test_an_error_is_answered_as_often_as_a_rule_says() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         seen = kafka.faults.on("Heartbeat").count()
         rule = proxy.faults.on("Heartbeat", group="billing", member="bob").error("REBALANCE_IN_PROGRESS", times=2)
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         assert await beat(wire, "ada") == "UNKNOWN_MEMBER_ID"
         assert await beat(wire) == "REBALANCE_IN_PROGRESS"
         assert await beat(wire, group="orders") == "UNKNOWN_MEMBER_ID"
@@ -75,7 +70,7 @@ async def told(reader: asyncio.StreamReader) -> int:
 async def test_a_delay_a_lost_answer_and_a_close() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         seen = kafka.faults.on("Heartbeat").count()
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         before = asyncio.get_running_loop().time()
         proxy.faults.on("Heartbeat").delay(0.05, times=1)
         assert await beat(wire) == "UNKNOWN_MEMBER_ID"
@@ -84,7 +79,7 @@ async def test_a_delay_a_lost_answer_and_a_close() -> None:
         with pytest.raises(ConnectionResetError):
             await beat(wire)
         assert seen.acted == 1
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         lost = proxy.faults.on("Heartbeat").lose_answer(times=1)
         asked = asyncio.ensure_future(beat(wire))
         await lost.wait()
@@ -106,7 +101,7 @@ async def test_an_answer_is_cut() -> None:
 async def test_a_member_falls_silent_and_others_do_not() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         silent = proxy.faults.freeze(group="billing", member="bob")
-        bob, ada = await through(proxy), await through(proxy)
+        bob, ada = await wire_to(proxy), await wire_to(proxy)
         asked = asyncio.ensure_future(beat(bob))
         await silent.wait()
         assert await beat(ada, "ada") == "UNKNOWN_MEMBER_ID"
@@ -118,7 +113,7 @@ async def test_a_member_falls_silent_and_others_do_not() -> None:
 async def test_requests_and_answers_wait_at_gates() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         seen = kafka.faults.on("Heartbeat").count()
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         with proxy.gates.hold("heartbeat-received", group="billing") as gate:
             asked = asyncio.ensure_future(beat(wire))
             await until(lambda: gate.held)
@@ -135,7 +130,7 @@ async def test_requests_and_answers_wait_at_gates() -> None:
 
 async def test_a_joined_generation_is_kept_from_its_member() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         with proxy.gates.hold("join-complete") as gate:
             joining = asyncio.ensure_future(
                 wire.asks(
@@ -205,9 +200,9 @@ async def test_some_clients_are_offered_the_versions_of_an_older_release() -> No
     about = {"client_software_name": "x", "client_software_version": "v1"}
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         with kafka.faults.as_kafka("2.8"):
-            wire = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2]))
+            wire = await wire_to(kafka)
             ours = await wire.asks("api_versions", 3, **about)
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         with proxy.faults.as_kafka("2.8", client_id="*") as rule:
             assert set((await wire.asks("api_versions", 3, **about)).api_keys) == set(ours.api_keys)
             answer = await wire.exchanges(frame("api_versions", 4, 1, **about))
@@ -226,7 +221,7 @@ async def test_some_clients_are_offered_the_versions_of_an_older_release() -> No
 
 async def test_what_an_older_cluster_and_the_release_both_know_is_offered() -> None:
     async with Cluster(as_kafka="2.8") as kafka, Proxy(kafka.bootstrap) as proxy:
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         for release, joins in (("1.1", 2), ("2.8", 7), ("3.9", 7), ("4.3", 7)):
             with proxy.faults.as_kafka(release):
                 offered = {each.api_key: each.max_version for each in (await wire.asks("api_versions", 0)).api_keys}
@@ -239,7 +234,7 @@ async def test_a_rule_is_for_who_has_logged_in_through_the_proxy(mechanism: str)
         for user, hears in (("alice", "REBALANCE_IN_PROGRESS"), ("bob", "UNKNOWN_MEMBER_ID")):
             config = kafka.client_config(user, library="java", mechanism=mechanism)
             with proxy.faults.on("Heartbeat", principal="User:alice").error("REBALANCE_IN_PROGRESS"):
-                wire = await through(proxy)
+                wire = await wire_to(proxy)
                 await log_in(wire, from_settings(config))
                 assert await beat(wire) == hears
 
@@ -250,7 +245,7 @@ async def test_who_comes_through_a_proxy_that_logs_in_is_who_the_proxy_is(mechan
         file = written(kafka.client_config("alice", library="java", mechanism=mechanism), tmp_path)
         async with Proxy(kafka.bootstrap, command_config=file) as proxy:
             proxy.faults.on("Heartbeat", principal="User:alice").error("REBALANCE_IN_PROGRESS")
-            assert await beat(await through(proxy)) == "REBALANCE_IN_PROGRESS"
+            assert await beat(await wire_to(proxy)) == "REBALANCE_IN_PROGRESS"
 
 
 async def test_nobody_here_knows_as_whom_a_certificate_is_taken(tmp_path: Path) -> None:
@@ -270,7 +265,7 @@ def written(config: dict[str, Any], folder: Path) -> Path:
 
 async def test_a_rule_for_one_node_leaves_the_others() -> None:
     async with Cluster(nodes=2) as kafka, Proxy(kafka.bootstrap) as proxy:
-        first = await through(proxy)
+        first = await wire_to(proxy)
         ports = {each.node_id: each.port for each in (await first.asks("metadata", 12, topics=())).brokers}
         one, two = await Waiting.to(ports[1]), await Waiting.to(ports[2])
         proxy.faults.on("Heartbeat", node=2).error("REBALANCE_IN_PROGRESS")
@@ -283,7 +278,7 @@ async def test_the_same_over_http() -> None:
         server = proxy._server
         assert isinstance(server, ProxyServer)
         transport = httpx.ASGITransport(make_proxy_app(server.laboratory))
-        wire = await through(proxy)
+        wire = await wire_to(proxy)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             rule = {"match": {"api": "Heartbeat"}, "do": "error", "with": {"name": "FENCED_INSTANCE_ID"}}
             made = await client.post("/faults", json=rule)
@@ -305,7 +300,7 @@ async def test_a_rule_in_words_as_files_have_it() -> None:
         parse_rule(
             proxy.faults, {"match": {"client_id": "a*"}, "do": "error", "with": {"name": "UNKNOWN_SERVER_ERROR"}}
         )
-        assert await beat(await through(proxy)) == "UNKNOWN_SERVER_ERROR"
+        assert await beat(await wire_to(proxy)) == "UNKNOWN_SERVER_ERROR"
 
 
 def test_without_await_too() -> None:

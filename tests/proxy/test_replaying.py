@@ -17,7 +17,7 @@ from kohort.protocol.messages.txn_offset_commit import (
 )
 from kohort.proxy.talk.replay_line import ReplayLine
 from kohort.testing import Cluster, replay, replay_async
-from tests.proxy.proxied import proxied, until
+from tests.proxy.proxied import proxied, until, wire_to
 from tests.proxy.talks import BEATS, JOINS, recorded
 from tests.support.frames import frame
 from tests.support.wires import Waiting
@@ -220,7 +220,7 @@ async def test_the_first_producer_of_a_broker_may_come_second_where_it_is_played
         ended = await wire.asks("end_txn", 3, **producer, committed=True)
         assert ended.error_code.name == "none"
     async with Cluster(profile="faithful") as kafka:
-        wire = await Waiting.to(int(kafka.bootstrap.rpartition(":")[2]))
+        wire = await wire_to(kafka)
         await begins(wire, first)
         again = await replay_async(path, kafka.bootstrap)
         wire.close()

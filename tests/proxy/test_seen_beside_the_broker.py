@@ -11,7 +11,7 @@ import pytest
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.event_desk import EVIDENCE
-from tests.proxy.event_comparing import DIFFERS, PLAYED, Difference, beside, held
+from tests.proxy.event_comparing import DIFFERS, PLAYED, Beside, beside, held
 from tests.proxy.overhearing import overhear
 from tests.talk.conversations import FILES
 
@@ -30,11 +30,7 @@ ALWAYS_SEEN = {"join_completed", "member_synced", "member_id_issued", "member_st
 class Compared(NamedTuple):
     """One conversation."""
 
-    differences: list[Difference]
-    agreed: Counter[str]
-    """Kinds, and how many the broker and the proxy both say."""
-    left_out: Counter[str]
-    """Those that only the broker says."""
+    beside: Beside
     seen: list[GroupEvent]
     strangers: set[str]
     """Whose connection is remembered, and who is in no group any more."""
@@ -44,26 +40,25 @@ class Compared(NamedTuple):
 def compared(name: str) -> Compared:
     """A conversation, as both say what happened in it."""
     stage = overhear(FILES[name])
-    seen = [each.event for each in stage.seen]
     strangers = {
         member_id
         for sight in stage.listener.groups.values()
         if isinstance(sight, ClassicSight)
         for member_id in sight.connected.keys() - sight.members.keys()
     }
-    return Compared(*beside(seen, (each.event for each in stage.said)), seen, strangers)
+    return Compared(beside(stage.seen, stage.said), [each.event for each in stage.seen], strangers)
 
 
 @pytest.mark.parametrize("name", held())
 def test_the_proxy_says_what_the_broker_says(name: str) -> None:
-    assert compared(name).differences == []
+    assert compared(name).beside.differences == []
     assert compared(name).strangers == set()
     says_what_it_knows(compared(name).seen)
 
 
 @pytest.mark.parametrize("name", sorted(DIFFERS))
 def test_what_differs_still_does(name: str) -> None:
-    assert compared(name).differences, "take it out of the list"
+    assert compared(name).beside.differences, "take it out of the list"
 
 
 @pytest.mark.parametrize("name", [each for each in PLAYED if each not in held() and each not in DIFFERS])
@@ -85,8 +80,8 @@ def test_answers_leave_nothing_out_that_they_say() -> None:
     for name in (
         each for each in held() if each.startswith(("classic/sync", "classic/rebalance", "consumer/rebalance"))
     ):
-        left_out += compared(name).left_out
-        agreed += compared(name).agreed
+        left_out += compared(name).beside.left_out
+        agreed += compared(name).beside.agreed
     assert {kind: count for kind, count in left_out.items() if kind in ALWAYS_SEEN} == {}
     assert agreed["join_completed"] > 20
     seldom = {"member_added", "member_removed", "rebalance_started", "rebalance_completed", "epoch_bumped"}

@@ -21,7 +21,7 @@ from kohort.proxy.proxy_control import make_proxy_app
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing import Cluster, Proxy
 from kohort.watch.controlled import Controlled
-from tests.support.wires import Waiting
+from tests.proxy.proxied import wire_to
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -111,7 +111,7 @@ async def test_a_member_that_falls_silent_is_not_said_to_have_expired() -> None:
 async def test_groups_of_the_newer_protocols(kind: str, version: int, more: dict[str, object]) -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         kafka.topics.create("orders", partitions=2)
-        wire = await Waiting.to(int(proxy.bootstrap.rpartition(":")[2]))
+        wire = await wire_to(proxy)
         await wire.asks("metadata", 12, topics=None)
         joining = {"group_id": "g", "member_epoch": 0, "subscribed_topic_names": ("orders",), **more}
         api = f"{kind}_group_heartbeat"

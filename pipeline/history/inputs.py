@@ -154,8 +154,8 @@ class Generation:
         return {topic_partition for topic_partition, owner in self.owners.items() if owner == member_id}
 
     def shares(self) -> dict[str, set[TopicPartition]]:
-        """The partitions of each member that has some. Whoever goes through all members asks once."""
-        found: dict[str, set[TopicPartition]] = {}
+        """The partitions of each member, none for one that has none. Whoever goes through all members asks once."""
+        found: dict[str, set[TopicPartition]] = {member_id: set() for member_id in self.members}
         for topic_partition, owner in self.owners.items():
             found.setdefault(owner, set()).add(topic_partition)
         return found

@@ -32,6 +32,12 @@ class PartitionCommits:
     expiring: int = 0
     """Commits that carried a retention time of their own."""
 
+    def position(self, at_ms: int) -> int | None:
+        """The committed offset at a moment; None where there was none, or it had been deleted or had expired."""
+        gone = self.gone_ms[self.gone_ms <= at_ms]
+        inside = (self.ts_ms <= at_ms) & (self.ts_ms > (gone[-1] if len(gone) else -1))
+        return int(self.committed[inside][-1]) if inside.any() else None
+
 
 @dataclass(slots=True)
 class LogEnds:

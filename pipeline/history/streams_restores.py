@@ -81,16 +81,9 @@ def _progress(group: GroupInput, place: TopicPartition, since_ms: int) -> int | 
     commits = group.commits.get(place)
     if commits is None:
         return None
-    known = _position(commits, since_ms)
+    known = commits.position(since_ms)
     changed = (commits.ts_ms > since_ms) & (commits.committed != (-1 if known is None else known))
     return int(commits.ts_ms[changed][0]) if changed.any() else None
-
-
-def _position(commits: PartitionCommits, at_ms: int) -> int | None:
-    """The committed offset at a moment; None where there was none, or it had been deleted."""
-    gone = commits.gone_ms[commits.gone_ms <= at_ms]
-    inside = (commits.ts_ms <= at_ms) & (commits.ts_ms > (gone[-1] if len(gone) else -1))
-    return int(commits.committed[inside][-1]) if inside.any() else None
 
 
 def _usual_ms(group: GroupInput) -> float:
@@ -126,7 +119,7 @@ def _lags(
     begun at the log's end. since_ms: commits of before are not known either.
     """
     inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)
-    if start_ms >= since_ms and commits is not None and _position(commits, start_ms) is not None:
+    if start_ms >= since_ms and commits is not None and commits.position(start_ms) is not None:
         lag = lag_at_samples(ends, commits)
     else:
         lag = np.maximum(0, ends.log_end - np.maximum(ends.log_end[inside][:1].max(initial=0), ends.log_start))

@@ -258,16 +258,17 @@ class _Walk:
         self._copies[member_id] = copies
 
     def _given(self, stay: ThreadStay, task: Task, ts_ms: int) -> TaskStay:
-        had_ms = self._last_had_ms.get((stay.process_id, task))
-        ran_ms = self._lives.ran_ms(stay.process_id, ts_ms) - (had_ms or 0)
-        is_cold: bool | None = had_ms is None and self._is_whole
-        if ran_ms > GONE_MS:
-            is_cold = True
-        elif not is_cold and (had_ms is None or ran_ms > KEPT_MS):
-            is_cold = None
+        is_cold = self._is_cold(stay.process_id, task, ts_ms)
         found = TaskStay(task, stay, ts_ms, is_cold, task not in self._had, self._is_intact)
         self.history.tasks.append(found)
         return found
+
+    def _is_cold(self, process_id: str, task: Task, ts_ms: int) -> bool | None:
+        had_ms = self._last_had_ms.get((process_id, task))
+        ran_ms = self._lives.ran_ms(process_id, ts_ms) - (had_ms or 0)
+        if ran_ms > GONE_MS or (had_ms is None and self._is_whole):
+            return True
+        return None if had_ms is None or ran_ms > KEPT_MS else False
 
     def _is_ready(self, is_ready: bool, ts_ms: int) -> None:
         if not self.history.ready or self.history.ready[-1][1] != is_ready:

@@ -92,6 +92,12 @@ class StreamsHistory:
         found = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
         return found[-1] if found else None
 
+    def threads_between(self, start_ms: int, end_ms: int) -> list[ThreadStay]:
+        """Those that were there at any time of a stretch."""
+        return [
+            each for each in self.threads if each.start_ms < end_ms and (each.end_ms is None or each.end_ms > start_ms)
+        ]
+
     def subtopology_of(self, task: Task, ts_ms: int) -> Subtopology:
         """The one that a task was of then; one without topics where none was read."""
         topology = self.topology_at(ts_ms)

@@ -79,9 +79,9 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
     }
     if len(seen) < 2:
         return []
-    result = []
+    result, shares = [], generation.shares()
     for member_id, member in generation.members.items():
-        mine = sorted(place for place, owner in generation.owners.items() if owner == member_id and place in seen)
+        mine = sorted(shares[member_id] & seen.keys())
         others = [seen[place] for place in seen if place not in mine and generation.owners[place] in generation.members]
         late = {place: seen[place].lag for place in mine if seen[place].end_ms - seen[place].start_ms >= LASTED_MS}
         if not late or not others:
@@ -100,7 +100,7 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
             Backlog(
                 member.name,
                 late,
-                len(generation.parts_of(member_id)),
+                len(shares[member_id]),
                 hot,
                 seen[hottest].inflow,
                 inflow,

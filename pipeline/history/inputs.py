@@ -32,6 +32,12 @@ class PartitionCommits:
     expiring: int = 0
     """Commits that carried a retention time of their own."""
 
+    def position(self, at_ms: int) -> int | None:
+        """The committed offset at a moment; None where there was none, or it had been deleted or had expired."""
+        gone = self.gone_ms[self.gone_ms <= at_ms]
+        inside = (self.ts_ms <= at_ms) & (self.ts_ms > (gone[-1] if len(gone) else -1))
+        return int(self.committed[inside][-1]) if inside.any() else None
+
 
 @dataclass(slots=True)
 class LogEnds:
@@ -154,8 +160,8 @@ class Generation:
         return {topic_partition for topic_partition, owner in self.owners.items() if owner == member_id}
 
     def shares(self) -> dict[str, set[TopicPartition]]:
-        """The partitions of each member that has some. Whoever goes through all members asks once."""
-        found: dict[str, set[TopicPartition]] = {}
+        """The partitions of each member, none for one that has none. Whoever goes through all members asks once."""
+        found: dict[str, set[TopicPartition]] = {member_id: set() for member_id in self.members}
         for topic_partition, owner in self.owners.items():
             found.setdefault(owner, set()).add(topic_partition)
         return found

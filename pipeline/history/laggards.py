@@ -59,7 +59,7 @@ def _estimates(r: RebalanceFacts, commits: CommitHistory) -> dict[str, int]:
     assert r.start_ms is not None
     delays, shares = {}, r.before.shares()
     for member_id in r.before.members.keys() & r.after.members.keys():
-        last = commits.last_of(shares.get(member_id, set()), r.barrier_ms)
+        last = commits.last_of(shares[member_id], r.barrier_ms)
         if last is not None:
             delays[member_id] = max(0, last - r.start_ms)
     return delays
@@ -81,7 +81,7 @@ def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | No
     last = {
         member_id: found
         for member_id in r.before.members
-        if (found := commits.last_of(shares.get(member_id, set()), r.barrier_ms)) is not None
+        if (found := commits.last_of(shares[member_id], r.barrier_ms)) is not None
     }
     if len(last) < 2:
         return None

@@ -40,8 +40,9 @@ def is_eager(before: Generation, after: Generation) -> bool | None:
     None when no member that could say so owned anything before.
     """
     gave_up = kept = 0
+    shares = before.shares()
     for member in after.members.values():
-        if member.member_id not in before.members or member.owned is None or not before.parts_of(member.member_id):
+        if member.member_id not in before.members or member.owned is None or not shares[member.member_id]:
             continue
         if member.owned:
             kept += 1
@@ -55,9 +56,9 @@ def is_eager(before: Generation, after: Generation) -> bool | None:
 def eager_members(before: Generation, after: Generation) -> set[str]:
     """Members that gave up everything, or whose client can't say and whose protocol is an eager one."""
     eager_protocol = _by_protocol(after.protocol)
-    result = set()
+    result, shares = set(), before.shares()
     for member in after.members.values():
-        if member.member_id not in before.members or not before.parts_of(member.member_id):
+        if member.member_id not in before.members or not shares[member.member_id]:
             continue
         if (member.owned is None and eager_protocol) or (member.owned is not None and not member.owned):
             result.add(member.member_id)

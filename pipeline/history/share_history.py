@@ -80,8 +80,8 @@ class ShareHistory:
     names: dict[str, str]
     events_from_ms: int | None
     until_ms: int
+    partitions: set[TopicPartition]
     given_up: list[GivenUp] = field(default_factory=list)
-    partitions: frozenset[TopicPartition] = frozenset()
 
     def name(self, member_id: str) -> str:
         return self.names.get(member_id, member_id)
@@ -124,12 +124,13 @@ def share_history(group: GroupInput) -> ShareHistory | None:
     if not (events or of_shares or group.share_states or group.share_lags):
         return None
     deliveries, states, stays = share_deliveries(group), share_states(group), share_stays(group)
+    lags = share_lags(group, states)
     names = {stay.member_id: stay.name for stay in stays} | _named_by_events(group) | group.names
     logged = [event.ts for event in events if event.origin == "event_log"]
+    partitions = lags.keys() | states.keys() | _assigned(group)
     history = ShareHistory(
-        deliveries, states, share_lags(group, states), stays, names, min(logged, default=None), group.until_ms
+        deliveries, states, lags, stays, names, min(logged, default=None), group.until_ms, partitions
     )
-    history.partitions = frozenset(history.lags) | states.keys() | _assigned(group)
     history.given_up = sorted(
         (each for each in _given_up(history) if each.end_ms >= group.since_ms), key=lambda each: each.end_ms
     )

@@ -254,10 +254,10 @@ def _silent_members(
     result = []
     for generation in ownership.generations:
         end = generation.end_ms or group.until_ms
-        shares = generation.shares()
+        shares, known = generation.shares(), generation.owners.keys() & commits.partitions.keys()
         for member in generation.members.values():
-            mine = shares.get(member.member_id, set()) & commits.partitions.keys()
-            others = (set(generation.owners) & commits.partitions.keys()) - mine
+            mine = shares[member.member_id] & known
+            others = known - mine
             if not mine or not others:
                 continue
             usual = max((u for p in mine if (u := commits.usual_gap_ms(p)) is not None), default=0.0)

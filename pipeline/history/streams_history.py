@@ -92,6 +92,12 @@ class StreamsHistory:
         found = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
         return found[-1] if found else None
 
+    def threads_between(self, start_ms: int, end_ms: int) -> list[ThreadStay]:
+        """Those that were there at any time of a stretch."""
+        return [
+            each for each in self.threads if each.start_ms < end_ms and (each.end_ms is None or each.end_ms > start_ms)
+        ]
+
     def subtopology_of(self, task: Task, ts_ms: int) -> Subtopology:
         """The one that a task was of then; one without topics where none was read."""
         topology = self.topology_at(ts_ms)
@@ -258,16 +264,17 @@ class _Walk:
         self._copies[member_id] = copies
 
     def _given(self, stay: ThreadStay, task: Task, ts_ms: int) -> TaskStay:
-        had_ms = self._last_had_ms.get((stay.process_id, task))
-        ran_ms = self._lives.ran_ms(stay.process_id, ts_ms) - (had_ms or 0)
-        is_cold: bool | None = had_ms is None and self._is_whole
-        if ran_ms > GONE_MS:
-            is_cold = True
-        elif not is_cold and (had_ms is None or ran_ms > KEPT_MS):
-            is_cold = None
+        is_cold = self._is_cold(stay.process_id, task, ts_ms)
         found = TaskStay(task, stay, ts_ms, is_cold, task not in self._had, self._is_intact)
         self.history.tasks.append(found)
         return found
+
+    def _is_cold(self, process_id: str, task: Task, ts_ms: int) -> bool | None:
+        had_ms = self._last_had_ms.get((process_id, task))
+        ran_ms = self._lives.ran_ms(process_id, ts_ms) - (had_ms or 0)
+        if ran_ms > GONE_MS or (had_ms is None and self._is_whole):
+            return True
+        return None if had_ms is None or ran_ms > KEPT_MS else False
 
     def _is_ready(self, is_ready: bool, ts_ms: int) -> None:
         if not self.history.ready or self.history.ready[-1][1] != is_ready:

@@ -89,10 +89,8 @@ def taken_over(history: StreamsHistory, gone: ProcessStay, back: ProcessStay) ->
 
 
 def threads_that_stayed(history: StreamsHistory, start_ms: int, end_ms: int) -> int:
-    """How many there were with tasks all through a stretch in which nobody came or went and no task moved; else 0."""
-    there = [
-        each for each in history.threads if each.start_ms < end_ms and (each.end_ms is None or each.end_ms > start_ms)
-    ]
+    """How many there were all through a stretch; 0 if anyone came or went, a task moved, or none of them had tasks."""
+    there = history.threads_between(start_ms, end_ms)
     stayed = all(each.start_ms <= start_ms and (each.end_ms is None or each.end_ms >= end_ms) for each in there)
     moved = any(start_ms < each.start_ms < end_ms for each in history.tasks)
     return len(there) if stayed and not moved and any(each.had for each in there) else 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
+from kohort.pipeline.history.inputs import GroupInput, PartitionCommits, TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
 
@@ -81,16 +81,9 @@ def _progress(group: GroupInput, place: TopicPartition, since_ms: int) -> int | 
     commits = group.commits.get(place)
     if commits is None:
         return None
-    known = _position(commits, since_ms)
+    known = commits.position(since_ms)
     changed = (commits.ts_ms > since_ms) & (commits.committed != (-1 if known is None else known))
     return int(commits.ts_ms[changed][0]) if changed.any() else None
-
-
-def _position(commits: PartitionCommits, at_ms: int) -> int | None:
-    """The committed offset at a moment; None where there was none, or it had been deleted."""
-    gone = commits.gone_ms[commits.gone_ms <= at_ms]
-    inside = (commits.ts_ms <= at_ms) & (commits.ts_ms > (gone[-1] if len(gone) else -1))
-    return int(commits.committed[inside][-1]) if inside.any() else None
 
 
 def _usual_ms(group: GroupInput) -> float:
@@ -103,10 +96,10 @@ def _waited(
     group: GroupInput, places: list[TopicPartition], start_ms: int, end_ms: int, shortest_ms: int
 ) -> tuple[int, int | None] | None:
     """From when on records waited, and how many at last: the end of the stretch where none did; None: nobody knows."""
-    sampled = {place: group.ends[place] for place in places if place in group.ends}
+    sampled = [place for place in places if place in group.ends]
     waiting: dict[int, int] = {}
-    for place, ends in sampled.items():
-        for at_ms, lag in _lags(ends, group.commits.get(place), start_ms, end_ms, group.since_ms):
+    for place in sampled:
+        for at_ms, lag in _lags(group, place, start_ms, end_ms):
             waiting[at_ms] = waiting.get(at_ms, 0) + lag
     moments = sorted(waiting)
     if moments and waiting[moments[-1]]:
@@ -117,16 +110,15 @@ def _waited(
     return (end_ms, None) if to_the_end else None
 
 
-def _lags(
-    ends: LogEnds, commits: PartitionCommits | None, start_ms: int, end_ms: int, since_ms: int
-) -> Iterator[tuple[int, int]]:
+def _lags(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
     """Records that waited at each sample.
 
     Where no position is known from the start only those count that came later: a group that never committed may have
-    begun at the log's end. since_ms: commits of before are not known either.
+    begun at the log's end. What was committed before the window isn't known either.
     """
+    ends, commits = group.ends[place], group.commits.get(place)
     inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)
-    if start_ms >= since_ms and commits is not None and _position(commits, start_ms) is not None:
+    if start_ms >= group.since_ms and commits is not None and commits.position(start_ms) is not None:
         lag = lag_at_samples(ends, commits)
     else:
         lag = np.maximum(0, ends.log_end - np.maximum(ends.log_end[inside][:1].max(initial=0), ends.log_start))
@@ -136,7 +128,7 @@ def _lags(
 def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, progress_ms: int | None) -> bool:
     """Whether commits alone show it: they were regular, then there were none for long, then they were regular again.
 
-    None of its other silences was about as long, and as much was read afterwards as comes in such a time.
+    None of its other silences was half as long, and at least half as much was read afterwards as comes in such a time.
     """
     return progress_ms is not None and any(
         place in group.commits and _is_a_hole(group.commits[place], start_ms, progress_ms) for place in places

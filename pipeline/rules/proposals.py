@@ -57,7 +57,7 @@ def poll_gaps_ms(analysis: GroupAnalysis) -> dict[str, list[int]]:
                 partition.commits.ts_ms[
                     slice(*np.searchsorted(partition.commits.ts_ms, (generation.stable_ms, end)).tolist())
                 ]
-                for topic_partition in shares.get(member.member_id, ())
+                for topic_partition in shares[member.member_id]
                 if (partition := analysis.commits.partitions.get(topic_partition)) is not None
             ]
             if not moments:

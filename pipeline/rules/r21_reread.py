@@ -140,26 +140,26 @@ def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
     """Members that work in batches and commit nothing when a rebalance begins: their commit comes too late, and is refused."""
-    late: list[tuple[Rebalance, str, int]] = []
+    late: list[tuple[Rebalance, str, set[TopicPartition], int]] = []
     eligible = 0
     for r in analysis.settled:
         if r.is_epoch or r.kind != "normal" or r.start_ms is None:
             continue
         shares = r.before.shares()
-        for member_id in shares.keys() & r.before.members.keys() & r.after.members.keys():
+        for member_id in r.before.members.keys() & r.after.members.keys():
             age_ms = _uncommitted_ms(analysis, r, shares[member_id])
             eligible += age_ms is not None
             if age_ms:
-                late.append((r, member_id, age_ms))
+                late.append((r, member_id, shares[member_id], age_ms))
     if len({r.number for r, *_ in late}) < REBALANCES or len(late) < max(LATE, SHARE_LATE * eligible):
         return
-    clients = sorted({r.before.members[member_id].name for r, member_id, _ in late})
+    clients = sorted({r.before.members[member_id].name for r, member_id, *_ in late})
     ages = sorted(age_ms for *_, age_ms in late)
     records = round(
         sum(
             analysis.commits.throughput(place, r.begin_ms) * age_ms / 1000
-            for r, member_id, age_ms in late
-            for place in r.before.parts_of(member_id)
+            for r, _, mine, age_ms in late
+            for place in mine
         )
     )
     rounds = {r.number for r, *_ in late}

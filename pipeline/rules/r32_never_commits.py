@@ -57,7 +57,7 @@ def without_commits(analysis: GroupAnalysis) -> dict[str, list[Stretch]]:
         end_ms = generation.end_ms or analysis.group.until_ms
         shares = generation.shares()
         for member_id in generation.members:
-            if mine := shares.get(member_id):
+            if mine := shares[member_id]:
                 owned.setdefault(member_id, []).append((generation.stable_ms, end_ms, mine))
     return {member_id: stretches for member_id, stretches in owned.items() if _never(analysis, stretches)}
 

@@ -51,8 +51,10 @@ _ANYTHING = (
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for stall in analysis.stalls:
-        if stall.kind == "group_silent" and not _is_a_rebalance(analysis, stall) and _members(analysis, stall):
-            yield _finding(analysis, stall)
+        if stall.kind != "group_silent" or _is_a_rebalance(analysis, stall):
+            continue
+        if members := _members(analysis, stall):
+            yield _finding(analysis, stall, members)
 
 
 def _is_a_rebalance(analysis: GroupAnalysis, stall: Stall) -> bool:
@@ -72,11 +74,10 @@ def _members(analysis: GroupAnalysis, stall: Stall) -> int:
     return generation.size if generation is not None and generation.owners else 0
 
 
-def _finding(analysis: GroupAnalysis, stall: Stall) -> Finding:
+def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     seen, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
     transaction = _held_by_transaction(analysis, stall) if seen or once else None
     polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
-    members = _members(analysis, stall)
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )

@@ -79,7 +79,7 @@ def _of_partition(ends: LogEnds, commits: PartitionCommits) -> tuple[int, int]:
     until_ms = int(ends.sampled_ms[again[0]]) if len(again) else int(ends.sampled_ms[-1])
     for n in known.tolist():
         committed, start = int(commits.committed[at[n]]), int(ends.log_start[n])
-        if ends.sampled_ms[n] > until_ms or start <= committed or _was_gone(commits, int(ends.sampled_ms[n])):
+        if ends.sampled_ms[n] > until_ms or start <= committed or commits.position(int(ends.sampled_ms[n])) is None:
             continue
         first = first or int(ends.sampled_ms[n])
         reached[start] = committed
@@ -88,9 +88,3 @@ def _of_partition(ends: LogEnds, commits: PartitionCommits) -> tuple[int, int]:
         lost += max(0, start - max(committed, counted))
         counted = start
     return first, lost
-
-
-def _was_gone(commits: PartitionCommits, ms: int) -> bool:
-    """Whether the offset had been deleted or had expired."""
-    gone = commits.gone_ms[commits.gone_ms <= ms]
-    return bool(len(gone)) and not bool(((commits.ts_ms > gone[-1]) & (commits.ts_ms <= ms)).any())

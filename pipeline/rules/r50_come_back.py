@@ -36,7 +36,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         f"back in the group, to be delivered again{_ends(counts, share.has_deliveries)}"
         + (f"; most of it came from {listed(clients)}" if clients else "")
         + (
-            f"; {several(share.unread, 'other partition')} of the group {_were(share.unread)} not read"
+            f"; {several(share.unread, 'other partition')} of the group {'was' if share.unread == 1 else 'were'} not read"
             if share.unread
             else ""
         ),
@@ -81,10 +81,6 @@ def _ends(counts: Counter[str], told: bool) -> str:
         return "; whether members released them or their locks expired only an event log tells"
     named = ((RELEASED, "released"), (EXPIRED, "by an expired lock"), (CLOSED, "with a session that ended"))
     return " (" + ", ".join(f"{counts[how]} {words}" for how, words in named if counts[how]) + ")"
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 def _who(share: ShareHistory) -> list[str]:

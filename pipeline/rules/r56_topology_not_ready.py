@@ -30,8 +30,7 @@ def _with_members(streams: StreamsHistory, start_ms: int, end_ms: int) -> tuple[
     """How long of a stretch there were members, from the first to the last one, and their processes."""
     there = sorted(
         (max(stay.start_ms, start_ms), min(stay.end_ms or end_ms, end_ms), stay.name)
-        for stay in streams.threads
-        if stay.start_ms < end_ms and (stay.end_ms is None or stay.end_ms > start_ms)
+        for stay in streams.threads_between(start_ms, end_ms)
     )
     lasted_ms, covered_ms = 0, start_ms
     for since_ms, until_ms, _ in there:

@@ -128,18 +128,6 @@ def _has_an_odd_epoch(cast: _Cast, person: str) -> list[Step]:
     return [_beat(cast, person, member_epoch=cast.random.choice((0, 1, 2, 3, 99, -3)), topic_partitions=share)]
 
 
-def _commits(cast: _Cast, person: str) -> list[Step]:
-    return commits(cast.random, person)
-
-
-def _fetches_offsets(cast: _Cast, person: str) -> list[Step]:
-    return fetches_offsets(cast.random, person)
-
-
-def _commits_in_a_transaction(cast: _Cast, person: str) -> list[Step]:
-    return commits_in_a_transaction(cast.random, person)
-
-
 def _asks(cast: _Cast, person: str) -> list[Step]:
     return [make_request(cast.random.choice(ASKED), cast.random, person)]
 
@@ -260,8 +248,8 @@ CLASSIC_BEGINNINGS = (
 )
 TURNS = (
     *(_joins, _beats, _acknowledges) * 3,
-    *(_acknowledges, _repeats_everything, _changes_its_mind, _leaves, _commits, _asks) * 2,
-    *(_steps_out, _says_anything, _still_owns, _has_an_odd_epoch, _fetches_offsets, _falls_silent, _topics_change),
-    _commits_in_a_transaction,
+    *(_acknowledges, _repeats_everything, _changes_its_mind, _leaves, commits, _asks) * 2,
+    *(_steps_out, _says_anything, _still_owns, _has_an_odd_epoch, fetches_offsets, _falls_silent, _topics_change),
+    commits_in_a_transaction,
 )
 MIXED_TURNS = (*TURNS, *(_joins_classic, _syncs, _beats_classic) * 4, *(_leaves_classic, _asks_classic) * 2)

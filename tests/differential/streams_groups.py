@@ -207,18 +207,6 @@ def _says_anything(cast: _Cast, person: str) -> list[Step]:
     return [make_version(HEARTBEAT, 0, cast.random, person, **cast.random.choice(({}, {"topology": cast.topology})))]
 
 
-def _commits(cast: _Cast, person: str) -> list[Step]:
-    return commits(cast.random, person)
-
-
-def _commits_in_a_transaction(cast: _Cast, person: str) -> list[Step]:
-    return commits_in_a_transaction(cast.random, person)
-
-
-def _fetches_offsets(cast: _Cast, person: str) -> list[Step]:
-    return fetches_offsets(cast.random, person)
-
-
 def _asks(cast: _Cast, person: str) -> list[Step]:
     return [make_request(cast.random.choice(ASKED), cast.random, person)]
 
@@ -273,8 +261,8 @@ def _two(cast: _Cast) -> list[Step]:
 BEGINNINGS = (_nobody, _one, _one, _two, _two)
 TURNS = (
     *(_joins, _beats, _acknowledges) * 4,
-    *(_acknowledges, _repeats_everything, _changes, _leaves, _commits, _asks) * 2,
+    *(_acknowledges, _repeats_everything, _changes, _leaves, commits, _asks) * 2,
     *(_has_an_odd_epoch, _says_what_it_owns, _says_anything, _asks_all_to_stop, _joins_with_another_topology),
-    *(_fetches_offsets, _commits_in_a_transaction, _comes_as_somebody_else, _topics_change, _standby_changes),
+    *(fetches_offsets, commits_in_a_transaction, _comes_as_somebody_else, _topics_change, _standby_changes),
     *(_falls_silent, _disconnects),
 )

@@ -14,7 +14,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
-from tests.pipeline.incidents.recorded import Recorded, Sources, Told, told_of, unpacked
+from tests.pipeline.incidents.recorded import RECORDED, Recorded, Sources, Told, told_of, unpacked
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.stores import bucket_in, s3_server, use
 
@@ -48,7 +48,7 @@ def incidents(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recor
 def all_recorded(recorded_groups: dict[str, GroupInput], incidents: Callable[[str], Recorded]) -> list[GroupInput]:
     """The groups of all recordings, with all that their sources tell."""
     found = list(recorded_groups.values())
-    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3", "loss-kafka-4.3", "share-kafka-4.3", "share-kohort"):
+    for name in RECORDED:
         found += incidents(name).groups.values()
     return found
 

@@ -17,6 +17,7 @@ from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
 from kohort.pipeline.silver.streams_says import epoch_says, topology_says
 from kohort.pipeline.sources.source_rows import GroupEvent
+from tests.pipeline.incidents.cuts import commits_within, ends_within
 from tests.pipeline.stories import ms
 
 SOURCE, CHANGELOG = "words", "wordcount-counts-changelog"
@@ -238,12 +239,8 @@ def _cut(group: GroupInput, since_ms: int) -> None:
     """As `sources.window.Window` cuts what it reads."""
     group.since_ms = since_ms
     group.events = [each for each in group.events if each.ts >= since_ms]
-    for place, commits in group.commits.items():
-        late, gone_ms = commits.ts_ms >= since_ms, commits.gone_ms[commits.gone_ms >= since_ms]
-        group.commits[place] = PartitionCommits(commits.ts_ms[late], commits.committed[late], gone_ms)
-    for place, ends in group.ends.items():
-        late = ends.sampled_ms >= since_ms
-        group.ends[place] = LogEnds(ends.sampled_ms[late], ends.log_start[late], ends.log_end[late])
+    group.commits = {place: commits_within(each, since_ms) for place, each in group.commits.items()}
+    group.ends = {place: ends_within(each, since_ms) for place, each in group.ends.items()}
 
 
 def _subtopology(stores: tuple[str, ...], reads: str) -> dict[str, object]:

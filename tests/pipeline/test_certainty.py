@@ -31,6 +31,8 @@ SAID_BY_RECORDS: dict[str, str] = {
     "R47": "what a share coordinator wrote: records that were archived after several deliveries",
     "R48": "likewise, and that nothing was accepted meanwhile",
     "R50": "likewise: records that can be delivered again",
+    "R54": "members that went and came back, and their tasks, which others got meanwhile",
+    "R55": "a topology that was deleted, another one after it, and tombstones of offsets",
 }
 """The rules that may be certain from the offsets topic alone, and the records that exclude another explanation."""
 

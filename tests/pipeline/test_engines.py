@@ -20,9 +20,8 @@ from kohort.pipeline.analysis.analysis_run import analyse
 from kohort.pipeline.analysis.engine import LOCAL_RECORDS, Engine
 from kohort.pipeline.analysis.local_engine import LocalEngine
 from kohort.pipeline.sources.found import SEGMENT, TEXT_LOG, WIRE, Source, find_sources
-from tests.pipeline.incidents.recorded import RECORDINGS, unpacked
+from tests.pipeline.incidents.recorded import RECORDED, unpacked
 
-RECORDED = sorted(path.name.removesuffix(".tar.gz") for path in RECORDINGS.iterdir())
 FULLEST = "loss-kafka-4.3"
 """The recording of which most rules say something: `make test` asks for no other, since Spark is slow."""
 

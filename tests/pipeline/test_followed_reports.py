@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from kohort.pipeline.history.group_analysis import analyse
-from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
+from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.incidents.cuts import commits_within, ends_within
 from tests.pipeline.incidents.loss_stories import HEALTHY
 from tests.pipeline.incidents.recorded import Recorded
 from tests.pipeline.stories import Story
@@ -28,24 +29,10 @@ def until(group: GroupInput, now_ms: int) -> GroupInput:
     cut.members = [each for each in group.members if each.offset in offsets]
     cut.parts = [each for each in group.parts if each.offset in offsets]
     cut.events = [each for each in group.events if each.ts <= now_ms]
-    cut.commits = {place: commits_until(each, now_ms) for place, each in group.commits.items()}
-    cut.ends = {
-        place: LogEnds(
-            *(
-                column[each.sampled_ms <= now_ms]
-                for column in (each.sampled_ms, each.log_start, each.log_end, each.last_stable)
-            )
-        )
-        for place, each in group.ends.items()
-    }
+    cut.commits = {place: commits_within(each, to_ms=now_ms) for place, each in group.commits.items()}
+    cut.ends = {place: ends_within(each, to_ms=now_ms) for place, each in group.ends.items()}
     cut.until_ms = min(group.until_ms, now_ms)
     return cut
-
-
-def commits_until(commits: PartitionCommits, now_ms: int) -> PartitionCommits:
-    there = commits.ts_ms <= now_ms
-    gone = commits.gone_ms[commits.gone_ms <= now_ms]
-    return PartitionCommits(commits.ts_ms[there], commits.committed[there], gone, commits.expiring)
 
 
 def rows(group: GroupInput) -> list[FindingRow]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from kohort.pipeline.history.streams_history import StreamsHistory
 from kohort.pipeline.history.streams_processes import processes
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
-from tests.pipeline.incidents.recorded import log_alone, recorded, unpacked
+from tests.pipeline.incidents.recorded import Recorded, log_alone
 from tests.pipeline.incidents.streams_stories import HEALTHY
 from tests.pipeline.incidents.told import OF_STREAMS
 
@@ -26,13 +27,13 @@ RECORDING = "streams-kafka-4.3"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked(RECORDING, tmp_path_factory.mktemp(RECORDING))
+def folder(incidents: Callable[[str], Recorded]) -> Path:
+    return incidents(RECORDING).folder
 
 
 @pytest.fixture(scope="module")
-def groups(folder: Path) -> dict[str, GroupInput]:
-    return recorded(folder)
+def groups(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
+    return incidents(RECORDING).groups
 
 
 def said(group: GroupInput) -> dict[str, Finding]:

@@ -6,7 +6,7 @@ import copy
 from dataclasses import replace
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
-from kohort.pipeline.records.offset_commits import Ints
+from kohort.pipeline.sources.window import FOREVER_MS
 
 FACTS_OF_A_PART = {
     "R01": "how long the group waited; who came last may be told by the rest",
@@ -38,8 +38,8 @@ def without_start(group: GroupInput, share: float) -> GroupInput:
     cut.share_states = [record for record in group.share_states if record.ts_ms >= from_ms]
     cut.share_lags = [sample for sample in group.share_lags if sample.sampled_ms >= from_ms]
     cut.coordinator_moves = [move for move in group.coordinator_moves if move[0] >= from_ms]
-    cut.commits = {each: _commits(commits, from_ms, None) for each, commits in group.commits.items()}
-    cut.ends = {each: _ends(ends, from_ms, None) for each, ends in group.ends.items()}
+    cut.commits = {each: commits_within(commits, from_ms) for each, commits in group.commits.items()}
+    cut.ends = {each: ends_within(ends, from_ms) for each, ends in group.ends.items()}
     return cut
 
 
@@ -58,8 +58,8 @@ def without_end(group: GroupInput, share: float) -> GroupInput:
     cut.share_states = [record for record in group.share_states if record.ts_ms <= to_ms]
     cut.share_lags = [sample for sample in group.share_lags if sample.sampled_ms <= to_ms]
     cut.coordinator_moves = [move for move in group.coordinator_moves if move[0] <= to_ms]
-    cut.commits = {each: _commits(commits, None, to_ms) for each, commits in group.commits.items()}
-    cut.ends = {each: _ends(ends, None, to_ms) for each, ends in group.ends.items()}
+    cut.commits = {each: commits_within(commits, to_ms=to_ms) for each, commits in group.commits.items()}
+    cut.ends = {each: ends_within(ends, to_ms=to_ms) for each, ends in group.ends.items()}
     cut.until_ms = to_ms
     return cut
 
@@ -69,18 +69,13 @@ def _event_at(group: GroupInput, share: float) -> int:
     return times[int(len(times) * share)] if times else 0
 
 
-def _within(ts_ms: Ints, from_ms: int | None, to_ms: int | None) -> slice:
-    first = 0 if from_ms is None else int((ts_ms < from_ms).sum())
-    last = len(ts_ms) if to_ms is None else int((ts_ms <= to_ms).sum())
-    return slice(first, max(first, last))
-
-
-def _commits(commits: PartitionCommits, from_ms: int | None, to_ms: int | None) -> PartitionCommits:
-    kept = _within(commits.ts_ms, from_ms, to_ms)
-    gone = _within(commits.gone_ms, from_ms, to_ms)
+def commits_within(commits: PartitionCommits, from_ms: int = 0, to_ms: int = FOREVER_MS) -> PartitionCommits:
+    """Those of a stretch of time, both ends included."""
+    kept, gone = ((ms >= from_ms) & (ms <= to_ms) for ms in (commits.ts_ms, commits.gone_ms))
     return replace(commits, ts_ms=commits.ts_ms[kept], committed=commits.committed[kept], gone_ms=commits.gone_ms[gone])
 
 
-def _ends(ends: LogEnds, from_ms: int | None, to_ms: int | None) -> LogEnds:
-    kept = _within(ends.sampled_ms, from_ms, to_ms)
-    return replace(ends, sampled_ms=ends.sampled_ms[kept], log_start=ends.log_start[kept], log_end=ends.log_end[kept])
+def ends_within(ends: LogEnds, from_ms: int = 0, to_ms: int = FOREVER_MS) -> LogEnds:
+    """Samples of a stretch of time, both ends included."""
+    kept = (ends.sampled_ms >= from_ms) & (ends.sampled_ms <= to_ms)
+    return LogEnds(ends.sampled_ms[kept], ends.log_start[kept], ends.log_end[kept], ends.last_stable[kept])

@@ -22,6 +22,7 @@ from tests.pipeline.local_groups import load_groups
 Sources = Callable[[GroupInput], GroupInput]
 """What is left of a group when some of its sources are read."""
 RECORDINGS = Path(__file__).parent / "recordings"
+RECORDED = sorted(path.name.removesuffix(".tar.gz") for path in RECORDINGS.iterdir())
 
 
 def unpacked(name: str, folder: Path) -> Path:

@@ -9,6 +9,9 @@ INTERRUPTED = 130
 
 
 def ends_with_signals() -> None:
-    """SIGINT and SIGTERM raise KeyboardInterrupt, also where a shell has started us with SIGINT ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    """SIGINT and SIGTERM raise KeyboardInterrupt, also where a shell has started us with SIGINT ignored.
+
+    SIGTERM comes on as SIGINT: for that `asyncio.run` cancels what runs, and raises it behind the loop, not within.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))

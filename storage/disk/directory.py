@@ -38,7 +38,7 @@ from kohort.storage.disk.ownership import (
     meta_properties,
     owner_of,
 )
-from kohort.storage.disk.partition import PartitionStore, capped
+from kohort.storage.disk.partition import PartitionStore, capped, remove_partition
 from kohort.storage.disk.recovery import Recovery, RecoveryError, segment_path
 from kohort.storage.store import Found, Store
 
@@ -149,6 +149,14 @@ class DataDirectory:
                 self._set_aside(each, "belongs to no topic there is")
         return found
 
+    def _make_way(self, folder: Path, owner: UUID) -> None:
+        """The folder of another topic of that name goes if that was deleted, and is set aside otherwise."""
+        if owner in self.saved.deleted:
+            self._journal.settle()
+            remove_partition(self.disk, folder, owner)
+        else:
+            self._set_aside(folder, "is of another topic of that name")
+
     def _set_aside(self, folder: Path, why: str) -> None:
         stray, number = capped(folder, _STRAY), 1
         while stray.exists():
@@ -213,8 +221,8 @@ class DataDirectory:
         )
         self._stores[name] = store
         is_there = store.folder.is_dir()  # asked once: a topic may have thousands of partitions
-        if is_there and _topic_id_in(store.folder) not in (None, topic_id):
-            self._set_aside(store.folder, "is of another topic of that name")
+        if is_there and (owner := _topic_id_in(store.folder)) not in (None, topic_id):
+            self._make_way(store.folder, owner)
             is_there = False
         if not is_there:
             self._forget(name)

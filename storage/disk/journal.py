@@ -152,6 +152,11 @@ class Journal:
         """
         self._add({"next_producer_id": next_producer_id}, at_once=True)
 
+    def settle(self) -> None:
+        """Whatever was changed is in the file when this returns, even where a sync failed before. Raises OSError."""
+        if self._is_doubtful:
+            self._write_anew()
+
     def close(self) -> None:
         """Gives the file back."""
         if self._file is not None:
@@ -159,8 +164,7 @@ class Journal:
 
     def _add(self, values: Mapping[str, Any], *, at_once: bool = False) -> None:
         """`at_once`: on the disk when this returns. Raises OSError; then nothing was added, but for _StaysError."""
-        if self._is_doubtful:
-            self._write_anew()
+        self.settle()
         file = self._file
         assert file is not None, "it is begun first"
         before = file.size

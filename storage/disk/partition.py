@@ -146,10 +146,8 @@ class PartitionStore:
         """
         self._removed = True
         if self._has_folder and not self._leaves_files:
-            gone = capped(self.folder, f".{self._topic_id.hex}-delete")
             with suppress(OSError):
-                self._disk.rename(self.folder, gone)
-                self._disk.remove_folder(gone)
+                remove_partition(self._disk, self.folder, self._topic_id)
 
     # Compaction
 
@@ -202,6 +200,16 @@ class PartitionStore:
                 self._write_indexes(_of_files(segment))
             if made:
                 self._clean_moved(made[-1].next_offset)
+
+
+def remove_partition(disk: Disk, folder: Path, topic_id: UUID) -> None:
+    """The folder of a deleted topic goes, first out of the way, then from the disk. Raises OSError.
+
+    Half removed it would be without `partition.metadata`, and pass for one of a later topic of that name.
+    """
+    gone = capped(folder, f".{topic_id.hex}-delete")
+    disk.rename(folder, gone)
+    disk.remove_folder(gone)
 
 
 def capped(folder: Path, ending: str) -> Path:

@@ -125,6 +125,24 @@ def test_a_deletion_that_cannot_be_taken_back_counts(machine: Machine) -> None:
     assert not machine.life.directory.warnings
 
 
+def test_before_another_topic_takes_the_place_of_one_in_doubt_it_is_certain_that_that_is_gone(machine: Machine) -> None:
+    machine.disk.fails = fails(("sync", JOURNAL), ("truncate", JOURNAL), ("sync", DRAFT))
+    deletes(machine)
+    machine.disk.fails = fails(("sync", DRAFT))
+    if machine.fsync != "always":  # else this process makes nothing any more
+        assert creates(machine, T) is E.kafka_storage_error
+        assert machine.segments, "files go when it is certain that the topic is gone"
+    machine.disk.fails = no_failure
+    if machine.fsync == "always":
+        machine.starts_again()
+    assert creates(machine, T) is E.none
+    assert not machine.segments
+    assert machine.produces(b"b") is E.none
+    machine.starts_again()
+    assert machine.values() == [b"b"]
+    assert not list(machine.path.glob("*-stray"))
+
+
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     ("kind", "ending"),

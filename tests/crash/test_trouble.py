@@ -138,6 +138,7 @@ def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(mac
         assert machine.values() == [b"b"]
     machine.starts_again()
     assert bool(machine.segments) == again
+    assert [each.name for each in machine.path.glob(f"{T}-*")] == [f"{T}-0"] * again, "nothing is set aside"
     if again:
         assert machine.values() == [b"b"]
 

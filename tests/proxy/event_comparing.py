@@ -12,7 +12,7 @@ from kohort.coordinator.events.group_event import GroupEvent
 from kohort.proxy.seen.event_desk import UNKNOWN_CAUSE
 from tests.talk.conversations import FILES
 
-PLAYED = [name for name, each in FILES.items() if not any(step.kind == "restarts" for step in each.steps)]
+PLAYED = [name for name, each in FILES.items() if not each.has("restarts")]
 """Not those whose broker restarts: it has other events then, and the connections of before have ended."""
 
 MEASURED = {

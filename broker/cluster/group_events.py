@@ -42,7 +42,7 @@ class EventLogError(Exception):
 Listener = Callable[[Recorded], None]
 
 
-class EventRow:
+class EventFeed:
     """Numbers the events of each node, and hands them out to whoever listens.
 
     A listener is called in the middle of a turn: it puts down the event, and works on it later.
@@ -73,7 +73,7 @@ class EventRow:
                 log.error(f"a listener of group events failed: {recorded}")
 
 
-class GroupEvents(EventRow):
+class GroupEvents(EventFeed):
     """Who listens to a cluster's coordinators. They are watched from the first listener on till the last has gone."""
 
     def __init__(self, clock: Clock, offsets_topic: OffsetsTopic) -> None:

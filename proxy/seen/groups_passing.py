@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kohort.broker.clock import Clock
-from kohort.broker.cluster.group_events import EventRow
+from kohort.broker.cluster.group_events import EventFeed
 from kohort.control.recorder import Recorder
 from kohort.proxy.seen.descriptions import Descriptions
 from kohort.proxy.seen.event_desk import Moment
@@ -45,7 +45,7 @@ class SeenGroups:
         """`ends`: asks the cluster where partitions end. `answers`: asks it how groups are."""
         self.clock = clock
         self.waiters = waiters
-        self.group_events = EventRow(token_hex(4))
+        self.group_events = EventFeed(token_hex(4))
         self.purgatory = LoopTimers(loop, clock)
         self.recorder = Recorder(cast(Any, self))
         self.recorder.listen(lambda _: waiters.look())

@@ -10,7 +10,7 @@ from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.event_desk import Clients, Moment
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.group_events import EventRow
+    from kohort.broker.cluster.group_events import EventFeed
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.tap import Overheard
@@ -21,7 +21,7 @@ class SightWorld:
     """What all groups of a proxy share."""
 
     moment: Moment
-    events: EventRow
+    events: EventFeed
     clients: Clients = field(default_factory=Clients)
     topics: dict[UUID, str] = field(default_factory=dict)
     """Names by id, as far as answers have said them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.broker.cluster.group_events import EventRow, Recorded
+from kohort.broker.cluster.group_events import EventFeed, Recorded
 from kohort.broker.runtime.connection import Connection
 from kohort.proxy.relay import Relay
 from kohort.proxy.relay_error import RelayError
@@ -74,7 +74,7 @@ class OverheardStage(Stage):
         self.said: list[Recorded] = []
         self.seen: list[Recorded] = []
         moment = Moment(self.clock.epoch_ms)
-        events = EventRow("seen")
+        events = EventFeed("seen")
         events.listen(self.seen.append)
         self.listener = GroupListener(SightWorld(moment, events))
         self.tap = Tap(self.clock.now_us)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kohort.broker.cluster.group_events import EventRow, Recorded
+from kohort.broker.cluster.group_events import EventFeed, Recorded
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberResponse
@@ -36,7 +36,7 @@ class Passing:
     def __init__(self) -> None:
         self.now_us = 0
         self.recorded: list[Recorded] = []
-        events = EventRow("seen")
+        events = EventFeed("seen")
         events.listen(self.recorded.append)
         self.needed: list[tuple[str, str]] = []
         """Groups, and their kinds, of which the cluster is to be asked."""

@@ -16,7 +16,15 @@ from kohort.storage.compaction import AT_ONCE, Compaction
 from kohort.storage.largest_timestamp import largest_timestamp, of_dropped
 from kohort.storage.memory import Memory
 from kohort.storage.producers import Producers
-from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
+from kohort.storage.segment import (
+    CHUNK_BYTES,
+    INDEX_INTERVAL_BYTES,
+    NO_ROOM,
+    Chunk,
+    Segment,
+    batches_of,
+    first_at_or_after,
+)
 from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
 from kohort.storage.topic_configs import LogConfig
 
@@ -102,10 +110,13 @@ class PartitionLog:
         segments = self._segments
         if segments:
             segment = segments[-1]
-            if segment.size_bytes and (
-                segment.size_bytes + size > self._roll_bytes or _age_ms(segment, batch, wall_ms) > self._roll_ms
-            ):
-                segment = self._roll(wall_ms)
+            if segment.size_bytes:
+                filled, age_ms = segment.size_bytes + size, _age_ms(segment, batch, wall_ms)
+                if filled > self._roll_bytes or age_ms > self._roll_ms:
+                    config = self._config
+                    goes_on = filled <= config.segment_bytes and age_ms <= config.segment_ms
+                    segment = self._roll(wall_ms)
+                    segment.goes_on = goes_on
         else:
             segment = self._roll(wall_ms)
         segment.append(batch, base_offset, leader_epoch)
@@ -151,19 +162,58 @@ class PartitionLog:
         at_least_one: the first batch comes even when it alone is larger. The caller has checked that `offset` lies
         between `log_start_offset` and `log_end_offset`. A batch may begin before `offset`, as in Kafka.
         """
-        return self.read_and_look(offset, max_bytes, at_least_one=at_least_one)[0]
+        return self._read(offset, max_bytes, at_least_one, everywhere=True)[0]
 
-    def read_and_look(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
-        """As `read`, and whether `max_bytes` left something out."""
+    def read_segment(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
+        """As `read`, of one segment: what a fetch gets. And whether `max_bytes` left something of it out.
+
+        Source: Kafka's `LocalLog.read`; heard from 4.3.0.
+        """
+        return self._read(offset, max_bytes, at_least_one, everywhere=False)
+
+    def _read(self, offset: int, room: int, at_least_one: bool, *, everywhere: bool) -> tuple[list[Chunk], bool]:
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         found: list[Chunk] = []
         segments = self._segments
-        room = max_bytes
         for index in range(first_at_or_after(segments, offset), len(segments)):
-            room = segments[index].read(offset, room, at_least_one, found)
+            segment = segments[index]
+            if found and not (everywhere or segment.goes_on):
+                break
+            room = segment.read(offset, room, at_least_one, found)
             if room == NO_ROOM:
                 return found, True
         return found, False
+
+    def is_in_older_segment(self, offset: int, end: int) -> bool:
+        """Whether no read from `offset` comes to `end`, which is in a later segment (Kafka: `onOlderSegment`)."""
+        segments = self._segments
+        if len(segments) < 2:
+            return False
+        first, last = first_at_or_after(segments, offset), min(first_at_or_after(segments, end), len(segments) - 1)
+        return not all(segments[index].goes_on for index in range(first + 1, last + 1))
+
+    def aborted_until(self, offset: int, end: int) -> int:
+        """Before which offset aborted transactions begin that a fetch tells of; it got what lies between the two.
+
+        Kafka looks up to the next entry of the offset index. A segment of at most 4 KiB has none, and is looked through
+        to its end. In a larger one Kafka may go on for some KiB behind `end`, which is not done here. Source:
+        `UnifiedLog.addAbortedTransactions`; heard from 4.3.0.
+        """
+        segments = self._segments
+        index = first_at_or_after(segments, offset)
+        size = 0
+        for segment in segments[index:]:
+            if size and not segment.goes_on:
+                return segment.base_offset
+            size += segment.size_bytes
+            if size > INDEX_INTERVAL_BYTES:
+                return end
+        return self.log_end_offset
+
+    @property
+    def segment_count(self) -> int:
+        """How many segments there are."""
+        return len(self._segments)
 
     def batches(self) -> Iterator[Chunk]:
         """Every batch there is, in order: what a coordinator replays."""

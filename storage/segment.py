@@ -22,6 +22,9 @@ CHUNK_BYTES: Final = 32 * 1024
 LARGE_BATCH_BYTES: Final = 8 * 1024
 """A batch of this size is a chunk of its own: it is copied once, and its share of a chunk's cost is small."""
 
+INDEX_INTERVAL_BYTES: Final = 4096
+"""How far apart the entries of a segment's offset index are, at least (Kafka's `index.interval.bytes`)."""
+
 NO_ROOM: Final = -1
 """There was a batch that did not fit any more."""
 
@@ -48,6 +51,7 @@ class Segment(ABC):
         "clean",
         "created_at_ms",
         "first_timestamp",
+        "goes_on",
         "max_timestamp",
         "next_offset",
         "size_bytes",
@@ -66,6 +70,8 @@ class Segment(ABC):
         self.created_at_ms = created_at_ms
         self.clean = False
         """Whether a compaction made it."""
+        self.goes_on = False
+        """Whether Kafka would still write to the segment before it: it began only for memory's sake."""
 
     @abstractmethod
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:

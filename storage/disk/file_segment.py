@@ -11,9 +11,7 @@ from struct import Struct
 from typing import overload
 
 from kohort.storage.disk.files import File
-from kohort.storage.segment import NO_ROOM, Chunk, Segment, batches_of
-
-INDEX_INTERVAL_BYTES = 4096
+from kohort.storage.segment import INDEX_INTERVAL_BYTES, NO_ROOM, Chunk, Segment, batches_of
 
 _BLOCKS_PER_CHUNK = 8
 """So that a piece of a long segment is about as large as one of a segment in memory."""

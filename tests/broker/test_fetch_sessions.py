@@ -161,6 +161,6 @@ class Watched:
         self._looked = looked
 
     def __getattr__(self, name: str) -> object:
-        if name == "read_and_look":
+        if name == "read_segment":
             self._looked.append(1)
         return getattr(self._log, name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from kohort.protocol.batches import CONTROL, TRANSACTIONAL, crc_matches, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
@@ -77,16 +80,28 @@ def read(life: Life, name: str, index: int, *, committed: bool = False) -> tuple
     topic = life.cluster.topics.by_name(name)
     assert topic is not None
     start, end = topic.partitions[index].log.log_start_offset, topic.partitions[index].log.log_end_offset
-    asked = FetchPartition(partition=index, fetch_offset=start, partition_max_bytes=1 << 24)
-    answer = life.hears(
-        "fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, isolation_level=int(committed),
-        topics=(FetchTopic(topic=name, partitions=(asked,)),),
-    )  # fmt: skip
-    (part,) = answer.responses[0].partitions
-    assert part.error_code is E.none, part.error_code
-    assert part.high_watermark == end, "everything that was found counts"
-    aborted = [(each.first_offset, each.producer_id) for each in part.aborted_transactions or ()]
-    return start, end, _data(b"".join(part.records or ()), start, aborted if committed else [])
+    found: Found = []
+    for part in fetches(life, name, index, start, committed=committed):
+        assert part.high_watermark == end, "everything that was found counts"
+        aborted = [(each.first_offset, each.producer_id) for each in part.aborted_transactions or ()]
+        found += _data(b"".join(part.records), start, aborted if committed else [])
+    return start, end, found
+
+
+def fetches(life: Life, name: str, index: int, offset: int, *, committed: bool = False) -> Iterator[Any]:
+    """What is answered of a partition until nothing is left: a fetch gets what is in one segment."""
+    while True:
+        asked = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 24)
+        answer = life.hears(
+            "fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, isolation_level=int(committed),
+            topics=(FetchTopic(topic=name, partitions=(asked,)),),
+        )  # fmt: skip
+        (part,) = answer.responses[0].partitions
+        assert part.error_code is E.none, part.error_code
+        if not part.records:
+            return
+        yield part
+        offset = max(batch.last_offset for batch in read_batches(b"".join(part.records))) + 1
 
 
 def _data(data: bytes, start: int, aborted: list[tuple[int, int]]) -> Found:

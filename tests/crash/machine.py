@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from tests.crash.disk import FaultyDisk
 from tests.crash.life import Life, process_is_gone
-from tests.support.batches import batch
-from tests.support.data_requests import given_topic, production, records
+from tests.crash.looking import fetches
+from tests.support.batches import batch, contents
+from tests.support.data_requests import given_topic, production
 from tests.support.frames import to_commit
 
 T = "t"
@@ -40,12 +40,8 @@ class Machine:
         return error
 
     def values(self, name: str = T, start: int = 0) -> list[bytes | None]:
-        part = FetchPartition(partition=0, fetch_offset=start, partition_max_bytes=1 << 20)
-        answer = self.life.hears(
-            "fetch", 11, max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic=name, partitions=(part,)),)
-        )
-        assert answer.responses[0].partitions[0].error_code is E.none
-        return [value for offset, _, value in records(answer) if offset >= start]
+        parts = fetches(self.life, name, 0, start)
+        return [value for part in parts for at, _, value in contents(list(part.records)) if at >= start]
 
     def commits(self, offset: int, group: str = "g") -> E:
         answer = self.life.hears("offset_commit", 8, group_id=group, member_id="", topics=to_commit(T, {0: offset}))

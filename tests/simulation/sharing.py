@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kohort.broker.cluster.moving import move_leader
 from kohort.coordinator.effects import SHARE_STATE_TOPIC
+from kohort.coordinator.share_partitions.record_states import IS_TERMINAL
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState
@@ -317,6 +318,9 @@ class Queues(Bank):
             self._waits(look)
         for worker in self.workers:
             worker.silent_until_ms, worker.is_thorough = 0, True
+        for group in SHARE_GROUPS:  # it may stand still at its limit, as Kafka's do: share-groups.md §11
+            known = self.cluster.group_configs.of(group)
+            self.cluster.group_configs.configure(group, known | {"share.partition.max.record.locks": "2000"})
         for _ in range(rounds):
             if all(self._is_at_the_end(group, index) for group in SHARE_GROUPS for index in range(PARTITIONS)):
                 return
@@ -334,7 +338,12 @@ class Queues(Bank):
         look()
 
     def _is_at_the_end(self, group: str, index: int) -> bool:
-        known, partition = self.led(group, index), self.topic.partitions[index]
-        if known is None or known.in_flight.start < partition.log.high_watermark:
+        """Whether nothing is left to do. The start may stay before records that were aborted: share-groups.md §11."""
+        known, high_watermark = self.led(group, index), self.topic.partitions[index].log.high_watermark
+        if known is None:
             return False
-        return known.in_flight.is_empty
+        in_flight = known.in_flight
+        if in_flight.is_empty:
+            return in_flight.start >= high_watermark
+        left = in_flight.ranges_between(in_flight.start, in_flight.end)
+        return in_flight.end + 1 >= high_watermark and all(IS_TERMINAL[in_flight.states[index]] for index in left)

@@ -28,6 +28,8 @@ from tests.support.manual_clock import ManualClock
 from tests.talk.profiles import Profile
 
 FIRST_PORT = 9092
+EPOCH_MS = 1_790_000_000_000
+"""In 2026, as when conversations were recorded. Their records are of 2023 (values.py): so a marker begins a segment."""
 REGISTRY = Registry()
 
 
@@ -161,7 +163,7 @@ class Stage:
         """`data_dir`: where the broker keeps its logs, and acknowledges nothing that is not synced."""
         self._profile = profile
         self._data_dir = data_dir
-        self.clock = ManualClock()
+        self.clock = ManualClock(epoch_ms=EPOCH_MS)
         self.loop = Loop(self.clock)
         self._log = StringIO()
         log.configure(json=True, stream=self._log)

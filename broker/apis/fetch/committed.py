@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 def committed(
     partition: Partition, offset: int, records: list[Chunk]
 ) -> tuple[list[Chunk], tuple[AbortedTransaction, ...]]:
-    """What of `records` is decided, and which transactions in it were aborted: the client passes over those itself."""
+    """What of `records` is decided, and which transactions were aborted: the client passes over those itself.
+
+    Some of those begin behind `records`: see `PartitionLog.aborted_until`.
+    """
     producers = partition.producers
     if producers is None or not records:
         return records, ()
@@ -27,7 +30,7 @@ def committed(
             return records, ()
     aborted = transactions.aborted_in(offset, high_watermark)
     if aborted:
-        end = end_of(records)
+        end = partition.log.aborted_until(offset, end_of(records))
         aborted = [each for each in aborted if each.first_offset < end]
     return records, tuple(
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted

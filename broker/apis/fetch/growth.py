@@ -42,6 +42,6 @@ def only_grows(partition: Partition, *, committed_only: bool) -> bool:
     return not withheld and log.high_watermark == log.log_end_offset and not log.config.compact
 
 
-def _state(partition: Partition) -> tuple[int, int, int]:
+def _state(partition: Partition) -> tuple[int, int, int, int]:
     """What decides, beside the log's end, whether and what may be read of it."""
-    return partition.leader, partition.leader_epoch, partition.log.log_start_offset
+    return partition.leader, partition.leader_epoch, partition.log.log_start_offset, partition.log.segment_count

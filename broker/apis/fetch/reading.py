@@ -83,7 +83,7 @@ class Reading:
         self.forgotten = False
         """Whether what was read was let go of."""
         self.full = False
-        """Whether a limit left something out: waiting would not bring more."""
+        """Whether a limit, or the end of a segment, left something out: waiting would not bring more."""
 
     def keys(self) -> list[Partition]:
         """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
@@ -156,11 +156,11 @@ class Reading:
         if limit < 0 and offset < self._readable_end(partition):
             return self._failure(part, ErrorCode.unknown_server_error)  # Kafka fails over it (`LogSegment.read`)
         try:
-            records, full = log.read_and_look(offset, max(limit, 0), at_least_one=size == 0)
+            records, full = log.read_segment(offset, max(limit, 0), at_least_one=size == 0)
         except OSError as problem:
             node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", problem)
             return self._failure(part, ErrorCode.kafka_storage_error)
-        if full:
+        if full or log.is_in_older_segment(offset, self._readable_end(partition)):
             self.full = True
         high_watermark = log.high_watermark
         if high_watermark < log.log_end_offset:

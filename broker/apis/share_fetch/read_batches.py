@@ -24,10 +24,7 @@ class ReadBatches:
         self.batches = [LogBatch(each.base_offset, each.last_offset) for each in self._infos]
 
     def aborted(self, transactions: Sequence[Aborted]) -> list[LogBatch]:
-        """The batches that belong to transactions that were aborted.
-
-        A marker at the end of what was read is left for the next fetch then, as in Kafka 4.3.0 (heard).
-        """
+        """The batches that belong to transactions that were aborted."""
         coming = sorted(transactions, key=lambda each: each.first_offset)
         producers: set[int] = set()
         found = []
@@ -38,10 +35,6 @@ class ReadBatches:
                 producers.discard(info.producer_id)
             elif info.attributes & TRANSACTIONAL and not info.attributes & CONTROL and info.producer_id in producers:
                 found.append(batch)
-        if found:
-            while self._infos and self._infos[-1].attributes & CONTROL:
-                for each in (self._pieces, self._infos, self.batches):
-                    each.pop()
         return found
 
     def part(self, acquired: Sequence[Acquired]) -> list[Chunk]:

@@ -81,7 +81,7 @@ class ReadPartition:
         counted_from, size_then, bytes_then = self._measured
         grown = log.size_bytes - size_then
         if counted_from != offset or grown < 0 or end != log.log_end_offset:
-            found = sum(map(len, before(log.read(offset, most), end)))
+            found = sum(map(len, before(log.read_segment(offset, most, at_least_one=True)[0], end)))
             self._measured = offset, log.size_bytes, found
             return found
         return bytes_then + grown
@@ -228,7 +228,7 @@ class ShareReading:
                 return True  # which is found out by reading
             end = self._end_of(each.partition)
             if offset < end:
-                if self._min_bytes <= 1:
+                if self._min_bytes <= 1 or each.partition.log.is_in_older_segment(offset, end):
                     return True
                 available += min(each.bytes_from(offset, end, most), most)
         return bool(available) and available >= self._min_bytes
@@ -266,7 +266,7 @@ class ShareReading:
         if offset >= end or (not most and not at_least_one):
             return []
         try:
-            return before(log.read(offset, most, at_least_one=at_least_one), end)
+            return before(log.read_segment(offset, most, at_least_one=at_least_one)[0], end)
         except OSError as problem:
             name = f"reading partition {each.partition.index} of {each.topic.name}"
             self._node.cluster.storage_failed(name, problem)

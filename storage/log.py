@@ -7,29 +7,16 @@ Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from struct import Struct
-from typing import Final
 
-from kohort.storage import leader_epochs, memory
+from kohort.storage import leader_epochs, memory, segment_reading
 from kohort.storage.batch_records import find_time
 from kohort.storage.compaction import AT_ONCE, Compaction
 from kohort.storage.largest_timestamp import largest_timestamp, of_dropped
 from kohort.storage.memory import Memory
 from kohort.storage.producers import Producers
-from kohort.storage.segment import (
-    CHUNK_BYTES,
-    INDEX_INTERVAL_BYTES,
-    NO_ROOM,
-    Chunk,
-    Segment,
-    batches_of,
-    first_at_or_after,
-)
+from kohort.storage.segment import CHUNK_BYTES, Chunk, Segment, batches_of
 from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
 from kohort.storage.topic_configs import LogConfig
-
-_MAX_TIMESTAMP: Final = Struct(">q")
-_MAX_TIMESTAMP_AT: Final = 35
 
 
 class PartitionLog:
@@ -111,7 +98,7 @@ class PartitionLog:
         if segments:
             segment = segments[-1]
             if segment.size_bytes:
-                filled, age_ms = segment.size_bytes + size, _age_ms(segment, batch, wall_ms)
+                filled, age_ms = segment.size_bytes + size, segment.age_ms(batch, wall_ms)
                 if filled > self._roll_bytes or age_ms > self._roll_ms:
                     config = self._config
                     goes_on = filled <= config.segment_bytes and age_ms <= config.segment_ms
@@ -162,53 +149,21 @@ class PartitionLog:
         at_least_one: the first batch comes even when it alone is larger. The caller has checked that `offset` lies
         between `log_start_offset` and `log_end_offset`. A batch may begin before `offset`, as in Kafka.
         """
-        return self._read(offset, max_bytes, at_least_one, everywhere=True)[0]
+        assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
+        return segment_reading.read(self._segments, offset, max_bytes, at_least_one, everywhere=True)[0]
 
     def read_segment(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
-        """As `read`, of one segment: what a fetch gets. And whether `max_bytes` left something of it out.
-
-        Source: Kafka's `LocalLog.read`; heard from 4.3.0.
-        """
-        return self._read(offset, max_bytes, at_least_one, everywhere=False)
-
-    def _read(self, offset: int, room: int, at_least_one: bool, *, everywhere: bool) -> tuple[list[Chunk], bool]:
+        """As `read`, of one segment: what a fetch gets. And whether `max_bytes` left something of it out."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
-        found: list[Chunk] = []
-        segments = self._segments
-        for index in range(first_at_or_after(segments, offset), len(segments)):
-            segment = segments[index]
-            if found and not (everywhere or segment.goes_on):
-                break
-            room = segment.read(offset, room, at_least_one, found)
-            if room == NO_ROOM:
-                return found, True
-        return found, False
+        return segment_reading.read(self._segments, offset, max_bytes, at_least_one, everywhere=False)
 
     def is_in_older_segment(self, offset: int, end: int) -> bool:
-        """Whether no read from `offset` comes to `end`, which is in a later segment (Kafka: `onOlderSegment`)."""
-        segments = self._segments
-        if len(segments) < 2:
-            return False
-        first, last = first_at_or_after(segments, offset), min(first_at_or_after(segments, end), len(segments) - 1)
-        return not all(segments[index].goes_on for index in range(first + 1, last + 1))
+        """Whether no fetch from `offset` comes to `end`, which is in a later segment."""
+        return len(self._segments) > 1 and segment_reading.is_in_older(self._segments, offset, end)
 
     def aborted_until(self, offset: int, end: int) -> int:
-        """Before which offset aborted transactions begin that a fetch tells of; it got what lies between the two.
-
-        Kafka looks up to the next entry of the offset index. A segment of at most 4 KiB has none, and is looked through
-        to its end. In a larger one Kafka may go on for some KiB behind `end`, which is not done here. Source:
-        `UnifiedLog.addAbortedTransactions`; heard from 4.3.0.
-        """
-        segments = self._segments
-        index = first_at_or_after(segments, offset)
-        size = 0
-        for segment in segments[index:]:
-            if size and not segment.goes_on:
-                return segment.base_offset
-            size += segment.size_bytes
-            if size > INDEX_INTERVAL_BYTES:
-                return end
-        return self.log_end_offset
+        """Before which offset aborted transactions begin that a fetch tells of; it got what lies between the two."""
+        return segment_reading.aborted_until(self._segments, offset, end, self.log_end_offset)
 
     @property
     def segment_count(self) -> int:
@@ -454,15 +409,6 @@ class PartitionLog:
         self.size_bytes = sum(segment.size_bytes for segment in self._segments)
         self._memory.used_bytes += self.size_bytes - before
         return before - self.size_bytes
-
-
-def _age_ms(segment: Segment, batch: bytes, wall_ms: int) -> int:
-    """How old a segment is when `batch` comes (Kafka's `LogSegment.timeWaitedForRoll`)."""
-    first: int = segment.first_timestamp
-    if first < 0:
-        return wall_ms - segment.created_at_ms
-    timestamp: int = _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0]
-    return timestamp - first
 
 
 def _latest_ms(segment: Segment) -> int:

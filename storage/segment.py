@@ -10,7 +10,7 @@ index entry per batch but in the tail: inside a chunk one walks from header to h
 
 from abc import ABC, abstractmethod
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final
@@ -72,6 +72,13 @@ class Segment(ABC):
         """Whether a compaction made it."""
         self.goes_on = False
         """Whether Kafka would still write to the segment before it: it began only for memory's sake."""
+
+    def age_ms(self, batch: bytes, wall_ms: int) -> int:
+        """How old it is when `batch` comes (Kafka's `LogSegment.timeWaitedForRoll`)."""
+        if self.first_timestamp < 0:
+            return wall_ms - self.created_at_ms
+        timestamp: int = _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0]
+        return timestamp - self.first_timestamp
 
     @abstractmethod
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
@@ -276,12 +283,3 @@ def _piece(data: bytes | bytearray, start: int, end: int) -> Chunk:
         with memoryview(data) as view:
             return bytes(view[start:end])
     return data if end - start == len(data) else memoryview(data)[start:end]
-
-
-def first_at_or_after(segments: Sequence[Segment], offset: int) -> int:
-    """The index of the segment in which reading from `offset` starts."""
-    return bisect_left(segments, offset, key=_last_offset)
-
-
-def _last_offset(segment: Segment) -> int:
-    return segment.next_offset - 1

@@ -25,11 +25,17 @@ def partitions_by_endpoint(
     asked = [each for each in (*ordered, member) if each.metadata.user_endpoint is not None]
     if asked and not topology.subtopologies and group.topology is not None and group.topology.subtopologies:
         raise NotConfigured
-    return tuple(_entry(group, each, topology) for each in asked)
+    return tuple(_listed(group, each, topology) for each in asked)
 
 
 def _hash_of(member: StreamsMember) -> int:
     return member.java_hash
+
+
+def _listed(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology) -> EndpointToPartitions:
+    if member.listed is None:
+        member.listed = _entry(group, member, topology)
+    return member.listed
 
 
 def _entry(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology) -> EndpointToPartitions:

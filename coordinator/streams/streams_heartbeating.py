@@ -20,6 +20,7 @@ from kohort.coordinator.streams.streams_endpoints import NotConfigured
 from kohort.coordinator.streams.streams_group import STREAMS, UNKNOWN, StreamsGroup
 from kohort.coordinator.streams.streams_group_values import (
     NO_OWNED_TASKS,
+    StreamsAssignment,
     StreamsEpoch,
     StreamsKind,
     StreamsMetadata,
@@ -124,7 +125,7 @@ def _join_or_go_on(beat: _Beat) -> Refusal | None:
     refusal = _check_member(group, known, request)
     if refusal is not None:
         return refusal
-    had = NO_OWNED_TASKS if known is None else known.current.assigned
+    before = None if known is None else (known.metadata, known.current)
     is_new_epoch = _note_metadata(changes, request, _merged(known, request, sender))
     topology = _look_at_topology(beat)
     if isinstance(topology, Refusal):
@@ -135,9 +136,8 @@ def _join_or_go_on(beat: _Beat) -> Refusal | None:
     statuses = _take_further(beat, topology.topology)
     if isinstance(statuses, Refusal):
         return statuses
-    tells_tasks = not request.member_epoch or group.members[request.member_id].current.assigned != had
     cause = "join_new" if known is None else "metadata_changed" if is_new_epoch else "sent_a_heartbeat"
-    return _answer(beat, topology.topology, statuses, cause, tells_tasks=tells_tasks)
+    return _answer(beat, topology.topology, statuses, cause, before)
 
 
 def _take_further(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ...] | Refusal:
@@ -156,15 +156,25 @@ def _take_further(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ..
 
 
 def _answer(
-    beat: _Beat, topology: ConfiguredTopology, statuses: tuple[Status, ...], cause: str, *, tells_tasks: bool
+    beat: _Beat,
+    topology: ConfiguredTopology,
+    statuses: tuple[Status, ...],
+    cause: str,
+    before: tuple[StreamsMetadata, StreamsAssignment] | None,
 ) -> Refusal | None:
-    """Writes what the heartbeat has changed; then the member is answered."""
+    """Writes what the heartbeat has changed; then the member is answered. `before`: what it was; None: it is new."""
     group, changes, request, sender, now_ms, _ = beat
     member, seen = group.members[request.member_id], request.endpoint_information_epoch
+    had = NO_OWNED_TASKS if before is None else before[1].assigned
+    tells_tasks = not request.member_epoch or member.current.assigned != had
+    if tells_tasks:
+        member.listed = None
     try:
         response = answer(group, member, topology, statuses, tells_tasks=tells_tasks, seen_endpoints=seen)
     except NotConfigured:
         return UNFORESEEN
+    if (member.metadata, member.current) != before:
+        member.listed = None  # not sooner: it hears of its own new endpoint with its next heartbeat, as in Kafka
     if changes.creates:
         _forget_what_was_not_written(changes, group, response)
     changes.ticket = sender.ticket

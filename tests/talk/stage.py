@@ -261,4 +261,5 @@ def _is_in_the_log(group: StreamsGroup) -> bool:
     decided = described.subtopologies if described is not None else ()
     known = set() if group.topology is None else set(group.topology.subtopologies)
     is_told = known.issuperset(decided) and group.shutdown_requested_by is None
-    return is_told and not group.endpoint_epoch and not group.is_delayed
+    has_listed = group.endpoint_epoch or any(member.listed is not None for member in group.members.values())
+    return is_told and not has_listed and not group.is_delayed

@@ -159,10 +159,12 @@ class ShareReading:
                 each.is_new = False
                 yield each
 
-    def has_records(self, each: ReadPartition) -> bool:
-        """Whether there is anything to acquire of a partition."""
+    def may_do(self, each: ReadPartition) -> bool:
+        """Whether there may be enough now that a share partition is known. Without MinBytes nothing is enough."""
         offset = self._next_offset(each) if each.error is _NONE else None
-        return offset is not None and each.partition is not None and offset < self._end_of(each.partition)
+        if offset is None or each.partition is None:
+            return False
+        return self._min_bytes <= 0 or offset < self._end_of(each.partition)
 
     @property
     def is_long(self) -> bool:
@@ -231,7 +233,7 @@ class ShareReading:
                 if self._min_bytes <= 1 or each.partition.log.is_in_older_segment(offset, end):
                     return True
                 available += min(each.bytes_from(offset, end, most), most)
-        return bool(available) and available >= self._min_bytes
+        return bool(ready) and available >= self._min_bytes
 
     def _share_of_each(self, count: int) -> int:
         return max(self._max_bytes // max(count, 1), 1)

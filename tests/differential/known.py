@@ -50,17 +50,6 @@ def _of_broker(*names: str) -> str:
 DYNAMIC = sorted(name for name in {*SETTINGS, *described()} if not is_fixed(name))
 """Settings of a broker that Kafka changes while it runs."""
 
-SEGMENT_MS = 604_800_000
-"""`segment.ms` of all topics here."""
-
-
-def _another_segment(kafka: Value, kohort: Value) -> bool:
-    """Whether Kafka stops before the first batch that begins another segment, because it is a week later."""
-    if not kafka or [_written(batch) for batch in kafka] != [_written(batch) for batch in kohort[: len(kafka)]]:
-        return False
-    following = kohort[len(kafka) :]
-    return bool(following) and following[0]["max_timestamp"] - kafka[0]["max_timestamp"] > SEGMENT_MS
-
 
 def _says_nothing(partition: Value) -> bool:
     """Whether an answer tells of a partition only that it was looked at, or could not be begun."""
@@ -77,10 +66,6 @@ def _only_those_not_known_yet(kafka: Value, kohort: Value) -> bool:
 def _partitions(told: Value) -> list[Value]:
     """Of topics or of partitions the partitions."""
     return [each for item in told for each in item.get("partitions", [item])]
-
-
-def _written(batch: Value) -> Value:
-    return {name: value for name, value in batch.items() if name != "producer_id"}
 
 
 KNOWN: tuple[Known, ...] = (
@@ -187,13 +172,6 @@ KNOWN: tuple[Known, ...] = (
         "",
         kafka=WAITS,
         kohort=r".*error_code: UNKNOWN_SERVER_ERROR.*responses: \[\].*",
-    ),
-    Known(
-        "A fetch reads one segment of a partition in Kafka, and as many as fit here: those in memory are smaller. "
-        "The records of sequences are old, so that a marker behind them begins another segment.",
-        "Fetch",
-        r"responses\[\]\.partitions\[\]\.records\[\]",
-        also=_another_segment,
     ),
     Known(
         "Kafka takes partitions off a transaction one by one as their markers are written, here they stay until all "

@@ -129,21 +129,3 @@ def test_what_is_known_of_some_resources_is_known_of_no_others() -> None:
     assert reason(2, "INVALID_REQUEST", "NONE") is None
     assert reason(16, "NONE", "INVALID_REQUEST") is not None
     assert reason(32, "NONE", "INVALID_REQUEST") is None
-
-
-def test_kafka_may_stop_only_where_another_segment_begins() -> None:
-    def batch(base_offset: int, max_timestamp: int) -> Value:
-        return {"base_offset": base_offset, "max_timestamp": max_timestamp, "producer_id": base_offset}
-
-    def fetched(*batches: Value) -> Value:
-        return {"responses": [{"partitions": [{"records": list(batches)}]}]}
-
-    def reason(kafka: Value, kohort: Value) -> str | None:
-        (found,) = compare("Fetch", kafka, kohort, Mapping())
-        return reason_for(found)
-
-    old, late = batch(0, 1_700_000_000_000), batch(1, 1_760_000_000_000)
-    assert reason(fetched(old), fetched(old, late)) is not None
-    assert reason(fetched(old), fetched(old, batch(1, 1_700_000_000_001))) is None
-    assert reason(fetched(old, late), fetched(old)) is None
-    assert reason(fetched(), fetched(old)) is None

@@ -41,6 +41,8 @@ LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}
 """Lists in Kafka, and texts here."""
 UNKNOWN = 0
 """As a type."""
+WITHOUT_EFFECT = "Accepted, and without effect here."
+AS_IT_IS = "As this node has it."
 
 
 def of_broker(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
@@ -133,7 +135,7 @@ def _others(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]
                 for each, where in synonyms
             ),
             config_type=kind,
-            documentation=None,
+            documentation=AS_IT_IS if name in own else WITHOUT_EFFECT,
         )
 
 

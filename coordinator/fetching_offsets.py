@@ -35,18 +35,10 @@ def offset_fetch(
     What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
     """
     group = coordinator.described_group(group_id)
-    modern = coordinator.committing_group(group_id)
-    if modern is not None:
-        error = modern.check_fetch(member_id, member_epoch)
-        if error is not ErrorCode.none:
-            return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=error)
-    if group is None:
-        error = coordinator.availability(group_id)
-        if error is not ErrorCode.none:
-            return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=error)
-        offsets = None
-    else:
-        offsets = group.offsets
+    error = coordinator.availability(group_id) if group is None else group.check_fetch(member_id, member_epoch)
+    if error is not ErrorCode.none:
+        return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=error)
+    offsets = None if group is None else group.offsets
     answers = _all(offsets) if topics is None else tuple([_named(offsets, topic) for topic in topics])
     if require_stable and group is not None and group.pending_offsets is not None:
         answers = tuple(_stable(answer, group.pending_offsets) for answer in answers)

@@ -52,6 +52,10 @@ class Group:
         """NONE, or why none of its offsets may be deleted by hand."""
         raise NotImplementedError
 
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether a member may ask for offsets: NONE, unless members commit with epochs."""
+        return ErrorCode.none
+
     def is_in_use(self, topic: str) -> bool:
         """Whether members subscribe to a topic, so that its offsets are needed."""
         raise NotImplementedError

@@ -81,6 +81,11 @@ def _describe(
             epochs |= {(topic_id, index): _leader_epoch(node, topic_id, index) for index in indexes}
         yield
 
+    if epochs and not asked.group_id:  # nobody can be asked for its state (heard)
+        error = ErrorCode.unknown_server_error
+        done(_refused(asked.group_id, error, SHARE_OFFSETS_ERRORS[error]))
+        return
+
     def summarized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
         topics = [
             _hidden_topic(name, each[1]) if name in hidden else _topic(node, name, *each, outcomes)

@@ -107,11 +107,16 @@ KNOWN: tuple[Known, ...] = (
         _of_broker(r"node\.id") + r"\.(config_source|synonyms\[\].*)",
     ),
     Known(
-        "The real Kafka is started with a file of settings, which says where it listens, and its controller does.",
+        "The real Kafka is started with a file of settings, which says where it and its controller listen and write.",
         "DescribeConfigs",
-        _of_broker(r"(advertised\.)?listeners", r"listener\.security\.protocol\.map")
+        _of_broker(
+            r"(advertised\.)?listeners",
+            r"listener\.security\.protocol\.map",
+            r"controller\.listener\.names",
+            r"log\.dirs",
+        )
         + r"\.(value|config_source|synonyms\[\].*)",
-        kafka=r".*PLAINTEXT.*|STATIC_BROKER_CONFIG|4|\[.*\]",
+        kafka=r".*PLAINTEXT.*|CONTROLLER|/.*|STATIC_BROKER_CONFIG|4|\[.*\]",
     ),
     Known(
         "Kohort syncs each second if asked to, and lets more clients connect at once.",

@@ -66,7 +66,7 @@ def _steps(
 
     def acknowledged(outcomes: dict[tuple[UUID | None, int], Acknowledged], now_ms: int) -> None:
         if request.share_session_epoch == FINAL_EPOCH:
-            node.led_share_partitions.end_session(session, now_ms)
+            node.led_share_partitions.close_session(session, now_ms)
         if fail(outcomes):
             response = error_response(request, ErrorCode.unknown_server_error)
         else:

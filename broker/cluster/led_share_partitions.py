@@ -131,7 +131,16 @@ class LedSharePartitions:
 
     # Sessions that end
 
-    def end_session(self, session: ShareSession, now_ms: int, cause: str = SESSION_CLOSED) -> None:
+    def close_session(self, session: ShareSession, now_ms: int) -> None:
+        """A member wanted to close a session, and what it said with that is written. Source: `releaseSession`.
+
+        If that has ended meanwhile, and the member has another one, then that is closed: Kafka goes by its name.
+        """
+        present = self.sessions.of_member(session.group_id, session.member_id)
+        if present is not None:
+            self._end_session(present, now_ms, SESSION_CLOSED)
+
+    def _end_session(self, session: ShareSession, now_ms: int, cause: str) -> None:
         """A member's session is over: what it holds of the session's partitions others may have."""
         self.sessions.close(session)
         for topic_id, index in session.partitions:
@@ -144,7 +153,7 @@ class LedSharePartitions:
         groups: dict[str, None] = {}
         for session in self.sessions.of_connection(connection):
             groups[session.group_id] = None
-            self.end_session(session, now_ms, CONNECTION_CLOSED)
+            self._end_session(session, now_ms, CONNECTION_CLOSED)
         for group_id in groups:
             if not self.sessions.has_group(group_id):
                 for each in self.of_group(group_id):

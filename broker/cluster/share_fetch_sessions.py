@@ -115,7 +115,7 @@ class ShareSessions:
 
         `size`: how many partitions it is to remember. SHARE_SESSION_LIMIT_REACHED.
         """
-        old = self._sessions.get((group_id, member_id))
+        old = self.of_member(group_id, member_id)
         if old is not None:
             self.close(old)
         if len(self._sessions) >= self._limit or self._remembered + size > PARTITIONS_REMEMBERED:
@@ -126,9 +126,13 @@ class ShareSessions:
         self._of_connections.setdefault(connection, {})[session] = None
         return session
 
+    def of_member(self, group_id: str, member_id: str) -> ShareSession | None:
+        """The session that a member has."""
+        return self._sessions.get((group_id, member_id))
+
     def find(self, group_id: str, member_id: str, epoch: int) -> ShareSession | ErrorCode:
         """The member's session. SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH; FINAL_EPOCH fits any."""
-        session = self._sessions.get((group_id, member_id))
+        session = self.of_member(group_id, member_id)
         if session is None:
             return ErrorCode.share_session_not_found
         if epoch not in (FINAL_EPOCH, session.epoch):

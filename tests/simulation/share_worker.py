@@ -15,7 +15,16 @@ from tests.simulation.share_ledger import Asked, Key
 from tests.support.broker import Client
 from tests.support.frames import frame, message
 from tests.support.group_member import ELSEWHERE, Said
-from tests.support.share_consumer import NO_SESSION, SHARE_VERSIONS, At, ShareConsumer, Words, delivered, outcomes
+from tests.support.share_consumer import (
+    FINAL_EPOCH,
+    NO_SESSION,
+    SHARE_VERSIONS,
+    At,
+    ShareConsumer,
+    Words,
+    delivered,
+    outcomes,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.sharing import Queues
@@ -96,6 +105,8 @@ class Worker(ShareConsumer):
     def listens(self) -> None:
         """Takes the answers that have come, and notices which connections are gone."""
         for node, client in list(self._clients.items()):
+            if self._clients.get(node) is not client:
+                continue  # it has hung up meanwhile
             sent = self._sent.get(node)
             for data in client.heard():
                 assert sent is not None
@@ -105,9 +116,12 @@ class Worker(ShareConsumer):
                 self.hangs_up(node)
 
     def hangs_up(self, node: int) -> None:
-        """The connection ends, and with it the session there; the answer to what was asked is lost."""
+        """The connection ends, and with it the session there; the answer to what was asked is lost.
+
+        Who has asked to close its session is on its way out: it does not come back under its name.
+        """
         client = self._clients.pop(node, None)
-        self._sent.pop(node, None)
+        sent = self._sent.pop(node, None)
         self.in_hand.pop(node, None)
         if client is None:
             return
@@ -117,6 +131,8 @@ class Worker(ShareConsumer):
             self.world.session_lost(self.group_id, node)
         if not client.closed:
             client.connection.connection_lost(None)
+        if sent is not None and sent.said.fields.get("share_session_epoch") == FINAL_EPOCH:
+            self.forget()
 
     def loses_connection(self) -> None:
         """One of its connections breaks, perhaps with an answer on its way."""

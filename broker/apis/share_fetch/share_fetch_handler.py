@@ -264,7 +264,7 @@ class ShareFetch(DelayedOperation):
 
     def _was_acknowledged(self, outcomes: dict[Which, Acknowledged], now_ms: int) -> None:
         if self._request.share_session_epoch == FINAL_EPOCH:
-            self._node.led_share_partitions.end_session(self._session, now_ms)
+            self._node.led_share_partitions.close_session(self._session, now_ms)
         self._acknowledged = outcomes
         self._maybe_answer()
 

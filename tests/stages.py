@@ -35,7 +35,7 @@ EVERY_S = 30.0
 
 COMPILED = "build/compiled/venv/bin/kohort"
 EFFORT = {"KOHORT_EFFORT": "ci"}
-"""How much the fast tests play in a stage; fewer is for who changes something and waits."""
+"""How much tests play for what lands; without it they play what `make test` does, for what another stage plays, too."""
 QUICKLY = {"KOHORT_OPT_LEVEL": "0"}
 QUICKLY_COMPILED = "build/compiled-O0/venv/bin/kohort"
 """What a change is tested with does the same as what a release has, which `make deep` compiles: only slower."""
@@ -196,13 +196,12 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "rooms with compiled modules, crash, simulation, conversations",
                 f"fast-compiled TESTS={COMPILED_ROOMS}",
                 not_compiled(QUICKLY_COMPILED),
-                EFFORT | QUICKLY,
+                QUICKLY,
             ),
             Stage(
                 "without shortcuts",
                 "conversations and the broker's tests without broker/fast",
                 "without-fast TESTS=tests/broker tests/test_conversations.py",
-                environment=EFFORT,
             ),
             Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
             Stage("fuzz", "requests that nobody should send", "fuzz"),

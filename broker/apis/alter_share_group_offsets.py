@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.state_partitions import TopicIdPartition
     from kohort.storage.topic import Topic
 
-    Asked = tuple[str, UUID | None, int]
-    """The name of a topic, its id if it exists, and a partition."""
+    Asked = tuple[str, UUID | None, int | None]
+    """The name of a topic, its id if it exists, and a partition; None: it was named without any."""
     Topics = dict[UUID, tuple[str, frozenset[int]]]
     """By id, names of topics that were named and exist, and the partitions that do."""
 
@@ -49,11 +49,7 @@ def handle(
         if isinstance(outcome, Refusal):
             ticket.reply(_refused(outcome))
             return
-        answers = [
-            (asked, result if asked[1] is None else outcome.get((asked[1], asked[2]), result))
-            for asked, result in results
-        ]
-        ticket.reply(_response(answers))
+        ticket.reply(_response((asked, _became(asked, outcome) or result) for asked, result in results))
 
     alter_offsets(node.coordinator, request.group_id, topics, offsets, altered, ticket.received_at_ms)
     return None
@@ -84,7 +80,15 @@ def _sorted_out(
             yield
         if topic_id is not None and is_allowed:
             topics[topic_id] = asked.topic_name, frozenset(there)
+            if not asked.partitions:  # it is answered with none (heard)
+                results.append(((asked.topic_name, topic_id, None), DONE))
     return results, topics, offsets
+
+
+def _became(asked: Asked, outcome: Mapping[TopicIdPartition, Result]) -> Result | None:
+    """What has become of a partition; None: nobody was asked to write it."""
+    _, topic_id, index = asked
+    return None if topic_id is None or index is None else outcome.get((topic_id, index))
 
 
 def _checked(topic: Topic | None, index: int, is_allowed: bool) -> Result:
@@ -103,10 +107,12 @@ def _known(error: ErrorCode) -> Result:
 def _response(results: Iterable[tuple[Asked, Result]]) -> AlterShareGroupOffsetsResponse:
     topics: dict[tuple[str, UUID | None], list[AlterShareGroupOffsetsResponsePartition]] = {}
     for (name, topic_id, index), result in results:
-        partition = AlterShareGroupOffsetsResponsePartition(
-            partition_index=index, error_code=result.error, error_message=result.message
-        )
-        topics.setdefault((name, topic_id), []).append(partition)
+        partitions = topics.setdefault((name, topic_id), [])
+        if index is not None:
+            code, message = result
+            partitions.append(
+                AlterShareGroupOffsetsResponsePartition(partition_index=index, error_code=code, error_message=message)
+            )
     return AlterShareGroupOffsetsResponse(
         error_code=ErrorCode.none,
         responses=tuple(

@@ -15,6 +15,7 @@ HEARTBEAT = "ShareGroupHeartbeat"
 SHORT_LOCK_MS = 1_000
 LONGER_MS = 1_700
 """Longer than a lock that is short."""
+MARKER_MS = 300
 SHORT_SESSION = {"share.heartbeat.interval.ms": "100", "share.session.timeout.ms": "4000"}
 SILENT_MS = 6_500
 
@@ -34,6 +35,10 @@ class _Cast:
     random: Random
     partitions: int
     topic_ids: tuple[str, ...]
+    transacts: bool = False
+    """Whether somebody writes in transactions, too."""
+    sequence: int = 0
+    """What was written in the open transaction; 0: there is none."""
 
 
 def shares(random: Random) -> list[Step]:
@@ -45,13 +50,19 @@ def shares(random: Random) -> list[Step]:
         steps.append(topic("topic2", 1))
     settings = {"share.auto.offset.reset": random.choice(("earliest",) * 6 + ("latest", "by_duration:PT24H"))}
     settings["share.record.lock.duration.ms"] = random.choice(("30000",) * 3 + (str(SHORT_LOCK_MS),))
-    if random.random() < 0.1:
+    cast.transacts = random.random() < 0.25
+    if random.random() < (0.5 if cast.transacts else 0.1):
         settings["share.isolation.level"] = "read_committed"
     if random.random() < 0.05:
         settings |= SHORT_SESSION
     steps.append(set_of_group(settings))
+    if cast.transacts:
+        asked = {"transactional_id": "$txn", "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
+        steps.append(request("zoe", "InitProducerId", 5, asked))
     steps += random.choice(BEGINNINGS)(cast)
     for _ in range(random.randint(2, 14)):
+        if cast.transacts and random.random() < 0.3:
+            steps += _transacts(cast)
         steps += random.choice(TURNS)(cast, random.choice(PEOPLE))
     return steps
 
@@ -113,6 +124,20 @@ def _write(cast: _Cast, batches: int = 1) -> list[Step]:
 
 def _writes(cast: _Cast, person: str) -> list[Step]:
     return _write(cast)
+
+
+def _transacts(cast: _Cast) -> list[Step]:
+    """Somebody writes within a transaction, or ends it. Kafka writes the markers later than it says so."""
+    if cast.sequence and cast.random.random() < 0.5:
+        cast.sequence = 0
+        who = {"transactional_id": "$txn", "producer_id": "$pid", "producer_epoch": "$epoch"}
+        ends = request("zoe", "EndTxn", 5, who | {"committed": cast.random.choice((True, False))})
+        return [ends, wait(MARKER_MS)]
+    records = f"batch(t u pid:$pid epoch:$epoch sequence:{cast.sequence} txn:1)"
+    cast.sequence += 2
+    data = [{"name": "$topic", "partition_data": [{"index": 0, "records": records}]}]
+    values = {"transactional_id": "$txn", "acks": -1, "timeout_ms": 5_000, "topic_data": data}
+    return [request("zoe", "Produce", 12, values)]
 
 
 def _asking(cast: _Cast, person: str, api: str, values: Value) -> Step:

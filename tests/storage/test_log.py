@@ -52,6 +52,27 @@ def test_a_batch_that_does_not_fit_is_not_skipped() -> None:
     assert offsets(log.read(0, 2 * len(small))) == [0]
 
 
+def test_a_fetch_stops_where_kafka_begins_a_segment_and_not_where_memory_does() -> None:
+    each = batch(b"x" * 10_000)
+    for config, stops_at in (({"segment_bytes": 25_000}, 2), ({"retention_bytes": 100_000}, 4)):
+        log = log_of(*[each] * 4, **config)
+        assert log.segment_count == 2
+        assert offsets(log.read_segment(0, EVERYTHING, at_least_one=True)[0]) == list(range(stops_at))
+        assert offsets(log.read(0, EVERYTHING)) == [0, 1, 2, 3]
+        assert log.is_in_older_segment(0, 3) == (stops_at == 2)
+        assert not log.is_in_older_segment(2, 4)
+
+
+def test_of_a_small_segment_all_aborted_transactions_are_told() -> None:
+    week_ms = 8 * 24 * 60 * 60_000
+    log = log_of(batch(b"a"), batch(b"b"), batch(b"c", at=week_ms), batch(b"d", at=week_ms))
+    assert log.segment_count == 2
+    assert log.aborted_until(0, 1) == 2, "the next segment begins there"
+    assert log.aborted_until(2, 3) == log.log_end_offset
+    log.append(batch(b"x" * 5_000, at=week_ms), wall_ms=1_000)
+    assert log.aborted_until(2, 3) == 3, "it has an index by now"
+
+
 def test_large_and_small_batches_come_in_order() -> None:
     sizes = [10, 9_000, 10, 20, 40_000, 5_000, 5_000, 7_000, 7_000, 7_000, 7_000, 10]
     log = log_of(*[batch(bytes([n]) * size) for n, size in enumerate(sizes)])

@@ -159,7 +159,7 @@ class PartitionLog:
 
     def is_in_older_segment(self, offset: int, end: int) -> bool:
         """Whether no fetch from `offset` comes to `end`, which is in a later segment."""
-        return len(self._segments) > 1 and segment_reading.is_in_older(self._segments, offset, end)
+        return segment_reading.is_in_older(self._segments, offset, end)
 
     def aborted_until(self, offset: int, end: int) -> int:
         """Before which offset aborted transactions begin that a fetch tells of; it got what lies between the two."""

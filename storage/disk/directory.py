@@ -143,19 +143,17 @@ class DataDirectory:
                 continue
             if self.cluster_id is None or self.saved.restoring:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
-            elif _topic_id_in(each) in self.saved.deleted:
-                self.disk.remove_folder(each)
             else:
-                self._set_aside(each, "belongs to no topic there is")
+                self._make_way(each, _topic_id_in(each), "belongs to no topic there is")
         return found
 
-    def _make_way(self, folder: Path, owner: UUID) -> None:
-        """The folder of another topic of that name goes if that was deleted, and is set aside otherwise."""
-        if owner in self.saved.deleted:
+    def _make_way(self, folder: Path, owner: UUID | None, why: str) -> None:
+        """A folder that is of no topic there is goes if its topic was deleted, and is set aside otherwise."""
+        if owner is not None and owner in self.saved.deleted:
             self._journal.settle()
             remove_partition(self.disk, folder, owner)
         else:
-            self._set_aside(folder, "is of another topic of that name")
+            self._set_aside(folder, why)
 
     def _set_aside(self, folder: Path, why: str) -> None:
         stray, number = capped(folder, _STRAY), 1
@@ -222,7 +220,7 @@ class DataDirectory:
         self._stores[name] = store
         is_there = store.folder.is_dir()  # asked once: a topic may have thousands of partitions
         if is_there and (owner := _topic_id_in(store.folder)) not in (None, topic_id):
-            self._make_way(store.folder, owner)
+            self._make_way(store.folder, owner, "is of another topic of that name")
             is_there = False
         if not is_there:
             self._forget(name)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = -1
 """As an offset, a lag, a count."""
+UNFORESEEN = Refusal(ErrorCode.unknown_server_error, SHARE_OFFSETS_ERRORS[ErrorCode.unknown_server_error])
+"""What a group hears of which Kafka can't describe what is asked for (heard from 4.3.0)."""
 
 
 def handle(
@@ -82,8 +84,7 @@ def _describe(
         yield
 
     if epochs and not asked.group_id:  # nobody can be asked for its state (heard)
-        error = ErrorCode.unknown_server_error
-        done(_refused(asked.group_id, error, SHARE_OFFSETS_ERRORS[error]))
+        done(_refused(asked.group_id, *UNFORESEEN))
         return
 
     def summarized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
@@ -126,8 +127,7 @@ def _named(node: Node, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]) 
     for each in topics:
         topic = node.cluster.topics.by_name(each.topic_name)
         if topic is not None and min(each.partitions, default=-1) < 0:
-            error = ErrorCode.unknown_server_error
-            return Refusal(error, SHARE_OFFSETS_ERRORS[error])
+            return UNFORESEEN
         known = wanted[each.topic_name][1] if each.topic_name in wanted else ()
         if topic is None:
             wanted[each.topic_name] = None, (*known, *each.partitions)

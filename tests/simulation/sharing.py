@@ -320,7 +320,9 @@ class Queues(Bank):
             worker.silent_until_ms, worker.is_thorough = 0, True
         for group in SHARE_GROUPS:  # it may stand still at its limit, as Kafka's do: share-groups.md §11
             known = self.cluster.group_configs.of(group)
-            self.cluster.group_configs.configure(group, known | {"share.partition.max.record.locks": "2000"})
+            self.cluster.group_configs.configure(
+                group, known | {"share.partition.max.record.locks": str(MOST_LOCKS[-1])}
+            )
         for _ in range(rounds):
             if all(self._is_at_the_end(group, index) for group in SHARE_GROUPS for index in range(PARTITIONS)):
                 return

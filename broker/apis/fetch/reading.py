@@ -160,7 +160,7 @@ class Reading:
         except OSError as problem:
             node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", problem)
             return self._failure(part, ErrorCode.kafka_storage_error)
-        if full or log.is_in_older_segment(offset, self._readable_end(partition)):
+        if full or (log.segment_count > 1 and log.is_in_older_segment(offset, self._readable_end(partition))):
             self.full = True
         high_watermark = log.high_watermark
         if high_watermark < log.log_end_offset:

@@ -200,8 +200,8 @@ class ShareFetch(DelayedOperation):
         if self._request.max_wait_ms <= 0:
             return (yield from reading.attempt(now_ms, final=True))
         for known in reading.next_known():
-            may_do = not reading.is_long and reading.may_do(known)
-            if may_do and (yield from reading.attempt(now_ms, final=False)):
+            may_be_enough = not reading.is_long and reading.may_be_enough(known)
+            if may_be_enough and (yield from reading.attempt(now_ms, final=False)):
                 return True
         return reading.is_long and (yield from reading.attempt(now_ms, final=False))
 

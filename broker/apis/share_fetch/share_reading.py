@@ -159,8 +159,8 @@ class ShareReading:
                 each.is_new = False
                 yield each
 
-    def may_do(self, each: ReadPartition) -> bool:
-        """Whether there may be enough now that a share partition is known. Without MinBytes nothing is enough."""
+    def may_be_enough(self, each: ReadPartition) -> bool:
+        """Whether it is worth trying now that a share partition is known: it has records, or MinBytes wants none."""
         offset = self._next_offset(each) if each.error is _NONE else None
         if offset is None or each.partition is None:
             return False

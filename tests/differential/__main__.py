@@ -4,8 +4,9 @@
     python -m tests.differential --kind log --sequences 10000 --seed 7
 
 A difference is played again to be sure, made as short as it can be, and written down as a conversation with Kafka's
-answers, which `tests/talk` can play. What is meant to differ stands in tests/differential/known.py. Exit status 1 when
-something else differs. Without Java, Maven or ../shared nothing is played.
+answers, which `tests/talk` can play. What is meant to differ stands in tests/differential/known.py. In the end each
+other one is played five times with nothing beside it; exit status 1 when one differs then. Without Java, Maven or
+../shared nothing is played.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.differential.comparing import Difference
 from tests.differential.kinds import make_sequence
@@ -22,6 +23,9 @@ SLOWLY_S = 1.2
 
 IMPATIENTLY_S = 2.0
 """How long one may be silent while a difference is made shorter: in the end it is looked at with patience."""
+
+ALONE_TIMES = 5
+"""How often a difference is played with nothing beside it. If it never shows, it needs a busy machine: a race."""
 
 TELL_EVERY_S = 20.0
 
@@ -42,6 +46,16 @@ class Tally:
     """Could not be played to their end: a broker was gone, or did not get ready."""
 
 
+class Place(NamedTuple):
+    """A sequence that was made up."""
+
+    kind: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.seed}"
+
+
 @dataclass
 class Run:
     """All sequences against one pair of brokers."""
@@ -49,8 +63,10 @@ class Run:
     brokers: Brokers
     folder: Path
     at_a_time: int
-    found: dict[str, list[str]] = field(default_factory=dict)
+    found: dict[str, list[Place]] = field(default_factory=dict)
     """New differences by their signature: where they were met."""
+    passing: dict[str, list[Place]] = field(default_factory=dict)
+    """Those that showed beside other sequences, twice, but not alone."""
     known: Counter[str] = field(default_factory=Counter)
     tallies: dict[str, Tally] = field(default_factory=dict)
 
@@ -60,10 +76,12 @@ class Run:
         self._shortening = asyncio.Semaphore(SHORTENED_TOGETHER)
 
     async def play_kinds(self, kinds: Iterable[str], seed: int, sequences: int) -> None:
-        """Plays so many sequences of each kind, from `seed` on, all kinds at the same time."""
+        """Plays so many sequences of each kind, from `seed` on, all kinds together; then alone what differed."""
         teller = asyncio.create_task(self._tell(sequences))
         try:
             await asyncio.gather(*(self._play_kind(kind, seed, sequences) for kind in kinds))
+            for signature in list(self.found):
+                await self._play_alone(signature)
         finally:
             teller.cancel()
             await self._stage.close()
@@ -114,8 +132,9 @@ class Run:
             print(f"{kind:13} {tally.played:6} played, {told}")
         for reason, times in self.known.most_common():
             print(f"meant to differ, {times} times: {reason}")
-        for signature, where in self.found.items():
-            print(f"DIFFERS, {len(where)} times ({', '.join(where[:3])}): {signature}")
+        for word, differences in (("differed, but never alone", self.passing), ("DIFFERS", self.found)):
+            for signature, where in differences.items():
+                print(f"{word}, {len(where)} times ({', '.join(map(str, where[:3]))}): {signature}")
         print(f"{len(self.found)} new differences" + (f", written to {self.folder}" if self.found else ""))
 
     async def _differs(self, kind: str, seed: int, tally: Tally) -> bool:
@@ -142,7 +161,7 @@ class Run:
             return None
         tally.differed += 1
         difference = again.differences[0]
-        where = f"{kind} {seed}"
+        where = Place(kind, seed)
         if difference.signature in self.found:
             self.found[difference.signature].append(where)
             print(f"  {where} differs likewise: {difference.signature[:100]}", flush=True)
@@ -150,6 +169,25 @@ class Run:
         self.found[difference.signature] = [where]
         print(f"  {where} differs: {difference}", flush=True)
         return difference
+
+    async def _shows_alone(self, signature: str, place: Place) -> bool:
+        for _ in range(ALONE_TIMES):
+            outcome = await self._play(make_sequence(*place), SLOWLY_S)
+            if any(each.signature == signature for each in outcome.differences):
+                return True
+        print(f"  {place} does not differ alone: {signature[:100]}", flush=True)
+        return False
+
+    async def _play_alone(self, signature: str) -> None:
+        """Takes a difference for one that needs a busy machine if it does not show alone, wherever it was met."""
+        for place in self.found[signature]:
+            try:
+                if await self._shows_alone(signature, place):
+                    return
+            except (OSError, TimeoutError) as problem:
+                self._broke(*place, self.tallies[place.kind], problem)
+                return
+        self.passing[signature] = self.found.pop(signature)
 
     async def _look_closely(self, kind: str, seed: int, difference: Difference) -> None:
         steps = make_sequence(kind, seed)

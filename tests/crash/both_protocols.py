@@ -114,15 +114,19 @@ class BothProtocols:
         if not self._play.was_promised_something:
             return
         for group_id in NAMES:
-            epoch = self._epoch_of(group_id)
-            if epoch < self._last.get(group_id, (0, False))[0] and self._last[group_id][1]:
-                self.epochs[group_id] = 0  # an empty group that changes its protocol begins anew, in Kafka too
+            if self._began_anew(group_id):
+                self.epochs[group_id] = 0
                 of_the_group = [each for each in self.members if each.group_id == group_id]
                 self._asked_before |= {each for each in of_the_group if each.asked}
                 self._told_before.update((each, _as_told(each)) for each in of_the_group)
-            self._last[group_id] = epoch, self._is_empty(group_id)
+            self._last[group_id] = self._epoch_of(group_id), self._is_empty(group_id)
         nobody_consumes_what_another_one_does(self)
         one_owner_each(self._play.life.cluster.nodes[0].coordinator)
+
+    def _began_anew(self, group_id: str) -> bool:
+        """Whether a group has, since somebody looked: an empty one that changes its protocol does, in Kafka too."""
+        epoch, was_empty = self._last.get(group_id, (0, False))
+        return was_empty and self._epoch_of(group_id) < epoch
 
     def _heard(self, member: Member, before: tuple[str, int]) -> None:
         """A member was perhaps told another epoch than `before`."""
@@ -132,7 +136,8 @@ class BothProtocols:
             self._asked_before.discard(member)
         if now == before or epoch <= 0 or of_the_group_before:
             return
-        if member_id == before[0] and before != self._told_before.get(member):
+        group_before = before == self._told_before.get(member) or self._began_anew(member.group_id)
+        if member_id == before[0] and not group_before:
             assert epoch >= before[1], f"{member} was at {before[1]}"
         self.epochs[member.group_id] = max(self.epochs.get(member.group_id, 0), epoch)
 

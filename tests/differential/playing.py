@@ -144,7 +144,7 @@ class _Play:
             await asyncio.sleep(max(self.pause_s, PATTERN_S))
         elif step.api == "ShareGroupHeartbeat" and step.values.get("subscribed_topic_names"):
             await asyncio.sleep(max(self.pause_s, READY_S))
-        elif step.api == "StreamsGroupHeartbeat" and step.values.get("topology"):
+        elif step.api == "StreamsGroupHeartbeat":
             await self.stage.there_at_both([self.names[name] for name in ("topicnew", "topicnew2")])
             await self.stage.known_everywhere()
 

@@ -13,6 +13,7 @@ from tests.talk.messages import correlation_id_of, write_raw_request
 from tests.talk.values import Value, fill
 
 CLOSED = "the broker hung up"
+GOES_ON = "the broker did not hang up"
 NOBODY: dict[str, Value] = {"generation": 1, "pid": 12345, "epoch": 0, "session": 54321}
 """What a name stands for that nothing has been heard of yet."""
 
@@ -23,6 +24,7 @@ class Asked(NamedTuple):
     number: int
     correlation_id: int
     api: str
+    """Empty: only whether an answer comes is of interest."""
     version: int
 
 
@@ -47,6 +49,12 @@ class Talk:
         """Sends a frame; to a broker that has hung up, nothing."""
         if self._writer is not None and not self.closed:
             self._writer.write(frame)
+
+    def sees_whether_it_goes_on(self, number: int) -> None:
+        """Asks something else: a broker that answers it has not hung up because of what was said before."""
+        self.correlation_id += 1
+        self.waiting.append(Asked(number, self.correlation_id, "", 0))
+        self.say(write_request("ApiVersions", 0, self.correlation_id, self.client_id, {}))
 
     async def hang_up(self) -> None:
         """Closes; what waits will never be answered."""
@@ -78,7 +86,7 @@ class Talk:
             self.side.hears(asked, f"an answer with correlation id {correlation_id_of(frame)}: {frame.hex()}")
             return
         try:
-            self.side.hears(asked, read_answer(asked.api, asked.version, frame))
+            self.side.hears(asked, read_answer(asked.api, asked.version, frame) if asked.api else GOES_ON)
         except Unreadable as problem:
             self.side.hears(asked, str(problem))
 
@@ -108,9 +116,11 @@ class Side:
         talk.correlation_id += 1
         filled = self.fill(values)
         frame = write_request(api, version, talk.correlation_id, talk.client_id, filled)
-        if api != "Produce" or filled.get("acks") != 0:
-            talk.waiting.append(Asked(number, talk.correlation_id, api, version))
         talk.say(frame)
+        if api == "Produce" and filled.get("acks") == 0:
+            talk.sees_whether_it_goes_on(number)
+        else:
+            talk.waiting.append(Asked(number, talk.correlation_id, api, version))
         return filled
 
     async def send(self, number: int, speaker: str, values: Value) -> None:

@@ -10,6 +10,7 @@ from tests.differential.codec import NO_ID, default_of, request_of, shape_of
 from tests.differential.comparing import RECENT_MS, Difference
 from tests.differential.playing import Outcome, Said
 from tests.differential.sequence import Step
+from tests.differential.sides import CLOSED, GOES_ON
 from tests.talk.messages import OTHER_NAMES
 from tests.talk.values import Value, show
 
@@ -124,8 +125,8 @@ def _heard(said: Said, number: int, steps: dict[int, Step], back: dict[str, str]
         if isinstance(answer, dict):
             api = "" if asked.kind == "request" else "ApiVersions v0 "
             lines.append(f"  {who}<- {api}{_answer(asked.api, _newest_answer(asked, answer), back)}")
-        else:
-            lines.append(f"  {who}<- closed" if "hung up" in str(answer) else f"  # {who}heard: {answer}")
+        elif answer != GOES_ON:
+            lines.append(f"  {who}<- closed" if answer == CLOSED else f"  # {who}heard: {answer}")
     if number in said.waiting:
         lines.append("  <- nothing for 150 ms")
     return lines

@@ -163,15 +163,15 @@ class ConsumerGroup(SubscribingGroup):
         kind, name, value = change
         if name is None:
             if kind is Kind.GROUP_EPOCH:
-                return self._set_epoch(value)  # type: ignore[arg-type]
-            return self._set_target_epoch(value) if kind is Kind.TARGET_EPOCH else None  # type: ignore[arg-type]
+                return self._set_epoch(value)
+            return self._set_target_epoch(value) if kind is Kind.TARGET_EPOCH else None
         if kind is Kind.CURRENT:
-            return self._set_current(name, value)  # type: ignore[arg-type]
+            return self._set_current(name, value)
         if kind is Kind.TARGET:
-            return set_value(self.targets, name, value)  # type: ignore[arg-type]
+            return set_value(self.targets, name, value)
         if kind is Kind.MEMBER:
-            return self._set_member(name, value)  # type: ignore[arg-type]
-        return set_value(self.regexes, name, value) if kind is Kind.REGEX else None  # type: ignore[arg-type]
+            return self._set_member(name, value)
+        return set_value(self.regexes, name, value) if kind is Kind.REGEX else None
 
     def record_of(self, change: Change) -> Record:
         """The record that says a change."""

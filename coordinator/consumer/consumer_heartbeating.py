@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: a member says what it wants and has, and hears what it is to have (consumer-groups §5)."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.consumer.checks import check_epoch, check_request
@@ -38,7 +38,7 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
 class Sender(NamedTuple):
     """Whose heartbeat it is, as far as the request does not say."""
 
-    ticket: object
+    ticket: Any
     client_id: str
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""

@@ -28,8 +28,6 @@ class ChangeSet(GroupChanges):
 
     __slots__ = ("converts", "leaving")
 
-    group: "ConsumerGroup"
-
     def __init__(self, group: "ConsumerGroup") -> None:
         super().__init__(group)
         self.converts: Conversion | None = None

@@ -44,21 +44,23 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         A group that becomes classic rebalances at once. So they are reported at once, unless earlier ones still wait.
         If the change cannot be written, a further event says that the group is what it was.
         """
+        group = changes.group
         assert isinstance(changes, ChangeSet), "what a consumer group changes"
-        state = self._before(changes)
+        assert isinstance(group, ConsumerGroup), "whose observer this is"
+        state = self._before(group, changes)
         made = BatchEvents(self._emitter, state, changes, cause).make()
         converts = changes.converts
         becomes_classic = converts is not None and converts.to_protocol != CONSUMER
         if converts is not None and becomes_classic:
             self._classic.of(converts.classic).rebalances = state.rebalances
-        if not becomes_classic or changes.group.group_id in self._emitter.coordinator.unwritten:
+        if not becomes_classic or group.group_id in self._emitter.coordinator.unwritten:
             return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
         self._tell(changes, made)
-        return lambda error, now_ms: self._is_back(changes.group) if error is not ErrorCode.none else None
+        return lambda error, now_ms: self._is_back(group) if error is not ErrorCode.none else None
 
-    def _before(self, changes: ChangeSet) -> ConsumerEventState:
+    def _before(self, group: ConsumerGroup, changes: ChangeSet) -> ConsumerEventState:
         """What is remembered of a group from before a batch that counts already."""
-        group, converts = changes.group, changes.converts
+        converts = changes.converts
         if changes.creates or (converts is not None and converts.to_protocol == CONSUMER):
             carried = changes.made[: converts.carried_over] if converts is not None else ()
             shares = {

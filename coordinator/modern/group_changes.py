@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from mypy_extensions import mypyc_attr
+
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.modern.modern_values import Change, Record
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.modern.modern_group import ModernGroup
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class GroupChanges:
     """The records of one request, in order."""
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mypy_extensions import mypyc_attr
+
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
@@ -25,6 +27,7 @@ FIRST_EPOCH = 1
 """The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ModernGroup(Group):
     """The part that does not depend on the protocol."""
 
@@ -54,7 +57,8 @@ class ModernGroup(Group):
         self.target_epoch = FIRST_EPOCH
         self.target_timestamp_ms = 0
         """Wall clock at the end of the last computation; 0: the next one need not wait."""
-        self.members: Mapping[str, ModernMember] = {}
+        self.members: dict[str, Any] = {}
+        """By id; of which class is its protocol's matter."""
         self.checked_version: int | None = None
         """The version of the topics when the group last looked at its own; None: it must look again."""
         self.most_members = 0
@@ -157,7 +161,7 @@ def add_to(counter: Counter[str], name: str, by: int) -> None:
         del counter[name]
 
 
-def set_value(values: dict[str, object], name: str, value: object) -> object:
+def set_value(values: dict[str, Any], name: str, value: Any) -> Any:
     """Takes a value over, or forgets the one there was if it is None. Returns the one there was."""
     if value is None:
         return values.pop(name, None)

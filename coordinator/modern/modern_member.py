@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from kohort.coordinator.group_placement import java_hash
 from kohort.purgatory import DelayedOperation
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ModernMember:
     """One member. What the log keeps of it is its protocol's matter."""
 

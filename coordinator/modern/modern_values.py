@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 Target = Mapping[UUID, frozenset[int]]
@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
     kind: IntEnum
     name: str | None
-    value: object
+    value: Any
 
 
 class GroupEpoch(NamedTuple):

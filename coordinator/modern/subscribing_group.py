@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mypy_extensions import mypyc_attr
+
 from kohort.coordinator.modern.modern_group import ModernGroup, add_to
 from kohort.coordinator.modern.modern_values import NO_TARGET, Target
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.modern.modern_host import ModernHost
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SubscribingGroup(ModernGroup):
     """What consumer groups and share groups have in common, and streams groups have not."""
 

@@ -122,15 +122,15 @@ class ShareGroup(SubscribingGroup):
         self.all_assigned = self.complete_version = None
         if name is None:
             if kind is ShareKind.GROUP_EPOCH:
-                return self._set_epoch(value)  # type: ignore[arg-type]
+                return self._set_epoch(value)
             if kind is ShareKind.TARGET_EPOCH:
-                return self._set_target_epoch(value)  # type: ignore[arg-type]
-            return self._set_states(value)  # type: ignore[arg-type]
+                return self._set_target_epoch(value)
+            return self._set_states(value)
         if kind is ShareKind.CURRENT:
-            return self._set_current(name, value)  # type: ignore[arg-type]
+            return self._set_current(name, value)
         if kind is ShareKind.TARGET:
-            return set_value(self.targets, name, value)  # type: ignore[arg-type]
-        return self._set_member(name, value)  # type: ignore[arg-type]
+            return set_value(self.targets, name, value)
+        return self._set_member(name, value)
 
     def record_of(self, change: Change) -> Record:
         """The record that says a change."""

@@ -176,10 +176,10 @@ class StreamsGroup(ModernGroup):
         if name is None:
             return self._apply_to_group(kind, value)
         if kind is StreamsKind.CURRENT:
-            return self._set_current(name, value)  # type: ignore[arg-type]
+            return self._set_current(name, value)
         if kind is StreamsKind.TARGET:
-            return set_value(self.targets, name, value)  # type: ignore[arg-type]
-        return self._set_member(name, value)  # type: ignore[arg-type]
+            return set_value(self.targets, name, value)
+        return self._set_member(name, value)
 
     def _apply_to_group(self, kind: object, value: object) -> object:
         if kind is StreamsKind.GROUP_EPOCH:

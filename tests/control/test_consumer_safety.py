@@ -73,6 +73,7 @@ def _all(topic_id: UUID, partitions: list[int]) -> list[int]:
     return partitions
 
 
+@pytest.mark.plain("it replaces a function of a module that may be compiled")
 @pytest.mark.parametrize(("epoch", "told"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])
 def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
     respond = consumer_heartbeating._response
@@ -92,6 +93,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
     assert told in found
 
 
+@pytest.mark.plain("it replaces a method of a class that may be compiled")
 @pytest.mark.parametrize(
     ("who", "epoch", "told"),
     [

@@ -47,9 +47,10 @@ class _Equal:
         quota, extras = divmod(sum(self._counts.values()), len(self._members))
         unfilled: list[tuple[str, int]] = []
         for number, member in enumerate(self._members):
-            yield sum(map(len, member.target.values()))
+            size = sum(map(len, member.target.values()))
+            yield size
             holds_extra = extras > 0
-            missing = self._keep(member, quota + holds_extra)
+            missing = self._keep(member, size, quota + holds_extra)
             if missing and holds_extra and len(self._members) - number > extras:
                 # A later member may own that many already; the last ones must take what is left.
                 missing -= 1
@@ -60,12 +61,15 @@ class _Equal:
         yield from self._fill(unfilled)
         return self._targets
 
-    def _keep(self, member: Subscriber, quota: int) -> int:
-        """Leaves a member up to `quota` of its partitions. Returns how many it still lacks."""
-        before = {topic_id: parts for topic_id, parts in member.target.items() if topic_id in self._counts}
-        if sum(map(len, before.values())) <= quota:
-            self._targets[member.member_id] = before if len(before) < len(member.target) else member.target
-            return quota - sum(map(len, before.values()))
+    def _keep(self, member: Subscriber, size: int, quota: int) -> int:
+        """Leaves a member up to `quota` of its `size` partitions. Returns how many it still lacks."""
+        before = member.target
+        if not before.keys() <= self._counts.keys():
+            before = {topic_id: parts for topic_id, parts in before.items() if topic_id in self._counts}
+            size = sum(map(len, before.values()))
+        if size <= quota:
+            self._targets[member.member_id] = before
+            return quota - size
         kept: dict[UUID, frozenset[int]] = {}
         for topic_id, partitions in before.items():
             ordered = sorted(partitions)

@@ -31,8 +31,13 @@ SETTINGS: dict[str, object] = {
     "group.streams.min.heartbeat.interval.ms": 50,
     "group.streams.initial.rebalance.delay.ms": 0,
     "group.streams.assignment.interval.ms": 0,
+    "log.retention.ms": -1,
+    "log.retention.check.interval.ms": 86_400_000,
 }
-"""As the conversations' profiles have them: nobody waits for a first join or between two assignments."""
+"""As the conversations' profiles have them: nobody waits for a first join or between two assignments.
+
+Some records are of 2023. Nobody looks for old ones: each broker would at another moment.
+"""
 
 READY_WITHIN_S = 60
 

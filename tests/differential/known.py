@@ -193,9 +193,9 @@ KNOWN: tuple[Known, ...] = (
         also=_only_those_not_known_yet,
     ),
     Known(
-        "A topic that is not there, and is asked for twice, is told of twice by Kafka.",
-        "DescribeShareGroupOffsets",
-        r"groups\[\]\.topics\[\]",
+        "A topic that is not there, and is named twice, is told of twice by Kafka.",
+        "(Describe|Delete)ShareGroupOffsets",
+        r"groups\[\]\.topics\[\]|responses\[\]",
         also=lambda kafka, kohort: {each["topic_name"] for each in kafka} == {each["topic_name"] for each in kohort},
     ),
     Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_code", kafka="UNRELEASED_INSTANCE_ID", kohort="NONE"),

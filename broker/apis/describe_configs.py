@@ -19,11 +19,9 @@ from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
-    FINER_FIRST,
     SET_FOR_ALL_BROKERS,
     STATIC_BROKER_CONFIG,
-    given_synonym,
-    source_of,
+    told_synonyms,
 )
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_configs import (
@@ -163,16 +161,15 @@ def _configs(
 
 
 def _of_topic(node: Node, topic: Topic) -> Iterable[DescribeConfigsResourceResult]:
-    settings = node.cluster.settings
     for name, value in node.cluster.topics.effective_configs(topic.configs).items():
-        config = TOPIC_CONFIGS[name]
+        config, synonyms = TOPIC_CONFIGS[name], tuple(_topic_synonyms(node, topic, name))
         yield DescribeConfigsResourceResult(
             name=name,
             value=value,
             read_only=False,
-            config_source=source_of(settings, topic, name),
+            config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
             is_sensitive=False,
-            synonyms=tuple(_topic_synonyms(node, topic, name)),
+            synonyms=synonyms,
             config_type=config.kind,
             documentation=config.documentation,
         )
@@ -180,18 +177,13 @@ def _of_topic(node: Node, topic: Topic) -> Iterable[DescribeConfigsResourceResul
 
 def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeConfigsSynonym]:
     """Where the value comes from and what it would be otherwise, the one that counts first."""
-    config = TOPIC_CONFIGS[name]
     if name in topic.configs:
         yield DescribeConfigsSynonym(name=name, value=topic.configs[name], source=DYNAMIC_TOPIC_CONFIG)
     if name == SET_FOR_ALL_BROKERS:
         value = node.cluster.topics.defaults[name]
         yield DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG)
-    given = given_synonym(node.cluster.settings, name)
-    if given is not None:
-        value = node.cluster.settings.given[given]
-        yield DescribeConfigsSynonym(name=given, value=value, source=STATIC_BROKER_CONFIG)
-    if config.synonym is not None and config.synonym not in FINER_FIRST:  # those have no default of their own
-        yield DescribeConfigsSynonym(name=config.synonym, value=config.default_text, source=DEFAULT_CONFIG)
+    for synonym, value, source in told_synonyms(node.cluster.settings, name):
+        yield DescribeConfigsSynonym(name=synonym, value=value, source=source)
 
 
 def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:

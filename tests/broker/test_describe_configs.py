@@ -72,6 +72,27 @@ def test_a_topic_s_settings_in_every_version(version: int) -> None:
     assert own.config_type == (5 if version >= 3 else 0)
 
 
+def test_settings_in_the_place_of_finer_ones() -> None:
+    """Heard from Apache Kafka 4.3.0, but for the jitter's value, which has no effect here."""
+    ada = Broker(log_retention_ms=-1, log_retention_minutes=77, log_roll_hours=100, log_roll_jitter_ms=5).client()
+    given_topic(ada)
+    told = describes(ada, keys=("retention.ms", "segment.ms", "segment.jitter.ms"), include_synonyms=True).configs
+    assert {each.name: (each.value, each.config_source) for each in told} == {
+        "retention.ms": ("-1", 4),
+        "segment.ms": ("360000000", 5),
+        "segment.jitter.ms": ("0", 4),
+    }
+    assert {each.name: [(syn.name, syn.value, syn.source) for syn in each.synonyms] for each in told} == {
+        "retention.ms": [
+            ("log.retention.ms", "-1", 4),
+            ("log.retention.minutes", "77", 4),
+            ("log.retention.hours", "168", 5),
+        ],
+        "segment.ms": [],
+        "segment.jitter.ms": [("log.roll.jitter.ms", "5", 4), ("log.roll.jitter.hours", "0", 5)],
+    }
+
+
 def test_documentation_and_synonyms_come_when_asked_for() -> None:
     ada = Broker().client()
     given_topic(ada)

@@ -59,7 +59,7 @@ def _ours(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
         if name in _INTERNAL or name in _OF_THE_NODE:
             continue
         value = _told(name, setting, getattr(settings, name.replace(".", "_")))
-        default = _told(name, setting, setting.default)
+        default = default_of(name)
         synonyms = []
         if value != default:
             synonyms.append(DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
@@ -102,6 +102,12 @@ def of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult
         if config.config_source == DYNAMIC_DEFAULT_BROKER_CONFIG:
             config.synonyms = config.synonyms[:1]
             yield config
+
+
+def default_of(name: str) -> str | None:
+    """What a broker has where nobody has given a setting of that name, as Kafka answers it. Raises KeyError."""
+    setting = SETTINGS.get(name)
+    return described()[name].default if setting is None else _told(name, setting, setting.default)
 
 
 def _told(name: str, setting: Setting[Any], value: object) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.broker_configs import of_all_brokers, of_broker
+from kohort.broker.apis.broker_configs import default_of, of_all_brokers, of_broker
 from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NOT_ALLOWED, TOPIC
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
@@ -21,7 +21,7 @@ from kohort.broker.settings.topic_defaults import (
     DYNAMIC_TOPIC_CONFIG,
     SET_FOR_ALL_BROKERS,
     STATIC_BROKER_CONFIG,
-    told_synonyms,
+    synonyms_of,
 )
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_configs import (
@@ -42,6 +42,7 @@ from kohort.storage.topic_names import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.settings.broker_settings import Settings
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.ticket import Ticket
 
@@ -182,8 +183,25 @@ def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeCon
     if name == SET_FOR_ALL_BROKERS:
         value = node.cluster.topics.defaults[name]
         yield DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG)
-    for synonym, value, source in told_synonyms(node.cluster.settings, name):
-        yield DescribeConfigsSynonym(name=synonym, value=value, source=source)
+    found = tuple(_of_the_broker(node.cluster.settings, name))
+    if found and found[0].name == TOPIC_CONFIGS[name].synonym:
+        yield from found
+
+
+def _of_the_broker(settings: Settings, name: str) -> Iterable[DescribeConfigsSynonym]:
+    """The broker's settings that a topic's setting has its value from, those given at start before defaults.
+
+    None of them is told if the finest has no value, as hours in the place of milliseconds. Source: Kafka's
+    `ConfigHelper.configSynonyms`; heard from 4.3.0.
+    """
+    synonyms = synonyms_of(name)
+    for each in synonyms:
+        if each in settings.given:
+            yield DescribeConfigsSynonym(name=each, value=settings.given[each], source=STATIC_BROKER_CONFIG)
+    for each in synonyms:
+        default = default_of(each)
+        if default is not None:
+            yield DescribeConfigsSynonym(name=each, value=default, source=DEFAULT_CONFIG)
 
 
 def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:

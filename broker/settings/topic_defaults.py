@@ -17,12 +17,12 @@ DYNAMIC_TOPIC_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAU
 SET_FOR_ALL_BROKERS = "min.insync.replicas"
 """A new Kafka cluster sets it for all brokers, to what it is at start: eligible leader replicas need it (KIP-966)."""
 
-FINER_FIRST: dict[str, dict[str, str | None]] = {
-    "log.retention.ms": {"log.retention.minutes": None, "log.retention.hours": "168"},
-    "log.roll.ms": {"log.roll.hours": "168"},
-    "log.roll.jitter.ms": {"log.roll.jitter.hours": "0"},
+FINER_FIRST = {
+    "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "log.roll.ms": ("log.roll.hours",),
+    "log.roll.jitter.ms": ("log.roll.jitter.hours",),
 }
-"""Settings that count in the place of one that is not given, and Kafka's defaults of them. That one has none."""
+"""Settings that count in the place of one that is not given."""
 
 _MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 
@@ -49,13 +49,10 @@ def _value(settings: Settings, name: str) -> str | None:
     return None
 
 
-def _synonyms(name: str) -> dict[str, str | None]:
-    """The broker's settings that a topic's setting has its value from, the first that counts, and their defaults."""
-    config = TOPIC_CONFIGS[name]
-    if config.synonym is None:
-        return {}
-    coarser = FINER_FIRST.get(config.synonym)
-    return {config.synonym: config.default_text} if coarser is None else {config.synonym: None, **coarser}
+def synonyms_of(name: str) -> tuple[str, ...]:
+    """The broker's settings that a topic's setting has its value from, the first that counts."""
+    synonym = TOPIC_CONFIGS[name].synonym
+    return () if synonym is None else (synonym, *FINER_FIRST.get(synonym, ()))
 
 
 def source_of(settings: Settings, topic: Topic, name: str) -> int:
@@ -64,16 +61,4 @@ def source_of(settings: Settings, topic: Topic, name: str) -> int:
         return DYNAMIC_TOPIC_CONFIG
     if name == SET_FOR_ALL_BROKERS:
         return DYNAMIC_DEFAULT_BROKER_CONFIG
-    return DEFAULT_CONFIG if settings.given.keys().isdisjoint(_synonyms(name)) else STATIC_BROKER_CONFIG
-
-
-def told_synonyms(settings: Settings, name: str) -> list[tuple[str, str, int]]:
-    """Name, value and source of what a topic's setting would be without its own value, the one that counts first.
-
-    None if the finest one is not given, as of hours in the place of milliseconds. Source: Kafka's
-    `ConfigHelper.configSynonyms`; heard from 4.3.0.
-    """
-    synonyms = _synonyms(name)
-    found = [(each, settings.given[each], STATIC_BROKER_CONFIG) for each in synonyms if each in settings.given]
-    found += [(each, default, DEFAULT_CONFIG) for each, default in synonyms.items() if default is not None]
-    return found if found and found[0][0] == TOPIC_CONFIGS[name].synonym else []
+    return DEFAULT_CONFIG if settings.given.keys().isdisjoint(synonyms_of(name)) else STATIC_BROKER_CONFIG

@@ -1,4 +1,4 @@
-"""Waiting: a hierarchical timing wheel and delayed operations under keys. It gets the time, and never looks."""
+"""Delayed operations under keys, on a hierarchical timing wheel. The caller supplies the time."""
 
 from kohort.purgatory.delayed import DelayedOperation, Purgatory
 from kohort.purgatory.wheel import TimerEntry, TimingWheel

@@ -1,8 +1,9 @@
-"""Operations that wait until something happens or their time is up, under the contract of Kafka's purgatory.
+"""Operations that wait until an event or their deadline, with the contract of Kafka's purgatory.
 
-An operation that cannot complete at once waits under its keys and on the wheel. An event on one of the keys tries it
-again. At its deadline it is completed by force, and it completes exactly once.
-(Kafka: `DelayedOperation`, `DelayedOperationPurgatory`; one thread here, hence no locks and no sharded watch lists.)
+An operation that cannot complete immediately waits under its keys and on the wheel. An event on one of the keys checks
+it again. At its deadline it is forced to complete. Each operation completes exactly once.
+Source: Kafka's `DelayedOperation` and `DelayedOperationPurgatory`; one thread here, hence no locks and no sharded watch
+lists.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -14,7 +15,7 @@ from kohort.purgatory.wheel import TimerEntry, TimingWheel
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerEntry):
-    """What waits. Subclasses say when it may complete and what happens then."""
+    """A waiting operation. Subclasses define when it can complete and what happens then."""
 
     __slots__ = ("_keys", "completed")
 
@@ -24,19 +25,19 @@ class DelayedOperation(TimerEntry):
         self.completed = False
 
     def can_complete(self, now_ms: int) -> bool:
-        """Whether it may complete now. Called at every event on one of its keys."""
+        """Return whether the operation can complete now. Called at every event on one of its keys."""
         return False
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """The effect; called once. `expired`: by its deadline, which then is `now_ms`."""
+        """Perform the effect; called once. If the operation expired, `now_ms` is its deadline."""
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """One of the two above has raised, and the operation waits no more. Lets go of whoever waits for it."""
+        """Release the requests that wait for this operation, because `can_complete` or `on_complete` raised."""
 
 
 class Purgatory:
-    """Where operations wait, all of them on one wheel."""
+    """Holds waiting operations, all on one timing wheel."""
 
     def __init__(
         self,
@@ -44,33 +45,35 @@ class Purgatory:
         changed: Callable[[], None] | None = None,
         failed: Callable[[DelayedOperation, Exception], None] | None = None,
     ) -> None:
-        """`changed` is called whenever an operation starts to wait, so that a shell can arm its timer anew.
+        """Create an empty purgatory.
 
-        `failed` gets an operation that raises in `check` or `advance`, and the others go on. Without it the
-        exception leaves the call, and what else is due completes at the next.
+        Args:
+            changed: Called whenever an operation starts to wait, so that the caller can re-arm its timer.
+            failed: Receives an operation that raises in `check` or `advance`; the others continue. Without it the
+                exception leaves the call, and the remaining due operations complete at the next call.
         """
         self._wheel = TimingWheel(now_ms)
+        # Entries that the wheel has released and `advance` has not processed, in reverse order.
         self._due: list[TimerEntry] = []
-        """What the wheel has let go and `advance` has not come to yet; the next one is the last."""
-        self._due_ms = now_ms
-        """The moment to which it was let go."""
-        self._until_ms = now_ms
-        """The moment to which `advance` goes, or went the last time."""
+        self._due_ms = now_ms  # The time at which they were due.
+        self._until_ms = now_ms  # The time passed to the current or last `advance`.
         self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
         self._changed = changed
         self._failed = failed
 
     def __len__(self) -> int:
-        """How many operations wait."""
-        return len(self._wheel) + sum([isinstance(each, DelayedOperation) and not each.completed for each in self._due])
+        """Return the number of waiting operations."""
+        return len(self._wheel) + sum(
+            [isinstance(entry, DelayedOperation) and not entry.completed for entry in self._due]
+        )
 
     @property
     def next_wakeup_ms(self) -> int | None:
-        """When to call `advance` next, in monotonic milliseconds; None: nothing waits."""
+        """Time of the next `advance` in monotonic milliseconds, or None if no operation waits."""
         return self._due_ms if self._due else self._wheel.next_wakeup_ms
 
     def wait(self, operation: DelayedOperation, keys: Iterable[Hashable] = ()) -> None:
-        """Lets `operation` wait under `keys` until its deadline; whoever wants it tried first asks `can_complete`."""
+        """Add `operation` under `keys` until its deadline. It is not checked first; call `can_complete` for that."""
         operation._keys = tuple(keys)
         for key in operation._keys:
             self._watched.setdefault(key, {})[operation] = None
@@ -79,17 +82,17 @@ class Purgatory:
             self._changed()
 
     def wait_for_a_turn(self, operation: DelayedOperation) -> None:
-        """Lets one that completes by its deadline wait once more, so that others come in between.
+        """Let an operation that completes by its deadline wait again, so that others run in between.
 
-        It is due a millisecond after all that is due with it. After the deadline itself it would be the next to come,
-        again and again, where the time has gone on meanwhile.
+        It is due one millisecond after everything that is due now. With its own deadline it would always be the next to
+        run, if time has moved on meanwhile.
         """
         operation.completed = False
         operation.deadline_ms = self._until_ms + 1
         self.wait(operation)
 
     def check(self, key: Hashable, now_ms: int) -> int:
-        """Tries again what waits under `key`. Returns how many operations completed."""
+        """Check the operations that wait under `key` and return how many completed."""
         waiting = self._watched.get(key)
         if waiting is None:
             return 0
@@ -98,24 +101,24 @@ class Purgatory:
             try:
                 if not operation.completed and operation.can_complete(now_ms):
                     count += self.complete(operation, now_ms)
-            except Exception as problem:
+            except Exception as error:
                 self.cancel(operation)
-                self._report(operation, problem)
+                self._report(operation, error)
         return count
 
     def complete(self, operation: DelayedOperation, now_ms: int) -> bool:
-        """Completes `operation`, waiting or not. Returns False when it had completed before."""
+        """Complete `operation`, waiting or not. Return False if it had completed before."""
         return self._complete(operation, now_ms, expired=False)
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """Forgets `operation`; it will never complete."""
+        """Remove `operation` without completing it."""
         operation.completed = True
         self._remove(operation)
 
     def postpone(self, operation: DelayedOperation, deadline_ms: int) -> None:
-        """Moves the deadline of a waiting operation.
+        """Change the deadline of a waiting operation.
 
-        A later deadline costs nothing: the wheel still holds the old one, and finds out when that comes up.
+        A later deadline costs nothing: the wheel keeps the old one and notices the change when it comes up.
         """
         if deadline_ms < operation.deadline_ms and operation.scheduled:
             self._wheel.cancel(operation)
@@ -127,44 +130,47 @@ class Purgatory:
             operation.deadline_ms = deadline_ms
 
     def advance(self, now_ms: int, at_most: int | None = None) -> int:
-        """Completes by force what is due until `now_ms`, each at its own deadline. Returns how many completed.
+        """Force operations that are due until `now_ms` to complete, each at its own deadline; return their number.
 
-        Operations that are added meanwhile and are already due complete too, in their turn. `at_most`: looks at no more
-        of them, and `next_wakeup_ms` stays where it is until the others have had their turn.
+        Operations that are added meanwhile and are already due complete, too, in order.
+
+        Args:
+            at_most: Number of operations to process; `next_wakeup_ms` stays in place until the others have been
+                processed.
         """
-        count = looked_at = 0
+        count = processed = 0
         wheel = self._wheel
         self._until_ms = now_ms
         while (wakeup_ms := self.next_wakeup_ms) is not None and wakeup_ms <= now_ms:
-            if looked_at == at_most:
+            if processed == at_most:
                 return count
             if not self._due:
                 # One moment at a time: what completes at it may add something that is due before the next one.
                 self._due = wheel.advance(wakeup_ms)
                 self._due.reverse()
                 self._due_ms = wakeup_ms
-            while self._due and looked_at != at_most:
-                looked_at += 1
+            while self._due and processed != at_most:
+                processed += 1
                 count += self._expire(self._due.pop())
         wheel.advance(now_ms)
         return count
 
     def _expire(self, operation: TimerEntry) -> int:
-        """Completes what the wheel has let go, unless something has cancelled or postponed it since. Returns 0 or 1."""
+        """Complete an entry released by the wheel unless it was cancelled or postponed since. Return 0 or 1."""
         assert isinstance(operation, DelayedOperation)
         if operation.deadline_ms <= self._due_ms:
             try:
                 return self._complete(operation, self._due_ms, expired=True)
-            except Exception as problem:
-                self._report(operation, problem)
+            except Exception as error:
+                self._report(operation, error)
         elif not operation.completed and not operation.scheduled:
             self._wheel.add(operation)
         return 0
 
-    def _report(self, operation: DelayedOperation, problem: Exception) -> None:
+    def _report(self, operation: DelayedOperation, error: Exception) -> None:
         if self._failed is None:
             raise
-        self._failed(operation, problem)
+        self._failed(operation, error)
 
     def _complete(self, operation: DelayedOperation, now_ms: int, *, expired: bool) -> bool:
         if operation.completed:

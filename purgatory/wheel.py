@@ -1,10 +1,10 @@
-"""A hierarchical timing wheel: add and cancel in O(1), advance without looking at what is not due.
+"""A hierarchical timing wheel: add and cancel in O(1), advance without looking at entries that are not due.
 
 Level 0 has 20 buckets of 1 ms; each further level's tick is the span of the level below it (20 ms, 400 ms, 8 s, …), as
-in Kafka's `TimingWheel`. Levels are made when first needed. An entry far away lies in a coarse bucket; when that bucket
-comes up the entry falls into a finer one, and at last runs. Only buckets, never entries, are in the priority queue.
+in Kafka's `TimingWheel`. Levels are created when first needed. A distant entry is in a coarse bucket; when that bucket
+is due the entry moves to a finer one, and finally expires. Only buckets, never entries, are in the priority queue.
 
-A bucket is a dict used as an ordered set: removing is O(1) in C, and the order of insertion, hence of expiry, does not
+A bucket is a dict used as an ordered set: removal is O(1) in C, and the order of insertion, hence of expiry, does not
 depend on memory addresses.
 """
 
@@ -13,13 +13,12 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-BUCKETS: Final = 20
-"""Buckets on each level, as in Kafka (`SystemTimer`, wheelSize)."""
+BUCKETS: Final = 20  # Buckets per level, as in Kafka (`SystemTimer`, wheelSize).
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TimerEntry:
-    """Something that falls due once. It is on at most one wheel, in at most one bucket."""
+    """An entry that is due once. It is on at most one wheel, in at most one bucket."""
 
     __slots__ = ("_bucket", "_sequence", "deadline_ms")
 
@@ -30,16 +29,15 @@ class TimerEntry:
 
     @property
     def scheduled(self) -> bool:
-        """Whether the entry is on a wheel now."""
+        """Whether the entry is on a wheel."""
         return self._bucket is not None
 
 
-OUT_OF_QUEUE: Final = -1
-"""In place of a bucket's moment once it has come up."""
+OUT_OF_QUEUE: Final = -1  # `start_ms` of a bucket that has left the queue.
 
 
 class _Bucket(dict[TimerEntry, None]):
-    """Entries whose deadlines lie in one tick of one level, which starts at `start_ms`."""
+    """Entries whose deadlines are in one tick of one level, which starts at `start_ms`."""
 
     __slots__ = ("start_ms",)
 
@@ -56,7 +54,7 @@ class _Level:
 
 
 class TimingWheel:
-    """Holds entries until `advance` comes to their deadline. All times are monotonic milliseconds."""
+    """Holds entries until `advance` reaches their deadline. All times are monotonic milliseconds."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self.now_ms = now_ms
@@ -66,19 +64,19 @@ class TimingWheel:
         self._count = 0
 
     def __len__(self) -> int:
-        """How many entries wait."""
+        """Return the number of waiting entries."""
         return self._count
 
     @property
     def next_wakeup_ms(self) -> int | None:
-        """When to call `advance` next: not later than the earliest deadline, perhaps earlier. None: nothing waits."""
+        """Time of the next `advance`, or None if the wheel is empty. Not later than the earliest deadline."""
         queue = self._queue
         while queue and not queue[0][2]:
             heappop(queue)[2].start_ms = OUT_OF_QUEUE
         return queue[0][0] if queue else None
 
     def add(self, entry: TimerEntry) -> None:
-        """Schedules `entry` for its `deadline_ms`; one that is past is due at the next `advance`."""
+        """Schedule `entry` for its `deadline_ms`; an entry whose deadline has passed is due at the next `advance`."""
         assert entry._bucket is None, "an entry is on one wheel at a time"
         self._sequence += 1
         entry._sequence = self._sequence
@@ -86,7 +84,7 @@ class TimingWheel:
         self._place(entry)
 
     def cancel(self, entry: TimerEntry) -> bool:
-        """Takes `entry` off the wheel. Returns whether it was on it."""
+        """Remove `entry` from the wheel and return whether it was on it."""
         bucket = entry._bucket
         if bucket is None:
             return False
@@ -96,7 +94,7 @@ class TimingWheel:
         return True
 
     def advance(self, now_ms: int) -> list[TimerEntry]:
-        """Moves the time on and returns what is due, by deadline and then by the order in which it was added."""
+        """Move to `now_ms` and return the due entries, ordered by deadline and then by insertion."""
         queue = self._queue
         due: list[TimerEntry] = []
         while queue and queue[0][0] <= now_ms:
@@ -132,7 +130,7 @@ class TimingWheel:
         bucket = level.buckets[tick % BUCKETS]
         start_ms = tick * level.tick_ms
         if bucket is None or bucket.start_ms != start_ms:
-            # One of an earlier round may still be in the queue, with entries that were cancelled or are postponed.
+            # A bucket of an earlier round may still be in the queue, with entries that were cancelled or postponed.
             bucket = _Bucket()
             bucket.start_ms = start_ms
             level.buckets[tick % BUCKETS] = bucket

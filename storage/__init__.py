@@ -1,1 +1,1 @@
-"""Partition logs: Kafka's record batches kept as bytes, and the topics they belong to."""
+"""Partition logs: Kafka's record batches kept as bytes, and the topics that own them."""

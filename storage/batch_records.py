@@ -1,4 +1,4 @@
-"""Inside a batch: its records, as far as storage has to look at them."""
+"""The records of a batch, as far as storage must look at them."""
 
 from collections.abc import Container, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +11,11 @@ from kohort.protocol.errors import DecodeError
 from kohort.protocol.varints import read_varint, read_varlong, varint
 from kohort.storage.segment import Chunk
 
-COMPACTED_AT_ONCE: Final = 2_000
-"""Records of a batch that a compaction goes through in one step: two milliseconds."""
-DECOMPRESSED_AT_ONCE: Final = 1 << 20
-"""What a compressed batch may come to that a compaction does not decompress in a thread."""
-SEARCHED_AT_ONCE: Final = 2_000
-"""Records of a batch that are looked at for a time in one step: half a millisecond."""
+COMPACTED_AT_ONCE: Final = 2_000  # Records that a compaction processes in one slice: two milliseconds.
+DECOMPRESSED_AT_ONCE: Final = 1 << 20  # Larger decompressed batches are decompressed in a thread during compaction.
+SEARCHED_AT_ONCE: Final = 2_000  # Records that are searched by time in one slice: half a millisecond.
+# Maximum decompressed size of a batch that is searched by time: 5 ms for zstd, 30 ms for gzip.
 SEARCHED_BYTES: Final = 8 << 20
-"""What a compressed batch may come to that is looked into for a time: that takes 5 ms of zstd, and 30 ms of gzip."""
 
 _NEVER: Final = 2**64
 _LONG_MAX: Final = 2**63 - 1
@@ -26,22 +23,23 @@ _ATTRIBUTES: Final = Struct(">h")
 _ATTRIBUTES_AT: Final = 21
 
 
-def records_of(batch: Chunk, most_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes | None:
-    """The records behind a batch's header, decompressed; None: in a compression whose codec is not installed.
+def records_of(batch: Chunk, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes | None:
+    """Return the decompressed records of a batch, or None if its codec is not installed.
 
-    Raises DecodeError for bytes that are not in the compression that the header says, TooLargeError for more than
-    `most_bytes`.
+    Raises:
+        DecodeError: The bytes do not have the compression that the header declares.
+        TooLargeError: The records exceed `most_bytes`.
     """
     compression = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & COMPRESSION_MASK
     records = bytes(batch[HEADER_SIZE:])
     try:
-        return decompress(compression, records, most_bytes) if compression else records
+        return decompress(compression, records, max_bytes) if compression else records
     except CodecMissingError:
         return None
 
 
 def records_in_steps(batch: Chunk) -> Generator[None, None, bytes | None]:
-    """What `records_of` returns; a batch that unfolds far does so in a thread, and is waited for step by step."""
+    """Return the result of `records_of`, step by step; large batches are decompressed in a thread."""
     try:
         return records_of(batch, max(len(batch), DECOMPRESSED_AT_ONCE))
     except TooLargeError:
@@ -53,10 +51,10 @@ def records_in_steps(batch: Chunk) -> Generator[None, None, bytes | None]:
 
 
 def find_time(batch: Chunk, timestamp: int, least_offset: int) -> Generator[None, None, tuple[int, int] | None]:
-    """Timestamp and offset of the first record that is before neither of the two; None: there is none.
+    """Find timestamp and offset of the first record at or after both limits, or None if there is none.
 
-    A little at a step: a batch may have millions of records. One that cannot be read stands for its records, and so
-    does one that unfolds beyond SEARCHED_BYTES.
+    Works in slices, because a batch can have millions of records. A batch that cannot be read, or exceeds
+    SEARCHED_BYTES when decompressed, is reported as a whole.
     """
     header = read_batch(batch)
     size = header.size - HEADER_SIZE
@@ -70,9 +68,9 @@ def find_time(batch: Chunk, timestamp: int, least_offset: int) -> Generator[None
         at = number = 0
         while number < header.record_count:
             end = min(number + SEARCHED_AT_ONCE, header.record_count)
-            at, found = _find_time(body, at, end - number, header, timestamp, least_offset)
-            if found is not None:
-                return found
+            at, match = _find_time(body, at, end - number, header, timestamp, least_offset)
+            if match is not None:
+                return match
             number = end
             yield
     except (DecodeError, IndexError):
@@ -83,7 +81,7 @@ def find_time(batch: Chunk, timestamp: int, least_offset: int) -> Generator[None
 def _find_time(
     body: bytes, at: int, count: int, header: BatchInfo, timestamp: int, least_offset: int
 ) -> tuple[int, tuple[int, int] | None]:
-    """Looks among the next `count` records of a batch; also returns where the one after them begins."""
+    """Search the next `count` records of a batch; also return the position after them."""
     wanted = timestamp - header.base_timestamp
     if header.attributes & LOG_APPEND_TIME:  # the one time of all, which is not before `timestamp`
         wanted = -_NEVER
@@ -106,21 +104,24 @@ def _find_time(
 
 
 class Newest:
-    """The last record of each key in a batch, found a little at a time: a batch may have millions of records."""
+    """Finds the last record of each key in a batch, in slices, because a batch can have millions of records."""
 
     __slots__ = ("_passed", "by_key", "count", "records")
 
     def __init__(self, records: bytes, passed: Container[bytes]) -> None:
-        """`passed`: keys that are not looked for."""
+        """Create a search that ignores the keys in `passed`."""
         self.records = records
         self._passed = passed
+        # start and end of the record, and whether its value is null
         self.by_key: dict[bytes, tuple[int, int, bool]] = {}
-        """Where the record begins and ends, and whether its value is null."""
-        self.count = 0
-        """All records of the batch."""
+        self.count = 0  # number of records in the batch
 
     def find(self) -> Generator[None, None, None]:
-        """Finds them. Raises DecodeError."""
+        """Run the search.
+
+        Raises:
+            DecodeError: A record cannot be read.
+        """
         at, size = 0, len(self.records)
         while at < size:
             try:
@@ -131,7 +132,7 @@ class Newest:
                 yield
 
     def _find(self, at: int) -> int:
-        """Goes on with the next records; returns where the last one ends."""
+        """Continue with the next records and return the end of the last one."""
         records, passed, by_key = self.records, self._passed, self.by_key
         number, size = 0, len(records)
         while at < size and number < COMPACTED_AT_ONCE:
@@ -158,7 +159,7 @@ class Newest:
 
 
 def later_by(milliseconds: int, record: bytes) -> bytes:
-    """A record, whole, whose difference to its batch's first time is so much larger."""
+    """Return a complete record with its timestamp delta increased."""
     _, attributes_at = read_varint(record, 0)
     difference, rest_at = read_varlong(record, attributes_at + 1)
     body = record[attributes_at : attributes_at + 1] + varint(difference + milliseconds) + record[rest_at:]

@@ -1,16 +1,16 @@
-"""Compaction: of the records with the same key only the last one stays, at its offset. Bytes in, bytes out.
+"""Compaction: keeps the last record of each key, at its offset. Bytes in, bytes out.
 
-A log is gone through from its newest chunk to its oldest: the first time a key is met, its record is the one to keep.
-So every record is read once, and a batch of which nothing or everything stays is never taken apart.
+A log is processed from its newest chunk to its oldest: the first record found for a key is the one to keep. Each record
+is read once, and a batch that is kept or dropped completely is never decoded.
 
-The first compaction that meets a tombstone notes in its batch when it may go, the delete horizon: `delete.retention.ms`
-from then on (KIP-534). So whoever reads the log from its start within that time hears of every deletion, however late
-the first compaction comes. What cannot be read stays as it is; while there is such a batch tombstones stay too, because
-a record that they delete might be in there.
+The first compaction that processes a tombstone stores its delete horizon in the batch: `delete.retention.ms` from then
+on (KIP-534). A consumer that reads the log from its start within that time sees every deletion, however late the first
+compaction runs. Unreadable batches are kept; while there is one, tombstones are kept, too, because it could contain
+records that they delete.
 
-Of transactions only those come here that have ended: records of aborted ones go, and a marker goes, as a tombstone
-does, once no batch of its transaction is left. Of each producer that is remembered the last batch stays, with or
-without records: its sequence numbers must be found by whoever reads the log. Source: Kafka's `Cleaner`,
+Only transactions that have ended are compacted: records of aborted ones are dropped, and a marker is dropped, like a
+tombstone, once no batch of its transaction is left. The last batch of each producer with state is kept, with or without
+records, because its sequence numbers must be recoverable from the log. Source: Kafka's `Cleaner`,
 `MemoryRecords.filterTo`, `CleanedTransactionMetadata`.
 """
 
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from kohort.storage.producers import Producers
     from kohort.storage.transactions import Aborted
 
-LATEST_MS: Final = 2**63 - 1
-"""No timestamp is after this."""
+LATEST_MS: Final = 2**63 - 1  # no timestamp is later
 
 _END: Final = 2**63
 _ATTRIBUTES: Final = Struct(">h")
@@ -54,8 +53,7 @@ _COUNT: Final = Struct(">i")
 _COUNT_AT: Final = 57
 _NOT_PLAIN: Final = COMPRESSION_MASK | CONTROL | TRANSACTIONAL
 
-AT_ONCE: Final = 400
-"""How much of what `Compaction.effort` counts is done in one step: a millisecond."""
+AT_ONCE: Final = 400  # `Compaction.effort` per slice: a millisecond
 _EFFORT_OF_BATCH: Final = 4
 _EFFORT_OF_CHUNK: Final = 20
 
@@ -82,7 +80,11 @@ class Compaction:
     def __init__(
         self, now_ms: int, retention_ms: int, producers: Producers | None = None, *, tombstones_go: bool = True
     ) -> None:
-        """`retention_ms`: how long tombstones and markers stay from `now_ms` on (`delete.retention.ms`)."""
+        """Start a pass.
+
+        Args:
+            retention_ms: Time from `now_ms` on for which tombstones and markers are kept (`delete.retention.ms`).
+        """
         self._now_ms = now_ms
         self._horizon_ms = now_ms + retention_ms
         self._tombstones_go = tombstones_go
@@ -90,30 +92,24 @@ class Compaction:
         self._overtaken = Overtaken(self._seen)
         self._dropped_tombstones = False
         self._opaque = False
-        self._aborted: dict[int, list[Aborted]] = {}
-        """By producer, in order."""
+        self._aborted: dict[int, list[Aborted]] = {}  # by producer, in order
         for each in () if producers is None else producers.transactions.aborted_in(0, _END):
             self._aborted.setdefault(each.producer_id, []).append(each)
         self._last_batches = {} if producers is None else producers.last_batches()
+        # The last marker seen of each producer: earlier batches belong to the transaction that it ends.
         self._markers: dict[int, int] = {}
-        """The marker met last of each producer: what is met before it belongs to the transaction that it ends."""
-        self._empty_markers: set[int] = set()
-        """Where markers stand of whose transactions no batch was met."""
-        self.gone_markers: set[int] = set()
-        """Where those of them stood that `finish` has dropped."""
+        self._empty_markers: set[int] = set()  # Offsets of markers for whose transactions no batch was found.
+        self.gone_markers: set[int] = set()  # Offsets of those that `finish` has dropped.
+        # Cost of the current slice, measured in batches whose header was read.
         self.effort = AT_ONCE  # the first step is short: a topic's files are opened in it
-        """What the step has cost, in batches that were only looked at."""
 
     @property
     def unsafe(self) -> bool:
-        """Whether tombstones went although something that was not looked into may hold what they delete."""
+        """Whether tombstones were dropped although an unread batch may contain records that they delete."""
         return self._dropped_tombstones and self._opaque
 
     def compact(self, chunk: Chunk) -> Generator[None, None, list[Chunk]]:
-        """What stays of a chunk, in order. Must be called with the newest chunk first.
-
-        A batch may have millions of records: it is gone through a little at a step.
-        """
+        """Yield between slices and return the kept part of a chunk, in order. Call it with the newest chunk first."""
         kept: list[Chunk] = []
         data = bytes(chunk)
         view = memoryview(data)
@@ -130,18 +126,18 @@ class Compaction:
         return kept
 
     def _is_overtaken(self, data: bytes, at: int, end: int) -> bool:
-        """Whether nothing of a batch would stay, as far as that is seen at a glance."""
+        """Return whether it is certain without decoding that nothing of a batch is kept."""
         if data[at + _LAST_OF_ATTRIBUTES_AT] & _NOT_PLAIN or not self._overtaken.has(data, at + HEADER_SIZE, end):
             return False
         return not self._last_batches or not self._is_last_of_its_producer(memoryview(data)[at:end])
 
     @property
     def finished(self) -> bool:
-        """Whether `finish` would leave every chunk as it is."""
+        """Whether `finish` would return every chunk unchanged."""
         return not self._empty_markers
 
     def finish(self, chunk: Chunk) -> bytes:
-        """What stays of what stayed, when the pass is over and it is known which markers end nothing any more."""
+        """Return the final content of a kept chunk, after the pass has found out which markers are obsolete."""
         return b"".join(remaining for batch in batches_of(chunk) if (remaining := self._finish_batch(batch)))
 
     def _compact_batch(self, batch: memoryview) -> Generator[None, None, Chunk | None]:
@@ -161,10 +157,10 @@ class Compaction:
             newest = Newest(records, self._seen)
             yield from newest.find()
             self.effort += _EFFORT_OF_BATCH + newest.count
-        except DecodeError:  # what a producer sent while the topic was not compacted is not looked into
+        except DecodeError:  # batches from before the topic was compacted are not decoded
             self._opaque = True
             return batch
-        # What has no key is from a time when the topic was not compacted; Kafka drops it too.
+        # Records without a key are from before the topic was compacted; Kafka drops them, too.
         self._seen.update(newest.by_key)
         kept: list[bytes] = []
         tombstones_stay = False
@@ -181,7 +177,7 @@ class Compaction:
         return self._dated(batch, kept) if to_be_dated else self._rest(batch, kept)
 
     def _rest(self, batch: memoryview, records: list[bytes]) -> Chunk | None:
-        """A batch of which only these records stay; None: nothing of it."""
+        """Return a batch with only these records, or None if it is dropped."""
         if not records and not self._is_last_of_its_producer(batch):
             return None
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
@@ -189,16 +185,16 @@ class Compaction:
         return _rebuilt(batch, attributes & ~COMPRESSION_MASK, base_timestamp, records)
 
     def _dates(self, batch: Chunk) -> bool:
-        """Whether it has to be noted in a batch when its tombstones, or its marker, may go."""
+        """Return whether the delete horizon must be stored in a batch."""
         return _delete_horizon_ms(batch) is None and self._horizon_ms <= LATEST_MS
 
     def _time_is_over(self, batch: Chunk) -> bool:
-        """Whether it has been noted in a batch when its tombstones, or its marker, may go, and that has come."""
+        """Return whether a batch has a delete horizon that has passed."""
         horizon_ms = _delete_horizon_ms(batch)
         return horizon_ms is not None and horizon_ms <= self._now_ms
 
     def _dated(self, batch: Chunk, records: list[bytes]) -> bytes:
-        """A batch of these records that says so: in place of the first one's time, from which their times count."""
+        """Return a batch of these records with a delete horizon, which replaces the base timestamp."""
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
         later = _BASE_TIMESTAMP.unpack_from(batch, _BASE_TIMESTAMP_AT)[0] - self._horizon_ms
         dated = [later_by(later, record) for record in records]
@@ -220,7 +216,7 @@ class Compaction:
         return None
 
     def _is_aborted(self, batch: memoryview) -> bool:
-        """Whether a batch belongs to an aborted transaction; if not, to a committed one. Its marker is not empty."""
+        """Return whether a batch belongs to an aborted transaction; otherwise mark its transaction as non-empty."""
         header = read_batch(batch)
         marker = self._markers.get(header.producer_id)
         if marker is not None:
@@ -238,7 +234,7 @@ class Compaction:
 
 
 def _delete_horizon_ms(batch: Chunk) -> int | None:
-    """When tombstones of a batch, or its marker, may go; None: no compaction has met them."""
+    """Return the delete horizon of a batch, or None if no compaction has processed it."""
     if not _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & DELETE_HORIZON:
         return None
     horizon_ms: int = _BASE_TIMESTAMP.unpack_from(batch, _BASE_TIMESTAMP_AT)[0]
@@ -246,7 +242,7 @@ def _delete_horizon_ms(batch: Chunk) -> int | None:
 
 
 def _rebuilt(batch: Chunk, attributes: int, base_timestamp: int, records: list[bytes]) -> bytes:
-    """A batch with these records, uncompressed. Offsets and the latest time stay."""
+    """Return an uncompressed batch with these records and the same offsets and largest timestamp."""
     body = b"".join(records)
     covered = b"".join(
         (

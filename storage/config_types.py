@@ -1,4 +1,4 @@
-"""How a setting of a broker, a topic or a group is declared: its type, the values it may have, its default.
+"""Declarations of settings of a broker, a topic or a group: type, valid values, default.
 
 A broker's settings have typed values (`broker/settings/broker_settings.py`). Those of topics and groups stay text, as
 clients send and read them. Source: Kafka's `ConfigDef`.
@@ -15,30 +15,26 @@ SHORT_MAX = 2**15 - 1
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
-"""Types of a setting as DescribeConfigs numbers them (KIP-569)."""
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7  # type numbers of DescribeConfigs (KIP-569)
 
 _NUMBER_NAMES = {INT: "INT", LONG: "LONG", DOUBLE: "DOUBLE"}
 
-Check = Callable[[str, str], str | None]
-"""Takes a name and a text; answers what is wrong with it in Kafka's words, or None."""
+Check = Callable[[str, str], str | None]  # Validates a text for a setting name; returns Kafka's error message, or None.
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used. The text is one sentence for the person who wrote the setting."""
+    """A setting with an invalid value. The text is one sentence for the user."""
 
 
 class Values(NamedTuple):
-    """The values that a setting may have."""
+    """The valid values of a setting."""
 
-    kind: int
-    """The type, as DescribeConfigs numbers it."""
+    kind: int  # type number of DescribeConfigs
     check: Check
-    allowed: str
-    """The allowed values in words, behind "it must be"."""
+    allowed: str  # valid values in words, after "it must be"
 
     def parse(self, text: str) -> Any:
-        """The typed value of a text that `check` has nothing against."""
+        """Return the typed value of a text that has passed `check`."""
         text = text.strip()
         if self.kind == BOOLEAN:
             return parse_boolean(text)
@@ -48,22 +44,20 @@ class Values(NamedTuple):
 
 
 class Setting(Generic[T]):
-    """A setting: its name, the values it may have, its default, one line of documentation.
+    """A setting: name, valid values, default, one line of documentation.
 
-    A broker's settings are attributes of a class; an attribute's name with dots for underscores is the setting's name.
-    Values live in the instance's `__dict__`, so that reading one costs what any attribute costs.
+    A broker's settings are attributes of a class; the attribute's name with dots instead of underscores is the
+    setting's name. Values are stored in the instance's `__dict__`, so that reading one costs as much as a plain
+    attribute.
     """
 
     def __init__(self, name: str, values: Values, default: T, documentation: str, synonym: str | None = None) -> None:
-        self.name = name
-        """Empty until the attribute is named, for a broker's settings."""
-        self.kind = values.kind
-        """The type, as DescribeConfigs numbers it."""
+        self.name = name  # for a broker's settings, empty until the attribute is bound
+        self.kind = values.kind  # type number of DescribeConfigs
         self.values = values
         self.default = default
         self.documentation = documentation
-        self.synonym = synonym
-        """The broker setting that is the default of a topic's or group's; None: there is none."""
+        self.synonym = synonym  # broker setting that is the default of a topic or group setting, or None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.replace("_", ".")
@@ -78,16 +72,20 @@ class Setting(Generic[T]):
 
     @property
     def is_list(self) -> bool:
-        """Whether APPEND and SUBTRACT may be used on it."""
+        """Whether the setting supports APPEND and SUBTRACT."""
         return self.kind == LIST
 
     @property
     def default_text(self) -> str:
-        """The default, as one would write it."""
+        """The default as text."""
         return self.show(self.default)
 
     def read(self, text: str) -> T:
-        """The value that `text` stands for; raises SettingError with the allowed values."""
+        """Parse `text`.
+
+        Raises:
+            SettingError: The text is invalid; the message lists the valid values.
+        """
         if self.problem(text) is not None:
             raise SettingError(
                 f"{self.name}={text.strip()} is not allowed: it must be {self.values.allowed}; "
@@ -97,11 +95,11 @@ class Setting(Generic[T]):
         return value
 
     def problem(self, text: str) -> str | None:
-        """What is wrong with a text, in Kafka's words; None: nothing."""
+        """Return Kafka's error message for a text, or None if it is valid."""
         return self.values.check(self.name, text)
 
     def show(self, value: T) -> str:
-        """A value as one would write it in a file of settings."""
+        """Format a value for a properties file."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, tuple):
@@ -109,13 +107,13 @@ class Setting(Generic[T]):
         return "" if value is None else str(value)
 
 
-def bad_value(name: str, value: object, problem: str) -> str:
-    """What Kafka says of a value (`ConfigException`)."""
-    return f"Invalid value {value} for configuration {name}: {problem}"
+def bad_value(name: str, value: object, reason: str) -> str:
+    """Return the message of Kafka's `ConfigException`."""
+    return f"Invalid value {value} for configuration {name}: {reason}"
 
 
 def number(kind: int, lowest: float, highest: float | None = None, also: int | None = None) -> Values:
-    """A number between two limits; `also` is one more value that is allowed."""
+    """Return the values of a number type between two limits; `also` is one additional value."""
 
     def check(name: str, value: str) -> str | None:
         parsed = parse_number(kind, value)
@@ -135,7 +133,7 @@ def number(kind: int, lowest: float, highest: float | None = None, also: int | N
 
 
 def parse_number(kind: int, value: str) -> float | None:
-    """A number of type SHORT, INT, LONG or DOUBLE; None: it is none."""
+    """Parse a number of type SHORT, INT, LONG or DOUBLE; return None if it is invalid."""
     try:
         if kind == DOUBLE:
             return float(value)
@@ -150,7 +148,7 @@ def _most(kind: int) -> int:
 
 
 def parse_boolean(value: str) -> bool | None:
-    """True or false, in any case; None: it is neither."""
+    """Parse true or false in any case; return None if it is invalid."""
     return {"true": True, "false": False}.get(value.strip().lower())
 
 
@@ -160,35 +158,32 @@ def _boolean(name: str, value: str) -> str | None:
     return bad_value(name, value, "Expected value to be either true or false")
 
 
-TRUE_OR_FALSE = Values(BOOLEAN, _boolean, "true or false")
-"""True or false, in any case."""
+TRUE_OR_FALSE = Values(BOOLEAN, _boolean, "true or false")  # true or false, in any case
 
 
-def one_of(*words: str) -> Values:
-    """One of a few words."""
-
+def one_of(*choices: str) -> Values:
     def check(name: str, value: str) -> str | None:
-        if value.strip() in words:
+        if value.strip() in choices:
             return None
-        return bad_value(name, value, "String must be one of: " + ", ".join(words))
+        return bad_value(name, value, "String must be one of: " + ", ".join(choices))
 
-    return Values(STRING, check, "one of " + ", ".join(words))
+    return Values(STRING, check, "one of " + ", ".join(choices))
 
 
-def list_of(*words: str) -> Values:
-    """Any of a few words, separated by commas."""
+def list_of(*choices: str) -> Values:
+    """Return the values of a comma-separated list of the given words."""
 
     def check(name: str, value: str) -> str | None:
         for word in split_list(value):
             if not word:
                 return f"Configuration '{name}' values must not be empty."
-            if word not in words:
-                return bad_value(name, word, "String must be one of: " + ", ".join(words))
+            if word not in choices:
+                return bad_value(name, word, "String must be one of: " + ", ".join(choices))
         return None
 
-    return Values(LIST, check, "a list of " + ", ".join(words))
+    return Values(LIST, check, "a list of " + ", ".join(choices))
 
 
 def split_list(value: str) -> list[str]:
-    """The words of a list setting; an empty text is an empty list."""
+    """Split a list setting; an empty text is an empty list."""
     return [word.strip() for word in value.split(",")] if value.strip() else []

@@ -1,4 +1,4 @@
-"""The record with the largest timestamp (KIP-734), which counts as long as its segment is there, deleted or not.
+"""Finds the record with the largest timestamp (KIP-734), which counts while its segment exists, deleted or not.
 
 Source: Kafka's `UnifiedLog.fetchOffsetByTimestamp`, `LogSegment.readMaxTimestampAndOffsetSoFar`.
 """
@@ -12,34 +12,38 @@ TimeAndOffset = tuple[int, int]
 
 
 def largest_timestamp(
-    segments: Sequence[Segment], gone: TimeAndOffset | None
+    segments: Sequence[Segment], dropped: TimeAndOffset | None
 ) -> Generator[None, None, TimeAndOffset | None]:
-    """The largest timestamp and the first offset that has it; None: there is none. A little at a step.
+    """Find the largest timestamp and the first offset that has it, or None in an empty log. Works in slices.
 
-    `gone`: what `of_dropped` has said of a segment that counts here no more, and does in Kafka.
+    Args:
+        gone: Result of `of_dropped` for a segment that is dropped here and still counts in Kafka.
     """
     segment = max(segments, key=_largest_of, default=None)
-    if segment is None or (gone is not None and gone[0] >= segment.max_timestamp):
-        return gone
+    if segment is None or (dropped is not None and dropped[0] >= segment.max_timestamp):
+        return dropped
     return (yield from _first(segment))
 
 
-def of_dropped(segment: Segment, gone: TimeAndOffset | None) -> TimeAndOffset | None:
-    """What is to be remembered of an open segment that goes because all its records are deleted: Kafka keeps it."""
+def of_dropped(segment: Segment, dropped: TimeAndOffset | None) -> TimeAndOffset | None:
+    """Return the timestamp to remember of an open segment that is dropped because all its records are deleted.
+
+    Kafka keeps that segment.
+    """
     steps = _first(segment)
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: TimeAndOffset | None = end.value
-            return found if gone is None or (found is not None and found[0] > gone[0]) else gone
+            largest: TimeAndOffset | None = end.value
+            return largest if dropped is None or (largest is not None and largest[0] > dropped[0]) else dropped
 
 
 def _first(segment: Segment) -> Generator[None, None, TimeAndOffset | None]:
     for batch in segment.batches_since(segment.max_timestamp) if segment.max_timestamp >= 0 else ():
-        found = yield from find_time(batch, segment.max_timestamp, segment.base_offset)
-        if found is not None:
-            return found
+        largest = yield from find_time(batch, segment.max_timestamp, segment.base_offset)
+        if largest is not None:
+            return largest
         yield
     return None
 

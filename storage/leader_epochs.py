@@ -1,6 +1,6 @@
-"""Which leader epoch each part of a log was written under (KIP-101, KIP-320).
+"""The leader epochs of a log (KIP-101, KIP-320).
 
-A log's epochs are pairs of an epoch and the offset at which it began, in order; there is at least one.
+A log's epochs are pairs of epoch and start offset, in order; there is at least one.
 Source: Kafka's `LeaderEpochFileCache`.
 """
 
@@ -8,29 +8,28 @@ from itertools import pairwise
 
 from kohort.storage.store import Epochs
 
-FIRST: Epochs = ((0, 0),)
-"""The epochs of a log that nobody has written to."""
+FIRST: Epochs = ((0, 0),)  # epochs of an empty log
 
 
 def begun(epochs: Epochs, leader_epoch: int, offset: int) -> Epochs:
-    """A new epoch begins at `offset`. Those in which nothing was written go."""
+    """Add an epoch that starts at `offset`, and remove epochs without records."""
     kept = tuple(entry for entry in epochs if entry[1] < offset)
     return (*kept, (leader_epoch, offset))
 
 
 def from_offset(epochs: Epochs, offset: int) -> Epochs:
-    """What is left when everything before `offset` is gone."""
+    """Return the epochs that remain when everything before `offset` is deleted."""
     later = tuple(entry for entry in epochs if entry[1] > offset)
     return ((epoch_at(epochs, offset), offset), *later)
 
 
 def epoch_at(epochs: Epochs, offset: int) -> int:
-    """The epoch under which `offset` was or will be written."""
+    """Return the epoch in which `offset` was or will be written."""
     return next((epoch for epoch, start in reversed(epochs) if start <= offset), epochs[0][0])
 
 
 def end_offset_for(epochs: Epochs, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
-    """The largest epoch that is not above `leader_epoch`, and the offset where it ended; (-1, -1): unknown.
+    """Return the largest epoch up to `leader_epoch` and its end offset, or (-1, -1) if it is unknown.
 
     Source: Kafka's `LeaderEpochFileCache.endOffsetFor`.
     """

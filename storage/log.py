@@ -1,8 +1,8 @@
-"""A partition's log: where offsets come from, where segments begin, and when old ones go.
+"""A partition's log: assigns offsets, starts segments, and drops old ones.
 
-The bytes are in segments (segment.py), which a store keeps, in memory or on disk (store.py). There is one copy of each
-log, so what is appended is committed: the high watermark is the end, or, where a store syncs before anything is
-acknowledged, the end of what is synced.
+The bytes are in segments (segment.py), which a store keeps in memory or on disk (store.py). Each log has one copy, so
+appended records are committed: the high watermark is the log end offset, or, if a store syncs before responses are
+sent, the end of the synced records.
 Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 """
 
@@ -20,9 +20,9 @@ from kohort.storage.topic_configs import LogConfig
 
 
 class PartitionLog:
-    """Record batches of one partition, in the order of their offsets.
+    """Record batches of one partition, ordered by offset.
 
-    Costs next to nothing while it is empty: its first segment is made by the first batch.
+    An empty log uses almost no memory: its first segment is created with the first batch.
     """
 
     __slots__ = (
@@ -41,37 +41,40 @@ class PartitionLog:
     )
 
     def __init__(
-        self, config: LogConfig, room: Memory | None = None, store: Store = IN_MEMORY, found: Found | None = None
+        self, config: LogConfig, room: Memory | None = None, store: Store = IN_MEMORY, recovered: Found | None = None
     ) -> None:
-        """`room`: what all logs together hold and may hold. `found`: what the store holds of the log already."""
+        """Open a log.
+
+        Args:
+            room: Memory limit that all logs share.
+            found: Recovered content of the store, if any.
+        """
         self._store = store
         self.config = config
         self.log_start_offset = 0
-        self.log_end_offset = 0
-        """The offset that the next record gets."""
-        self.high_watermark = 0
-        """The offset up to which consumers may read."""
+        self.log_end_offset = 0  # Offset of the next record.
+        self.high_watermark = 0  # Consumers read records before this offset.
         self.size_bytes = 0
         self._memory = room if room is not None else Memory()
         self._segments: list[Segment] | tuple[()] = ()
+        # Largest timestamp of an open segment whose records were all deleted, and its offset.
         self._open_that_went: tuple[int, int] | None = None
-        """The largest timestamp, and its offset, of an open segment whose records were all deleted."""
         self._epochs: Epochs = leader_epochs.FIRST
-        if found is not None:
-            self._take_over(found)
+        if recovered is not None:
+            self._take_over(recovered)
 
-    def _take_over(self, found: Found) -> None:
-        self._segments = found.segments
-        self.size_bytes = sum(segment.size_bytes for segment in found.segments)
+    def _take_over(self, recovered: Found) -> None:
+        self._segments = recovered.segments
+        self.size_bytes = sum(segment.size_bytes for segment in recovered.segments)
         self._memory.used_bytes += self.size_bytes
-        self.log_start_offset = found.log_start_offset
-        end = found.segments[-1].next_offset if found.segments else found.log_start_offset
+        self.log_start_offset = recovered.log_start_offset
+        end = recovered.segments[-1].next_offset if recovered.segments else recovered.log_start_offset
         self.log_end_offset = self.high_watermark = end
-        self._epochs = found.epochs or leader_epochs.FIRST
+        self._epochs = recovered.epochs or leader_epochs.FIRST
 
     @property
     def config(self) -> LogConfig:
-        """Replaced when the topic's settings change."""
+        """Configuration of the topic; replaced when the topic's configuration changes."""
         return self._config
 
     @config.setter
@@ -85,10 +88,12 @@ class PartitionLog:
     # Writing
 
     def append(self, batch: bytes, *, wall_ms: int, leader_epoch: int = 0) -> int:
-        """Writes one validated batch; returns the offset of its first record.
+        """Write one validated batch and return the offset of its first record.
 
-        Offset and leader epoch are stamped into its head, which the checksum does not cover. Raises OSError if it
-        cannot be stored; then it is not part of the log.
+        The offset and leader epoch are written to the batch header, which the checksum does not cover.
+
+        Raises:
+            OSError: The batch cannot be stored and is not part of the log.
         """
         base_offset = self.log_end_offset
         if leader_epoch != self._epochs[-1][0]:
@@ -115,12 +120,12 @@ class PartitionLog:
         return base_offset
 
     def synced(self, offset: int) -> None:
-        """What lies before `offset` would survive the machine: consumers may read it."""
+        """Advance the high watermark: records before `offset` are on disk."""
         self.high_watermark = max(self.high_watermark, offset)
         self._store.synced(offset)
 
     def start_epoch(self, leader_epoch: int) -> None:
-        """Notes that records from here on are written under a new leader (KIP-101)."""
+        """Record that a new leader writes the following records (KIP-101)."""
         self._set_epochs(leader_epochs.begun(self._epochs, leader_epoch, self.log_end_offset))
 
     def _set_epochs(self, epochs: Epochs) -> None:
@@ -144,42 +149,48 @@ class PartitionLog:
     # Reading
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True) -> list[Chunk]:
-        """Whole batches from the one that holds `offset`, or the next there is, within `max_bytes`.
+        """Return complete batches from the one that contains `offset`, or the next one, within `max_bytes`.
 
-        at_least_one: the first batch comes even when it alone is larger. The caller has checked that `offset` lies
-        between `log_start_offset` and `log_end_offset`. A batch may begin before `offset`, as in Kafka.
+        The caller has checked that `offset` is between `log_start_offset` and `log_end_offset`. A batch can start
+        before `offset`, as in Kafka.
+
+        Args:
+            at_least_one: Return the first batch even if it is larger than `max_bytes`.
         """
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         return segment_reading.read(self._segments, offset, max_bytes, at_least_one, everywhere=True)[0]
 
     def read_segment(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
-        """As `read`, of one segment: what a fetch gets. And whether `max_bytes` left something of it out."""
+        """Read as `read` does, but from one segment only, as a fetch does.
+
+        Also return whether `max_bytes` cut it short.
+        """
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         return segment_reading.read(self._segments, offset, max_bytes, at_least_one, everywhere=False)
 
     def is_in_older_segment(self, offset: int, end: int) -> bool:
-        """Whether no fetch from `offset` comes to `end`, which is in a later segment."""
+        """Return whether no fetch from `offset` can reach `end`, because it is in a later segment."""
         return segment_reading.is_in_older(self._segments, offset, end)
 
     def aborted_until(self, offset: int, end: int) -> int:
-        """Before which offset aborted transactions begin that a fetch tells of; it got what lies between the two."""
+        """Return the offset before which a fetch from `offset` to `end` reports aborted transactions."""
         return segment_reading.aborted_until(self._segments, offset, end, self.log_end_offset)
 
     @property
     def segment_count(self) -> int:
-        """How many segments there are."""
+        """Number of segments."""
         return len(self._segments)
 
     def batches(self) -> Iterator[Chunk]:
-        """Every batch there is, in order: what a coordinator replays."""
+        """Yield all batches in order, for a coordinator's replay."""
         for segment in self._segments:
             for chunk in segment.chunks():
                 yield from batches_of(chunk)
 
     def offset_for_timestamp(self, timestamp: int) -> Generator[None, None, tuple[int, int] | None]:
-        """Timestamp and offset of the first record that is not before `timestamp`; None: there is none.
+        """Find timestamp and offset of the first record at or after `timestamp`, or None if there is none.
 
-        A little at a step. What is appended in between may be found or not; segments that are dropped are passed over.
+        Works in slices. Records that are appended between slices may or may not be found; dropped segments are skipped.
         """
         for segment in self._segments:
             if segment.max_timestamp < timestamp:
@@ -194,24 +205,24 @@ class PartitionLog:
         return None
 
     def offset_of_max_timestamp(self) -> Generator[None, None, tuple[int, int] | None]:
-        """The largest timestamp and the first offset that has it; None: there is none. A little at a step.
+        """Find the largest timestamp and the first offset that has it, or None in an empty log. Works in slices.
 
-        As in Kafka, it counts after its record was deleted, until its segment goes: the open one stays there. Here it
-        goes too, and what it held is remembered until the next one is full.
+        As in Kafka, a deleted record counts until its segment is dropped, and Kafka keeps the open segment. kohort
+        drops it, too, and remembers its largest timestamp until the next segment is full.
         """
         return (yield from largest_timestamp(self._segments, self._open_that_went))
 
     @property
     def latest_epoch(self) -> int:
-        """The leader epoch of the last who wrote here, or will write."""
+        """Leader epoch of the latest leader."""
         return self._epochs[-1][0]
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch under which `offset` was or will be written."""
+        """Return the leader epoch in which `offset` was or will be written."""
         return leader_epochs.epoch_at(self._epochs, offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """The largest epoch that is not above `leader_epoch`, and the offset where it ended; (-1, -1): unknown.
+        """Return the largest epoch up to `leader_epoch` and its end offset, or (-1, -1) if it is unknown.
 
         Source: KIP-101, KIP-320; Kafka's `LeaderEpochFileCache.endOffsetFor`.
         """
@@ -220,9 +231,9 @@ class PartitionLog:
     # Forgetting
 
     def trim(self, wall_ms: int) -> int:
-        """Drops whole segments that retention does not cover any more; returns how many bytes.
+        """Drop complete segments by retention and return the number of bytes.
 
-        Source: Kafka's `UnifiedLog.deleteOldSegments`: by time, the open segment too, then by size; oldest first.
+        Source: Kafka's `UnifiedLog.deleteOldSegments`: by time, including the open segment, then by size; oldest first.
         """
         config = self.config
         dropped = 0
@@ -240,11 +251,11 @@ class PartitionLog:
         return self._drop_oldest(lambda segment, dropped: size - dropped - segment.size_bytes >= most)
 
     def delete_before(self, offset: int) -> None:
-        """Makes `offset` the start of the log; segments that lie before it are dropped."""
+        """Make `offset` the log start offset and drop segments before it."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         try:
             self._store.start_moved(offset)
-        except OSError:  # on a full disk, what goes makes room for the note
+        except OSError:  # on a full disk, deleting files first makes room for the checkpoint
             self._drop_before(offset)
             self._store.start_moved(offset)
         self._drop_before(offset)
@@ -255,36 +266,36 @@ class PartitionLog:
         self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
 
     def clear(self) -> None:
-        """Drops everything: the topic is gone. Nothing may be appended any more."""
+        """Drop everything, because the topic is deleted. Nothing can be appended afterwards."""
         self._store.removed()
         self._memory.used_bytes -= self.size_bytes
         self._segments, self.size_bytes = (), 0
         self.log_start_offset = self.high_watermark = self.log_end_offset
 
     def _drop_oldest(self, too_old: Callable[[Segment, int], bool], *, even_open: bool = False) -> int:
-        """Drops segments from the oldest on while `too_old(segment, bytes dropped so far)`; returns the bytes."""
+        """Drop segments from the oldest on while `too_old(segment, dropped bytes)`; return the dropped bytes."""
         dropped = 0
         segments = list(self._segments)
-        gone: list[Segment] = []
+        oldest: list[Segment] = []
         while (
             segments and (even_open or len(segments) > 1) and segments[0].size_bytes and too_old(segments[0], dropped)
         ):
-            gone.append(segments.pop(0))
-            dropped += gone[-1].size_bytes
-        if gone:
+            oldest.append(segments.pop(0))
+            dropped += oldest[-1].size_bytes
+        if oldest:
             if not segments:
-                self._open_that_went = of_dropped(gone[-1], self._open_that_went)
+                self._open_that_went = of_dropped(oldest[-1], self._open_that_went)
             if not segments and not self._store.in_memory:
-                # The name of an empty file is what remembers where the log ends.
-                segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms, alone=True))
+                # The name of an empty file preserves the log end offset.
+                segments.append(self._store.new_segment(self.log_end_offset, oldest[-1].created_at_ms, alone=True))
             went = 0
             try:
-                for segment in gone:
+                for segment in oldest:
                     self._store.dropped((segment,))
                     went += 1
-            finally:  # what could not be removed is still there, as the next start would find it
-                self._segments = [*gone[went:], *segments]
-                self._have_gone(gone[:went])
+            finally:  # the next start would find the files that could not be deleted
+                self._segments = [*oldest[went:], *segments]
+                self._have_gone(oldest[:went])
         return dropped
 
     def _have_gone(self, segments: Sequence[Segment]) -> None:
@@ -298,7 +309,7 @@ class PartitionLog:
     # Compaction
 
     def needs_compaction(self, wall_ms: int, producers: Producers | None = None) -> bool:
-        """Whether the share of closed segments that were never compacted passes `min.cleanable.dirty.ratio`."""
+        """Return whether the part of closed segments that is not compacted exceeds `min.cleanable.dirty.ratio`."""
         config = self.config
         if not config.compact or len(self._segments) < 2:
             return False
@@ -312,12 +323,10 @@ class PartitionLog:
         return sum(segment.size_bytes for segment in dirty) >= config.min_cleanable_dirty_ratio * size
 
     def compact(self, wall_ms: int, producers: Producers | None = None) -> Generator[None, None, int]:
-        """Compacts the closed segments, a millisecond a step; returns how many bytes that saved.
+        """Compact the closed segments in slices of a millisecond and return the number of saved bytes.
 
-        `producers`: what is remembered of who wrote here; segments with an undecided transaction are left alone.
-
-        Nothing changes until the last step, and nothing at all if old segments were dropped meanwhile. Records may be
-        appended between the steps: they go to segments that are not looked at.
+        Segments with an open transaction are skipped. Nothing changes until the last slice, and nothing at all if old
+        segments were dropped meanwhile. Records appended between slices go to segments that are not compacted.
         """
         closed = self._closed_segments(wall_ms, producers)
         kept: list[tuple[Segment, list[Chunk]]] = []
@@ -335,7 +344,7 @@ class PartitionLog:
                         yield
                         if self._has_lost(closed):
                             return 0
-                    # Joined, which also lets the chunk itself go: most of it may be what does not stay.
+                    # Joining copies the pieces, so that the original chunk, most of which may be garbage, can be freed.
                     if joined := b"".join(remaining):
                         chunks.append(joined)
                 chunks.reverse()
@@ -346,11 +355,11 @@ class PartitionLog:
             chunks[:] = [left for chunk in chunks if (left := compaction.finish(chunk))]
             yield
         merged = self._merged(kept)
-        made = yield from self._store.write_merged(merged)
+        segments = yield from self._store.write_merged(merged)
         if self._has_lost(closed):
-            self._store.dropped(made)
+            self._store.dropped(segments)
             return 0
-        saved = self._put_merged(merged, made)
+        saved = self._put_merged(merged, segments)
         if producers is not None:
             producers.transactions.forget_markers(compaction.gone_markers)
         return saved
@@ -358,7 +367,7 @@ class PartitionLog:
     def _unless_lost(
         self, steps: Generator[None, None, list[Chunk]], closed: list[Segment]
     ) -> Generator[None, None, list[Chunk] | None]:
-        """What the steps come to; None: segments were dropped meanwhile."""
+        """Return the result of the steps, or None if segments were dropped meanwhile."""
         while True:
             try:
                 next(steps)
@@ -370,11 +379,11 @@ class PartitionLog:
                 return None
 
     def _has_lost(self, closed: list[Segment]) -> bool:
-        """Whether segments were dropped since: the oldest goes first."""
+        """Return whether segments were dropped since; the oldest is dropped first."""
         return bool(closed) and (not self._segments or self._segments[0] is not closed[0])
 
     def _closed_segments(self, wall_ms: int, producers: Producers | None) -> list[Segment]:
-        """Those that may be compacted: all but the open one, old enough, and all of it decided."""
+        """Return the segments to compact: closed, old enough, without open transactions."""
         lag_ms = self.config.min_compaction_lag_ms
         closed = list(self._segments[:-1])
         if producers is not None:
@@ -386,7 +395,7 @@ class PartitionLog:
         return closed
 
     def _merged(self, kept: list[tuple[Segment, list[Chunk]]]) -> list[Merged]:
-        """Several become one, as in Kafka's cleaner; else a long log would end as many nearly empty segments."""
+        """Combine small segments, as Kafka's cleaner does, so that a long log does not become many small segments."""
         merged: list[Merged] = []
         size = 0
         for segment, remaining in kept:
@@ -400,15 +409,15 @@ class PartitionLog:
                 size = remaining_size
         return [Merged(segments, _gathered(chunks)) for segments, chunks in merged]
 
-    def _put_merged(self, merged: list[Merged], made: list[Segment]) -> int:
-        before = self.size_bytes
-        self._store.put_merged(merged, made)
-        for segment in made:
+    def _put_merged(self, merged: list[Merged], segments: list[Segment]) -> int:
+        old_bytes = self.size_bytes
+        self._store.put_merged(merged, segments)
+        for segment in segments:
             segment.clean = True
-        self._segments = [*made, *self._segments[sum(len(each.segments) for each in merged) :]]
+        self._segments = [*segments, *self._segments[sum(len(each.segments) for each in merged) :]]
         self.size_bytes = sum(segment.size_bytes for segment in self._segments)
-        self._memory.used_bytes += self.size_bytes - before
-        return before - self.size_bytes
+        self._memory.used_bytes += self.size_bytes - old_bytes
+        return old_bytes - self.size_bytes
 
 
 def _latest_ms(segment: Segment) -> int:
@@ -416,7 +425,7 @@ def _latest_ms(segment: Segment) -> int:
 
 
 def _gathered(pieces: list[Chunk]) -> list[Chunk]:
-    """Pieces joined to chunks of a decent size."""
+    """Join pieces to chunks of a useful size."""
     chunks: list[Chunk] = []
     waiting: list[Chunk] = []
     size = 0

@@ -1,7 +1,7 @@
-"""Whether a batch has been overtaken: later ones hold every key of it, so that a compaction leaves nothing of it.
+"""Detects overtaken batches: later batches contain every key, so that a compaction keeps nothing.
 
-That is nearly every batch of the offsets topic: a consumer commits the same partitions again and again. So it is told
-without taking the batch apart, in a tenth of the time: batches of one size are laid out alike.
+This applies to almost every batch of the offsets topic, because a consumer commits the same partitions repeatedly. It
+is detected without decoding the batch, in a tenth of the time: batches of the same size have the same layout.
 """
 
 from collections.abc import Callable, Container
@@ -11,47 +11,44 @@ from typing import Any, Final
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.varints import read_varint, read_varlong
 
-LONGEST_BYTES: Final = 8_192
-"""Longer records are not remembered: a commit of 80 partitions fits."""
+LONGEST_BYTES: Final = 8_192  # Longer records are not cached; a commit of 80 partitions fits.
 
-MOST_RECORDS: Final = 128
-"""More records are not remembered: each takes 50 bytes beside what it says."""
+MOST_RECORDS: Final = 128  # Batches with more records are not cached: each needs 50 bytes in addition to its content.
 
-SHAPES: Final = 1_024
-"""At most this many are remembered in a compaction of a partition: a few MiB, of commits of a thousand groups."""
+SHAPES: Final = 1_024  # Cached layouts per compaction of a partition: a few MiB for the commits of a thousand groups.
 
 _Unpack = Callable[[bytes, int], Any]
 
 
 class Overtaken:
-    """Tells whether all keys of a batch have been seen."""
+    """Checks whether all keys of a batch have been seen."""
 
     __slots__ = ("_firsts", "_seen", "_shapes")
 
     def __init__(self, seen: Container[bytes]) -> None:
-        """`seen`: keys of later batches. It may grow."""
+        """Create a check against the keys of later batches. The caller may add keys to `seen`."""
         self._seen = seen
+        # By total size of the records, for the first record: the reader of the bytes before its key, the key, and the
+        # size of its value; the first and last of these values; and whether it was the only record.
         self._firsts: dict[int, tuple[_Unpack, bytes, bytes, bool]] = {}
-        """By size of all records, of the first one: what reads the bytes before its key, the key, and the size of its
-        value; what the first and the last of these were; and whether it was the only record."""
+        # By first key and size of an overtaken batch's records: the reader of everything but values, and its result.
         self._shapes: dict[tuple[bytes, int], tuple[_Unpack, tuple[bytes, ...]]] = {}
-        """By first key and size of the records of an overtaken batch: what reads all but values, and what that was."""
 
     def has(self, data: bytes, at: int, end: int) -> bool:
-        """Whether all keys of the records from `at` to `end`, of a batch that is not compressed, have been seen.
+        """Return whether all keys of the records from `at` to `end` of an uncompressed batch have been seen.
 
-        False also if that is not seen at a glance: if a record has no key, or cannot be read.
+        Also returns False if that cannot be decided without decoding, because a record has no key or is malformed.
         """
         first = self._firsts.get(end - at)
         if first is not None:
             unpack, before_key, behind_key, is_only = first
-            before, key, behind = unpack(data, at)
-            if before == before_key and behind == behind_key:
+            prefix, key, behind = unpack(data, at)
+            if prefix == before_key and behind == behind_key:
                 return key in self._seen and (is_only or self._has_all(key, data, at, end))
         return self._learn_first(data, at, end) and self.has(data, at, end)
 
     def _learn_first(self, data: bytes, start: int, end: int) -> bool:
-        """Notes how the first record is laid out. False: it has no key, or cannot be read."""
+        """Cache the layout of the first record. Return False if it has no key or is malformed."""
         try:
             key_at, value_size_at, value_at, record_end = _places(data, start, end)
         except (IndexError, DecodeError):
@@ -64,12 +61,12 @@ class Overtaken:
         return True
 
     def _has_all(self, first_key: bytes, data: bytes, at: int, end: int) -> bool:
-        """What `has` says, of several records."""
+        """Answer `has` for several records."""
         size = end - at
         shape = self._shapes.get((first_key, size))
         if shape is not None:
-            unpack, said = shape
-            return bool(unpack(data, at) == said)
+            unpack, values = shape
+            return bool(unpack(data, at) == values)
         if size > LONGEST_BYTES or len(self._shapes) == SHAPES:
             return False
         try:
@@ -78,7 +75,7 @@ class Overtaken:
             return False
 
     def _remember(self, first_key: bytes, data: bytes, start: int, end: int) -> bool:
-        """Goes through the records. Those that differ from them in values only need not be gone through, if True."""
+        """Decode the records. If True, batches that differ only in the values need not be decoded."""
         layout: list[str] = []
         at = start
         while at < end:
@@ -93,9 +90,11 @@ class Overtaken:
 
 
 def _places(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """Where in a record are its key, the size of its value, and its value, and where it ends, at `end` at most.
+    """Return the positions of a record's key, value size and value, and its end, which is at most `end`.
 
-    Raises IndexError, and DecodeError also for a record without a key.
+    Raises:
+        IndexError: The record ends early.
+        DecodeError: The record has no key or is malformed.
     """
     length, at = read_varint(data, at)
     record_end = at + length
@@ -107,5 +106,5 @@ def _places(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
         raise DecodeError("a record without a key")
     _, value_at = read_varint(data, value_size_at)
     if not value_at <= record_end <= end:
-        raise DecodeError("a record longer than it says")
+        raise DecodeError("a record longer than its size field")
     return key_at, value_size_at, value_at, record_end

@@ -1,7 +1,7 @@
-"""Which nodes have the copies of a partition.
+"""Assigns replicas to nodes.
 
-Replication is in name only: a partition names as many replicas as were asked for, but has one log.
-Source: Kafka's `ReplicationControlManager` and `StripedReplicaPlacer`; the words of refusals are those of Kafka 4.3.0.
+Replication is only metadata: a partition lists as many replicas as requested but has one log.
+Source: Kafka's `ReplicationControlManager` and `StripedReplicaPlacer`; error messages are those of Kafka 4.3.0.
 """
 
 from collections.abc import Sequence
@@ -9,43 +9,40 @@ from collections.abc import Sequence
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.refusal import Refusal
 
-MAX_PARTITIONS = 10_000
-"""Partitions one topic may have; Kafka's limit for one request (`MAX_PARTITIONS_PER_BATCH`)."""
+MAX_PARTITIONS = 10_000  # Maximum partitions of a topic; Kafka's limit per request (`MAX_PARTITIONS_PER_BATCH`).
 
-NO_LEADER = -1
-"""As a partition's leader: all nodes that have a copy are stopped."""
+NO_LEADER = -1  # leader of a partition whose replicas are all on stopped nodes
 
 
 class Placement:
-    """The nodes of a cluster, and who of them has copies. Replicas are node ids, the preferred leader first."""
+    """The nodes of a cluster and their replicas. Replicas are node ids, the preferred leader first."""
 
     def __init__(self, node_ids: Sequence[int]) -> None:
         self.node_ids = tuple(node_ids)
+        # Nodes that are not running. They can have replicas of a new topic but do not lead it.
         self.stopped_nodes: frozenset[int] = frozenset()
-        """Those of them that do not run now. They may have copies of a new topic, but do not lead it."""
 
     # Partitions that are there
 
     def eligible_leader(self, replicas: Sequence[int]) -> int:
-        """The first of these nodes that runs; `NO_LEADER` where none does."""
-        return next((each for each in replicas if each not in self.stopped_nodes), NO_LEADER)
+        """Return the first running node, or `NO_LEADER`."""
+        return next((node for node in replicas if node not in self.stopped_nodes), NO_LEADER)
 
     def in_sync(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
-        """The replicas that run. The last one of all stays in sync when it stops, as in Kafka."""
+        """Return the running replicas. The last one stays in sync when it stops, as in Kafka."""
         if not self.stopped_nodes:
             return replicas
-        return tuple(each for each in replicas if each not in self.stopped_nodes) or replicas[:1]
+        return tuple(node for node in replicas if node not in self.stopped_nodes) or replicas[:1]
 
     def offline(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
-        """The replicas that do not."""
         if not self.stopped_nodes:
             return ()
-        return tuple(each for each in replicas if each in self.stopped_nodes)
+        return tuple(node for node in replicas if node in self.stopped_nodes)
 
     # Partitions to come
 
     def spread(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]]:
-        """Replicas of each partition: leaders go round the nodes, followers are the nodes after the leader."""
+        """Return replicas for each partition: leaders rotate over the nodes; followers are the nodes after it."""
         nodes = [each for each in self.node_ids if each not in self.stopped_nodes]
         stopped = [each for each in self.node_ids if each in self.stopped_nodes]
         if not nodes:
@@ -60,7 +57,11 @@ class Placement:
         usual_size: tuple[int, int],
         assignments: Sequence[tuple[int, Sequence[int]]] | None,
     ) -> list[tuple[int, ...]] | Refusal:
-        """As a client wants them, or as `spread`. Sizes: how many partitions, and replicas of each; -1: as usual."""
+        """Return the replicas of a new topic, as assigned by the client or from `spread`.
+
+        Args:
+            size: Number of partitions and replicas; -1 selects the value of `usual_size`.
+        """
         partitions, factor = size
         if assignments:
             for number, what in ((factor, "replication factor"), (partitions, "numPartitions")):
@@ -83,14 +84,14 @@ class Placement:
         return too_many(partitions) or self._unable_to_replicate(factor) or self.spread(first, partitions, factor)
 
     def of_more(self, replicas: Sequence[tuple[int, ...]], more: int) -> list[tuple[int, ...]] | Refusal:
-        """Replicas of partitions that follow those with `replicas`, with as many copies."""
+        """Return the replicas of additional partitions, with as many replicas as the existing ones."""
         first = self.node_ids.index(replicas[-1][0]) + 1
         return too_many(more + len(replicas)) or self.spread(first, more, len(replicas[0]))
 
     def _by_hand_of_new_topic(
         self, assignments: Sequence[tuple[int, Sequence[int]]]
     ) -> list[tuple[int, ...]] | Refusal:
-        """As a client wants them: partitions, each with its nodes."""
+        """Return the replicas that the client has assigned to a new topic."""
         wanted: dict[int, tuple[int, ...]] = {}
         factor: int | None = None
         for index, replicas in assignments:
@@ -110,7 +111,7 @@ class Placement:
     def of_more_by_hand(
         self, there_are: int, more: int, assignments: Sequence[Sequence[int]], factor: int
     ) -> list[tuple[int, ...]] | Refusal:
-        """As a client wants them, of partitions that follow those that there are, which have `factor` replicas."""
+        """Return the replicas that the client has assigned to additional partitions, each `factor` of them."""
         if len(assignments) != more:
             return Refusal(
                 ErrorCode.invalid_replica_assignment,
@@ -126,7 +127,10 @@ class Placement:
     # Refusals
 
     def refusal_of(self, replicas: Sequence[int], factor: int | None = None) -> Refusal | None:
-        """Why these nodes cannot be the replicas of a partition; None: they can. `factor`: how many others have."""
+        """Return why these nodes cannot be the replicas of a partition, or None.
+
+        `factor` is the count of other partitions.
+        """
         message = self._problem_of(sorted(replicas))
         if message is None and factor not in (None, len(replicas)):
             message = (
@@ -138,10 +142,10 @@ class Placement:
     def _problem_of(self, replicas: list[int]) -> str | None:
         if not replicas:
             return "The manual partition assignment includes an empty replica list."
-        for before, node in zip((None, *replicas), replicas, strict=False):
+        for seen_nodes, node in zip((None, *replicas), replicas, strict=False):
             if node not in self.node_ids:
                 return f"The manual partition assignment includes broker {node}, but no such broker is registered."
-            if node == before:
+            if node == seen_nodes:
                 return f"The manual partition assignment includes the broker {node} more than once."
         return None
 
@@ -167,7 +171,7 @@ class Placement:
 
 
 def too_many(partitions: int) -> Refusal | None:
-    """The refusal where one topic would have too many partitions."""
+    """Return the error if a topic would have too many partitions."""
     if partitions <= MAX_PARTITIONS:
         return None
     return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")

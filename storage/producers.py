@@ -1,4 +1,4 @@
-"""What a partition remembers of producers: the batches that may come again, the sequence expected next, transactions.
+"""Producer state of a partition: recent batches for duplicate detection, next sequence numbers, transactions.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInfo`.
 """
@@ -11,17 +11,17 @@ from kohort.protocol.batches import CONTROL, NO_EPOCH, NO_PRODUCER, TRANSACTIONA
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.transactions import Transactions
 
+# A producer has at most five requests in flight, so older batches are never retried (`ProducerStateEntry`).
 BATCHES_REMEMBERED = 5
-"""A producer has at most five requests in flight, so that no older batch comes again (`ProducerStateEntry`)."""
 
+# A producer gets a new id after this epoch; the marker of its last transaction cannot have a larger one.
 LARGEST_EPOCH = 2**15 - 1
-"""After it a producer gets another id; what ends its last transaction cannot have a larger one."""
 
 _SEQUENCE_END = 2**31
 
 
 class Remembered(NamedTuple):
-    """A batch that was appended."""
+    """An appended batch."""
 
     first_sequence: int
     last_sequence: int
@@ -31,42 +31,39 @@ class Remembered(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Producer:
-    """The newest that a producer has written here."""
+    """Latest state of a producer."""
 
     epoch: int
     batches: tuple[Remembered, ...]
     last_append_ms: int
-    last_timestamp: int
-    """The timestamp that its last batch or marker carries."""
-    coordinator_epoch: int = -1
-    """The coordinator epoch of the last marker; -1: there was none."""
+    last_timestamp: int  # timestamp of its last batch or marker
+    coordinator_epoch: int = -1  # coordinator epoch of the last marker, or -1
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Verified:
-    """What a producer wanted to begin a transaction with here, before it has begun."""
+    """A transaction that a producer is about to start in this partition."""
 
     epoch: int
     lowest_sequence: int
+    # Whether each transaction has a new epoch (KIP-890), so that sequence 0 comes first in a partition without records.
     begins_with_0: bool
-    """Whether each of its transactions has a new epoch (KIP-890): where it has written nothing, 0 comes first."""
     asked_ms: int
 
 
 class Described(NamedTuple):
-    """A producer as DescribeProducers describes it; -1 where there is nothing to say."""
+    """A producer in the form of DescribeProducers; -1 means unknown."""
 
     producer_id: int
     epoch: int
     last_sequence: int
     last_timestamp: int
     coordinator_epoch: int
-    first_offset: int
-    """Where the open transaction begins."""
+    first_offset: int  # start of the open transaction
 
 
 def last_sequence(first_sequence: int, count: int) -> int:
-    """The sequence number of the last of `count` records; after the largest int comes 0."""
+    """Return the sequence number of the last of `count` records; 0 follows the largest int."""
     return (first_sequence + count - 1) % _SEQUENCE_END
 
 
@@ -76,18 +73,22 @@ class Producers:
     __slots__ = ("_expiration_ms", "_producers", "_verified", "transactions")
 
     def __init__(self, expiration_ms: int = 86_400_000) -> None:
-        """`expiration_ms`: a producer that appends nothing for so long is forgotten (`producer.id.expiration.ms`)."""
+        """Create empty state.
+
+        Args:
+            expiration_ms: Producers without appends for this time are removed (`producer.id.expiration.ms`).
+        """
         self._expiration_ms = expiration_ms
         self._producers: dict[int, _Producer] = {}
         self._verified: dict[int, _Verified] = {}
         self.transactions = Transactions()
 
     def __len__(self) -> int:
-        """How many producers are remembered."""
+        """Return the number of producers."""
         return len(self._producers)
 
     def find_duplicate(self, producer_id: int, epoch: int, first_sequence: int, count: int) -> Remembered | None:
-        """The batch that was appended before with the same sequence numbers: it is answered again, not stored again."""
+        """Return the appended batch with the same sequence numbers, whose response is repeated."""
         producer = self._producers.get(producer_id)
         if producer is None or producer.epoch != epoch:
             return None
@@ -100,28 +101,30 @@ class Producers:
     def verifying(
         self, producer_id: int, epoch: int, first_sequence: int, wall_ms: int, *, begins_with_0: bool
     ) -> None:
-        """Notes that a transaction is about to begin here with a batch, which may yet be refused.
+        """Record that a transaction is about to start with a batch, which can still be rejected.
 
-        Until something of the transaction is appended no later batch may come first. Source: KIP-890; Kafka's
+        Until something of the transaction is appended, no later batch may come first. Source: KIP-890; Kafka's
         `VerificationStateEntry`.
         """
-        known = self._verified.get(producer_id)
-        if known is None:
+        producer = self._verified.get(producer_id)
+        if producer is None:
             self._verified[producer_id] = _Verified(epoch, first_sequence, begins_with_0, wall_ms)
-        elif epoch > known.epoch:
-            known.epoch, known.lowest_sequence = epoch, first_sequence  # whether 0 comes first stays as it was
-        elif epoch == known.epoch:
-            known.lowest_sequence = min(known.lowest_sequence, first_sequence)
+        elif epoch > producer.epoch:
+            producer.epoch, producer.lowest_sequence = epoch, first_sequence  # whether 0 comes first stays as it was
+        elif epoch == producer.epoch:
+            producer.lowest_sequence = min(producer.lowest_sequence, first_sequence)
 
     def check(
         self, producer_id: int, epoch: int, first_sequence: int, *, transactional: bool | None = None
     ) -> ErrorCode:
-        """Whether a batch that is no duplicate may be appended.
+        """Return whether a batch that is not a duplicate may be appended.
 
-        Answers INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap, INVALID_TXN_STATE for
-        a batch outside of the transaction that its producer has open here. A producer that is not known may begin
-        anywhere: its earlier records may be gone by retention. But a batch that was refused stays the first one of its
-        transaction (`verifying`).
+        A producer without state may start with any sequence number, because its earlier records may have been deleted
+        by retention. But a rejected batch stays the first one of its transaction (`verifying`).
+
+        Returns:
+            INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap, INVALID_TXN_STATE for a
+            batch outside of the producer's open transaction.
         """
         producer = self._producers.get(producer_id)
         if producer is not None and epoch < producer.epoch:
@@ -145,32 +148,36 @@ class Producers:
     def check_epoch(
         self, producer_id: int, epoch: int, coordinator_epoch: int | None = None, *, bumped: bool = False
     ) -> ErrorCode:
-        """Whether a coordinator's batch, or a marker, may be appended: it has no sequence.
+        """Return whether a coordinator's batch or a marker, which have no sequence number, may be appended.
 
-        `bumped`: the marker ends a transaction of the form in which each end has a new epoch. One that comes late from
-        the transaction before has the epoch of the one that is open now, and must not end that (KIP-890, KIP-1228).
-        Without an open transaction it is the same marker again, and does no harm.
+        Args:
+            bumped: The marker ends a transaction of the protocol in which each end bumps the epoch. A delayed marker of
+                the previous transaction has the epoch of the currently open one and must not end that (KIP-890,
+                KIP-1228). Without an open transaction it is a repeated marker and harmless.
 
-        Answers INVALID_PRODUCER_EPOCH, and for the marker of a coordinator that was replaced since
-        TRANSACTION_COORDINATOR_FENCED.
+        Returns:
+            INVALID_PRODUCER_EPOCH, or TRANSACTION_COORDINATOR_FENCED for the marker of a replaced coordinator.
         """
         producer = self._producers.get(producer_id)
         if producer is None:
             return ErrorCode.none if epoch >= NO_EPOCH else ErrorCode.invalid_producer_epoch
-        late = bumped and epoch == producer.epoch != LARGEST_EPOCH
-        if epoch < producer.epoch or (late and self.transactions.first_offset(producer_id) is not None):
+        is_delayed = bumped and epoch == producer.epoch != LARGEST_EPOCH
+        if epoch < producer.epoch or (is_delayed and self.transactions.first_offset(producer_id) is not None):
             return ErrorCode.invalid_producer_epoch
         if coordinator_epoch is not None and coordinator_epoch < producer.coordinator_epoch:
             return ErrorCode.transaction_coordinator_fenced
         return ErrorCode.none
 
     def knows_later_epoch(self, producer_id: int, epoch: int) -> bool:
-        """Whether a producer has written here under a later epoch than this one."""
+        """Return whether a producer has written here in a later epoch."""
         producer = self._producers.get(producer_id)
         return producer is not None and epoch < producer.epoch
 
     def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Whether this epoch of a producer has a transaction open here, so that nobody need be asked about it."""
+        """Return whether this epoch of a producer has an open transaction here.
+
+        If so, the transaction coordinator need not be asked.
+        """
         producer = self._producers.get(producer_id)
         return (
             producer is not None and producer.epoch == epoch and self.transactions.first_offset(producer_id) is not None
@@ -179,7 +186,7 @@ class Producers:
     def appended(
         self, producer_id: int, epoch: int, batch: Remembered, wall_ms: int, *, transactional: bool = False
     ) -> None:
-        """Remembers a batch that passed `check` and was appended."""
+        """Record a batch that has passed `check` and was appended."""
         # Taken out and put in again, so that the dict is in the order of the last append and `expire` need not search.
         producer = self._producers.pop(producer_id, None)
         batches = producer.batches if producer is not None and producer.epoch == epoch else ()
@@ -194,7 +201,10 @@ class Producers:
     def ended(
         self, producer_id: int, epoch: int, offset: int, coordinator_epoch: int, wall_ms: int, *, committed: bool
     ) -> None:
-        """Remembers a marker that passed `check_epoch` and was appended. A higher epoch begins its sequences anew."""
+        """Record a marker that has passed `check_epoch` and was appended.
+
+        A higher epoch restarts the sequence numbers.
+        """
         self._verified.pop(producer_id, None)
         producer = self._producers.pop(producer_id, None)
         batches = producer.batches if producer is not None and producer.epoch == epoch else ()
@@ -202,9 +212,10 @@ class Producers:
         self.transactions.end(producer_id, offset, committed=committed)
 
     def replay(self, data: bytes | memoryview, batch: BatchInfo) -> None:
-        """Remembers a batch of `data` as when it was appended: for a log that was found on disk, batch by batch.
+        """Record a batch of a log that was read from disk, as if it were appended.
 
-        Raises DecodeError for a control batch that cannot be read.
+        Raises:
+            DecodeError: A control batch cannot be read.
         """
         if batch.producer_id <= NO_PRODUCER:
             return
@@ -231,7 +242,7 @@ class Producers:
         )
 
     def described(self) -> Iterator[Described]:
-        """Every producer that is remembered."""
+        """Yield every producer with state."""
         for producer_id, producer in self._producers.items():
             first = self.transactions.first_offset(producer_id)
             last = producer.batches[-1] if producer.batches else None
@@ -245,24 +256,24 @@ class Producers:
             )
 
     def last_batches(self) -> dict[int, tuple[int, int | None]]:
-        """Each producer's epoch and the offset of its last batch; None: it has written nothing in that epoch."""
+        """Return each producer's epoch and the offset of its last batch, or None if it wrote nothing in that epoch."""
         return {
             producer_id: (producer.epoch, producer.batches[-1].base_offset if producer.batches else None)
             for producer_id, producer in self._producers.items()
         }
 
     def expire(self, wall_ms: int) -> int:
-        """Forgets producers that appended nothing for long; returns how many."""
+        """Remove idle producers and return their number."""
         for producer_id in [
             each for each, verified in self._verified.items() if wall_ms - verified.asked_ms >= self._expiration_ms
         ]:
             del self._verified[producer_id]
-        gone = []
+        expired_ids = []
         for producer_id, producer in self._producers.items():
             if wall_ms - producer.last_append_ms < self._expiration_ms:
                 break
             if self.transactions.first_offset(producer_id) is None:
-                gone.append(producer_id)
-        for producer_id in gone:
+                expired_ids.append(producer_id)
+        for producer_id in expired_ids:
             del self._producers[producer_id]
-        return len(gone)
+        return len(expired_ids)

@@ -1,11 +1,11 @@
-"""Goes through the records of a batch that a producer sent, as far as Kafka does before it stores them.
+"""Validates the records of a produced batch, to the same extent as Kafka before it stores them.
 
-Kafka reads uncompressed records whole: each must be as long as it says. Compressed ones it reads as a stream: what a
-record says of its length is not looked at, but its offsets must count from 0. Keys and values are skipped in both.
-Every record is looked at, so this is written for speed: where records of one size follow one another, as metrics often
-do, all of them at once, column by column; other usual ones with one call each; only the rest byte by byte.
-Source: Kafka's `DefaultRecord.readFrom`, `readPartiallyFrom`, `DefaultRecordBatch`; what 4.3.0 answered to the batches
-of `tests/storage/odd_batches.py`.
+Kafka decodes uncompressed records completely: each must have its declared length. It reads compressed ones as a stream:
+the declared length of a record is ignored, but offset deltas must count from 0. Keys and values are skipped in both
+cases. Every record is checked, so this module is optimized: consecutive records of the same size, as metrics often
+have, are checked together, column by column; other common records with one call each; only the rest byte by byte.
+Source: Kafka's `DefaultRecord.readFrom`, `readPartiallyFrom`, `DefaultRecordBatch`; responses of 4.3.0 to the batches
+in `tests/storage/odd_batches.py`.
 """
 
 import struct
@@ -18,26 +18,25 @@ from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.varints import read_varint, read_varlong
 
 _COMPILED: Final = not __file__.endswith(".py")
-_WORTH_A_LOOK: Final = 8
-"""From this many records on it is looked whether they are of one size."""
+_WORTH_A_LOOK: Final = 8  # minimum number of records to check for equal sizes
 _FIRST_RUN: Final = 64
-_LEAST_RUN: Final = 16
-"""At most this many records are looked at together, at first and after others came; twice as many each time."""
-_MOST_HEADERS: Final = 8
-"""Records of one size with more headers are not looked at together."""
-_ONE_BY_ONE: Final = 64
-"""After at most this many records it is looked again whether the next ones are of one size."""
+_LEAST_RUN: Final = 16  # Records checked together, at first and after a mismatch; doubled after each success.
+_MOST_HEADERS: Final = 8  # records with more headers are not checked together
+_ONE_BY_ONE: Final = 64  # After this many single records the next ones are checked for equal sizes again.
 _TWO_BYTES: Final = 64
-_THREE_BYTES: Final = 8_192
-"""From these numbers on an offset delta has two and three bytes."""
+_THREE_BYTES: Final = 8_192  # first offset deltas with two and three bytes
 _OFFSETS_OF_ONE: Final[tuple[bytes, ...]] = (bytes(range(0, 128, 2)),)
 _OFFSETS_OF_TWO: Final[tuple[bytes, ...]] = (
     bytes(number << 1 & 127 | 128 for number in range(_TWO_BYTES, _THREE_BYTES)),
     bytes(number >> 6 for number in range(_TWO_BYTES, _THREE_BYTES)),
-)
-"""Offset deltas of one byte, and of two, column by column."""
-_BLOCK: Final = 64
-"""Only the first byte of the offset delta changes among this many records."""
+)  # Offset deltas of one byte, and of two, by column.
+_BLOCK: Final = 64  # number of records whose offset deltas differ in the first byte only
+# Beginnings of common records: with a two-byte offset delta, timestamp delta, or size.
+#
+# Each has the reader of the beginning: the size, and the attributes or the size's second byte; timestamp delta, offset
+# delta, and three bytes: the key size, and two that belong to the value if there is no key. Then the highest bit of the
+# size, the maximum of the byte after it, what combines both to a length, and the position of the value size if there is
+# no key.
 _SHAPES: Final = tuple(
     tuple(
         tuple(
@@ -54,43 +53,33 @@ _SHAPES: Final = tuple(
     )
     for wide in (0, 1)
 )
-"""How usual records begin: whose offset delta takes two bytes, whose time does, whose size does.
-
-What reads the beginning: the size, and the attributes or its second byte; time, offset, and three bytes: the size of
-the key, and two that are the value's if there is no key. Then the highest bit of the size, what the byte behind it is
-at most, what makes a length of both, and where the size of the value is if there is no key.
-"""
+# bits that distinguish timestamp deltas of one and two bytes, and their values
 _TIMES: Final = ((0x80, 0), (0x8080, 0x80))
-"""Which bits tell that a time has one byte, or two, and what they are."""
+# Valid last bytes of a number, and valid bytes before them.
 _LAST_BYTES, _OTHER_BYTES = bytes(range(128)), bytes(range(128, 256))
-"""What a number may end in, and what may stand before that."""
 _NO_HEADERS: Final = 0
 _NULL: Final = 1
 
 
 class BadRecordsError(Exception):
-    """Records that cannot be read, and what a producer hears of that."""
+    """Records that cannot be read, with the error for the producer."""
 
-    def __init__(self, problem: str, error_code: ErrorCode = ErrorCode.invalid_record) -> None:
-        super().__init__(problem)
+    def __init__(self, message: str, error_code: ErrorCode = ErrorCode.invalid_record) -> None:
+        super().__init__(message)
         self.error_code = error_code
 
 
 class Survey(NamedTuple):
-    """What there is to know of the records of a batch."""
+    """Facts about the records of a batch."""
 
-    latest_delta: int | None
-    """The largest difference to the batch's first time, unless all are negative."""
-    earliest_delta: int
-    """The smallest one, or 0."""
-    keyless: bool
-    """Whether a record has no key."""
-    ordered: bool
-    """Whether their offsets count from 0."""
+    latest_delta: int | None  # largest timestamp delta, unless all are negative
+    earliest_delta: int  # smallest timestamp delta, or 0
+    keyless: bool  # whether a record has no key
+    ordered: bool  # whether offset deltas count from 0
 
 
 class RecordInShort(NamedTuple):
-    """What `records_in_short` says of a record. A negative size: there is none."""
+    """Summary of a record. A negative size means null."""
 
     number: int
     time_delta: int
@@ -99,16 +88,19 @@ class RecordInShort(NamedTuple):
     value_size: int
 
 
-_made = partial(tuple.__new__, Survey)
-"""As `Survey._make`, without a call in Python: every batch is looked at."""
+_made = partial(tuple.__new__, Survey)  # `Survey._make` without a Python-level call, because every batch is checked.
 
+# Position of the next record; the largest timestamp delta and the largest odd one; whether a key is missing; whether
+# offset deltas count from 0. Deltas are in their encoded form: even ones are not negative, odd ones are. -1 means none.
 _Findings = tuple[int, int, int, bool, bool]
-"""Where the next record begins; the largest time, and the largest odd one; whether a key is missing; whether offsets
-count from 0. Times are as they stand there: even ones are not negative, odd ones are. -1: there was none yet."""
 
 
 def survey(body: bytes, count: int, *, compressed: bool, at: int = 0) -> Survey:
-    """Goes through the `count` records of a batch, which begin `at` some place of `body`. Raises BadRecordsError."""
+    """Validate the `count` records of a batch, which start at `at`.
+
+    Raises:
+        BadRecordsError: A record is malformed.
+    """
     try:
         if _COMPILED or count < _WORTH_A_LOOK:
             findings = _one_by_one(body, compressed, 0, count, (at, -1, -1, False, True))
@@ -125,7 +117,7 @@ def survey(body: bytes, count: int, *, compressed: bool, at: int = 0) -> Survey:
 
 
 def _together(body: bytes, compressed: bool, count: int, at: int) -> _Findings:
-    """All records: those of one size together, others one by one."""
+    """Validate all records: those of equal size together, others one by one."""
     findings: _Findings = at, -1, -1, False, True
     number, most, pause = 0, _FIRST_RUN, _WORTH_A_LOOK
     while number < count:
@@ -147,10 +139,16 @@ def _together(body: bytes, compressed: bool, count: int, at: int) -> _Findings:
 
 
 def _run(body: bytes, start: int, number: int, most: int) -> tuple[int, int, int, int, bool] | None:
-    """How many records from `number` on are laid out as the first of them, `most` at most, and what they have.
+    """Validate up to `most` records from `number` on that have the layout of the first one.
 
-    Then: where the next one begins, the two times of `_Findings`, and whether they have a key. None: there are too few.
-    Only records with few headers are seen here, whose time takes one byte or two. Raises IndexError, DecodeError.
+    Returns:
+        Their number, the position of the next record, the two deltas of `_Findings`, and whether they have a key; or
+        None if there are too few. Only records with few headers and a timestamp delta of one or two bytes are
+        considered.
+
+    Raises:
+        IndexError: A record ends early.
+        DecodeError: A record is malformed.
     """
     size, attributes_at = read_varint(body, start)
     stride = attributes_at - start + size
@@ -192,9 +190,11 @@ def _run(body: bytes, start: int, number: int, most: int) -> tuple[int, int, int
 
 
 def _numbers_of_headers(body: bytes, start: int, end: int) -> Sequence[int]:
-    """Where the numbers in the headers of a record stand that ends at `end`. None at all: they are many, or wrong.
+    """Return the positions of the numbers in the headers of a record, or none if they are many or malformed.
 
-    Raises IndexError, DecodeError.
+    Raises:
+        IndexError: The record ends early.
+        DecodeError: The record is malformed.
     """
     if body[start] == _NO_HEADERS:
         return (start,) if start == end - 1 else ()
@@ -212,10 +212,9 @@ def _numbers_of_headers(body: bytes, start: int, end: int) -> Sequence[int]:
 
 
 def _usual(body: bytes, start: int, number: int, count: int) -> tuple[int, int, int, int, bool] | None:
-    """What `_run` says, of records of any size, the next ones of their block, as far as they are usual.
+    """Validate the next common records of their block, of any size; return the same as `_run`.
 
-    Their sizes take one byte or two, their times as many as the first one's, the sizes of their keys one. None: there
-    are too few.
+    Their sizes have one or two bytes, their timestamp deltas as many as the first one's, the sizes of their keys one.
     """
     try:
         late = body[start + 2 + (body[start] >> 7)] >> 7
@@ -272,9 +271,11 @@ def _usual(body: bytes, start: int, number: int, count: int) -> tuple[int, int, 
 
 
 def _times(column: bytes, second: bytes) -> tuple[int, int, int]:
-    """How many time deltas have as many bytes as the first; of those the largest one, and the largest odd one.
+    """Count timestamp deltas with as many bytes as the first; return also the largest one and the largest odd one.
 
-    `column`: the first byte of each, `second`: the one behind it.
+    Args:
+        column: The first byte of each delta.
+        second: The byte after it.
     """
     if column[0] < 0x80:
         times: Sequence[int] = column if column.isascii() else _beginning(column, _LAST_BYTES)
@@ -290,7 +291,7 @@ def _beginning(column: bytes, of: bytes) -> bytes:
 
 
 def _one_by_one(body: bytes, compressed: bool, start: int, end: int, findings: _Findings) -> _Findings:
-    """Records from number `start` to before `end`: the usual way."""
+    """Validate records from number `start` to before `end` individually."""
     at, high, low, keyless, ordered = findings
     for number in range(start, end):
         size = body[at]
@@ -354,7 +355,7 @@ def _one_by_one(body: bytes, compressed: bool, start: int, end: int, findings: _
 
 
 def _size(body: bytes, at: int, compressed: bool) -> tuple[int, int]:
-    """What a record of some length says of it."""
+    """Return the declared size of a record and the position after it."""
     try:
         return _zigzag(*read_varint(body, at))
     except DecodeError as problem:
@@ -364,10 +365,7 @@ def _size(body: bytes, at: int, compressed: bool) -> tuple[int, int]:
 
 
 def records_in_short(body: bytes, count: int, at: int = 0) -> Iterator[RecordInShort]:
-    """Each record without its contents.
-
-    For records that `survey` has gone through: there is something to say of some of them.
-    """
+    """Yield a summary of each record, after `survey` has succeeded."""
     for number in range(count):
         _, at = read_varint(body, at)
         time, at = read_varlong(body, at + 1)

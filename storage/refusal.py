@@ -1,4 +1,4 @@
-"""Why something is not done."""
+"""Error code and message of a rejected operation."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from kohort.protocol.errors import ErrorCode
 
 
 class Refusal(NamedTuple):
-    """Why something is not done, for the client that asked."""
+    """Error code and message of a rejected operation, for the client."""
 
     error_code: ErrorCode
     message: str | None = None

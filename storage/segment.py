@@ -1,11 +1,11 @@
-"""A stretch of a partition's log: record batches in the order of their offsets, kept as bytes.
+"""A segment of a partition's log: record batches ordered by offset, kept as bytes.
 
-`Segment` is what a log asks of its segments; `MemorySegment` keeps them in memory, `disk.segment.FileSegment` in a
-file. Rolling, retention and compaction are decided in log.py and do not care.
+`Segment` is the interface that a log uses; `MemorySegment` keeps batches in memory, `FileSegment` in a file. Rolling,
+retention and compaction are decided in log.py.
 
-How memory is used: batches gather in a tail (a bytearray) until it is worth a chunk, which never changes again, so that
-readers get views of it without a copy. A large batch is a chunk of its own from the start. There is no object and no
-index entry per batch but in the tail: inside a chunk one walks from header to header, which is at most a few hundred.
+In memory, batches are collected in a tail (a bytearray) until it becomes a chunk, which is immutable, so that readers
+get views without a copy. A large batch is a chunk of its own. There is no object and no index entry per batch outside
+the tail: a chunk is searched from header to header, at most a few hundred.
 """
 
 from abc import ABC, abstractmethod
@@ -17,25 +17,24 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+# The tail becomes a chunk at this size. Smaller chunks cost more memory, larger ones longer searches.
 CHUNK_BYTES: Final = 32 * 1024
-"""The tail becomes a chunk at this size. Smaller chunks cost more memory, larger ones longer walks."""
+# A batch of this size is a chunk of its own: it is copied once, and the overhead of a chunk is small compared to it.
 LARGE_BATCH_BYTES: Final = 8 * 1024
-"""A batch of this size is a chunk of its own: it is copied once, and its share of a chunk's cost is small."""
 
+# Minimum distance between entries of a segment's offset index (Kafka's `index.interval.bytes`).
 INDEX_INTERVAL_BYTES: Final = 4096
-"""How far apart the entries of a segment's offset index are, at least (Kafka's `index.interval.bytes`)."""
 
-NO_ROOM: Final = -1
-"""There was a batch that did not fit any more."""
+NO_ROOM: Final = -1  # a batch did not fit
 
+# Base offset, length, leader epoch: the part of a batch header that the checksum does not cover.
 _STAMP: Final = Struct(">qii")
-"""Base offset, length, leader epoch: the head of a batch, which its checksum does not cover."""
 _HEAD: Final = Struct(">qi")
 _LENGTH: Final = Struct(">i")
 _LAST_OFFSET_DELTA: Final = Struct(">i")
 _TIMESTAMP: Final = Struct(">q")
+# last offset delta and largest timestamp, at `_LAST_OFFSET_DELTA_AT`
 _DELTA_AND_TIMESTAMP: Final = Struct(">i8xq").unpack_from
-"""Last offset delta and largest timestamp, from `_LAST_OFFSET_DELTA_AT` on."""
 _LAST_OFFSET_DELTA_AT: Final = 23
 _MAX_TIMESTAMP_AT: Final = 35
 
@@ -44,7 +43,7 @@ Chunk = bytes | memoryview
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Segment(ABC):
-    """What a log asks of a segment. Offsets are absolute, sizes are bytes, times are wall-clock milliseconds."""
+    """Interface of a segment. Offsets are absolute, sizes are in bytes, times are wall-clock milliseconds."""
 
     __slots__ = (
         "base_offset",
@@ -58,23 +57,18 @@ class Segment(ABC):
     )
 
     def __init__(self, base_offset: int, created_at_ms: int) -> None:
-        """An empty one."""
         self.base_offset = base_offset
-        self.next_offset = base_offset
-        """The offset after the last record."""
+        self.next_offset = base_offset  # offset after the last record
         self.size_bytes = 0
-        self.max_timestamp = -1
-        """The largest timestamp of all records; -1: there is none."""
-        self.first_timestamp = -1
-        """The largest of the first batch, from which the age of the segment is counted; -1: there is no batch."""
+        self.max_timestamp = -1  # largest timestamp of all records, or -1
+        self.first_timestamp = -1  # Largest timestamp of the first batch, which determines the segment's age, or -1.
         self.created_at_ms = created_at_ms
-        self.clean = False
-        """Whether a compaction made it."""
+        self.clean = False  # created by a compaction
+        # Kafka would still append to the previous segment: this one was only started to save memory.
         self.goes_on = False
-        """Whether Kafka would still write to the segment before it: it began only for memory's sake."""
 
     def age_ms(self, batch: bytes, wall_ms: int) -> int:
-        """How old it is when `batch` comes (Kafka's `LogSegment.timeWaitedForRoll`)."""
+        """Return the age of the segment when `batch` arrives (Kafka's `LogSegment.timeWaitedForRoll`)."""
         if self.first_timestamp < 0:
             return wall_ms - self.created_at_ms
         timestamp: int = _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0]
@@ -82,31 +76,33 @@ class Segment(ABC):
 
     @abstractmethod
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
-        """Adds one batch, with its offset and leader epoch stamped in. Does not keep `batch` itself."""
+        """Add one batch with its offset and leader epoch. Does not keep a reference to `batch`."""
 
     @abstractmethod
-    def read(self, offset: int, max_bytes: int, at_least_one: bool, found: list[Chunk]) -> int:
-        """Adds whole batches to `found`, from the one that holds `offset` or the next; returns the room that is left.
+    def read(self, offset: int, max_bytes: int, at_least_one: bool, chunks: list[Chunk]) -> int:
+        """Append complete batches from the one that contains `offset`, or the next one, to `chunks`.
 
-        Stops before `max_bytes` would be exceeded, and then returns NO_ROOM; with `at_least_one` the first batch comes
-        whatever its size.
+        Stops before `max_bytes` would be exceeded. With `at_least_one` the first batch is added whatever its size.
+
+        Returns:
+            The remaining room, or NO_ROOM if a batch did not fit.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Says that nothing will be appended any more."""
+        """Mark the segment as complete."""
 
     @abstractmethod
     def batches_since(self, timestamp: int) -> Iterator[Chunk]:
-        """The batches whose largest timestamp is not before `timestamp`."""
+        """Yield the batches whose largest timestamp is at or after `timestamp`."""
 
     @abstractmethod
     def chunks(self) -> Sequence[Chunk]:
-        """Everything, in order, in pieces of whole batches."""
+        """Return all batches in order, in pieces of complete batches."""
 
 
 def batches_of(chunk: Chunk) -> Iterator[memoryview]:
-    """The batches of a chunk, one after the other."""
+    """Yield the batches of a chunk."""
     view = memoryview(chunk)
     at, end = 0, len(view)
     while at < end:
@@ -116,7 +112,7 @@ def batches_of(chunk: Chunk) -> Iterator[memoryview]:
 
 
 def starts_of_batches(data: bytes) -> list[int]:
-    """Where the batches of a chunk begin."""
+    """Return the positions at which the batches of a chunk start."""
     starts = []
     at, end = 0, len(data)
     while at < end:
@@ -148,7 +144,6 @@ class MemorySegment(Segment):
         self._tail_starts = array("I")
 
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
-        """Adds one batch; see `Segment`."""
         size = len(batch)
         delta, max_timestamp = _DELTA_AND_TIMESTAMP(batch, _LAST_OFFSET_DELTA_AT)
         if self.size_bytes == 0:
@@ -180,14 +175,13 @@ class MemorySegment(Segment):
             self.max_timestamp = max_timestamp
 
     def _freeze(self) -> None:
-        """Makes a chunk of the tail."""
+        """Convert the tail to a chunk."""
         if self._tail is not None:
             self._chunks.append(bytes(self._tail))
             self._tail = None
             del self._tail_bases[:], self._tail_starts[:]
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool, found: list[Chunk]) -> int:
-        """Adds whole batches to `found`; see `Segment`."""
+    def read(self, offset: int, max_bytes: int, at_least_one: bool, chunks: list[Chunk]) -> int:
         index = max(bisect_right(self._bases, offset) - 1, 0)
         room = max_bytes
         while index < len(self._bases):
@@ -198,17 +192,17 @@ class MemorySegment(Segment):
                 continue  # compaction took the batches there were behind `offset`
             end = _cut(data, start, room)
             if end == start:
-                if not at_least_one or found:
+                if not at_least_one or chunks:
                     return NO_ROOM
                 end = start + 12 + _LENGTH.unpack_from(data, start + 8)[0]
             room -= end - start
-            found.append(_piece(data, start, end))
+            chunks.append(_piece(data, start, end))
             if end < len(data):
                 return NO_ROOM
         return max(room, 0)
 
     def close(self) -> None:
-        """Gives back the room that the tail has kept for more."""
+        """Release the tail's spare capacity."""
         self._freeze()
 
     def _data(self, index: int) -> bytes | bytearray:
@@ -218,7 +212,7 @@ class MemorySegment(Segment):
         return self._tail
 
     def _start_of(self, index: int, data: bytes | bytearray, offset: int) -> int:
-        """Where in a chunk the batch starts that holds `offset` or comes next after it; its end: there is none."""
+        """Return the position of the batch that contains `offset` or follows it, or the chunk's end."""
         if offset <= self._bases[index]:
             return 0
         if data is self._tail:
@@ -238,7 +232,6 @@ class MemorySegment(Segment):
         return start if last >= offset else after
 
     def batches_since(self, timestamp: int) -> Iterator[Chunk]:
-        """The batches with that time or a later one; see `Segment`."""
         for index, latest in enumerate(self._max_timestamps):
             if latest >= timestamp:
                 for batch in batches_of(bytes(self._data(index))):
@@ -246,11 +239,10 @@ class MemorySegment(Segment):
                         yield batch
 
     def chunks(self) -> Sequence[Chunk]:
-        """Everything in order; see `Segment`."""
         return [*self._chunks, bytes(self._tail)] if self._tail is not None else list(self._chunks)
 
     def replace(self, chunks: Sequence[Chunk]) -> None:
-        """Puts `chunks`, whole batches in order, in the place of everything. The offsets it spans stay the same."""
+        """Replace the content by complete batches in order. The range of offsets stays the same."""
         self._tail = None
         del self._tail_bases[:], self._tail_starts[:], self._bases[:], self._max_timestamps[:]
         self._chunks = [chunk if isinstance(chunk, bytes) else bytes(chunk) for chunk in chunks]
@@ -264,7 +256,7 @@ class MemorySegment(Segment):
 
 
 def _cut(data: bytes | bytearray, start: int, max_bytes: int) -> int:
-    """Where the last whole batch ends that lies within `max_bytes` from `start`."""
+    """Return the end of the last complete batch within `max_bytes` from `start`."""
     size = len(data)
     if size - start <= max_bytes:
         return size
@@ -278,7 +270,7 @@ def _cut(data: bytes | bytearray, start: int, max_bytes: int) -> int:
 
 
 def _piece(data: bytes | bytearray, start: int, end: int) -> Chunk:
-    """A part of a chunk without a copy; of the tail with one, because a bytearray in use elsewhere cannot grow."""
+    """Return a part of a chunk without a copy. The tail is copied, because an exported bytearray cannot grow."""
     if isinstance(data, bytearray):
         with memoryview(data) as view:
             return bytes(view[start:end])

@@ -1,6 +1,6 @@
-"""Where a log keeps its segments: in memory, or in the files of a directory (disk/).
+"""Stores for segments: in memory, or in the files of a directory (disk/).
 
-log.py decides when a segment begins, which are forgotten and what a compaction leaves; a store makes that so.
+log.py decides when a segment starts, which segments are dropped and what a compaction keeps; a store carries it out.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -11,12 +11,11 @@ from uuid import UUID
 from kohort.storage.producers import Producers
 from kohort.storage.segment import Chunk, MemorySegment, Segment
 
-Epochs = tuple[tuple[int, int], ...]
-"""Leader epochs and the offset at which each began, in order."""
+Epochs = tuple[tuple[int, int], ...]  # leader epochs and their start offsets, in order
 
 
 class Merged(NamedTuple):
-    """Neighbouring segments that a compaction makes one of, and what it leaves of them."""
+    """Adjacent segments that a compaction combines to one, and the batches that it keeps."""
 
     segments: list[Segment]
     chunks: list[Chunk]
@@ -24,90 +23,84 @@ class Merged(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Found:
-    """What a log was found to hold when its store was opened."""
+    """Content of a log when its store was opened."""
 
     segments: list[Segment]
     log_start_offset: int
     epochs: Epochs
-    producers: Producers | None = None
-    """Those who wrote the records; None: nobody who wants to be remembered."""
-    warnings: list[str] = field(default_factory=list)
-    """What had to be mended, one sentence each."""
+    producers: Producers | None = None  # None if no producer has state
+    warnings: list[str] = field(default_factory=list)  # repairs, one sentence each
 
 
 class Store(Protocol):
-    """What a log asks of the place where it is kept. Everything may raise OSError, and then has changed nothing."""
+    """Interface of the place where a log is kept. Every method can raise OSError, and has then changed nothing."""
 
-    in_memory: bool
-    """Whether room is dear: segments are kept small then, so that it comes back soon."""
-    delays: bool
-    """Whether what is appended may be read only once `PartitionLog.synced` says so."""
+    in_memory: bool  # Whether to keep segments small, so that memory is freed early.
+    delays: bool  # Whether records become readable only after `PartitionLog.synced`.
 
     def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
-        """An empty segment. `alone`: nothing before it stays."""
+        """Create an empty segment. With `alone` all earlier segments are dropped."""
         ...
 
     def synced(self, offset: int) -> None:
-        """What lies before `offset` would survive the machine. Raises nothing."""
+        """Notify the store that records before `offset` are on disk. Must not raise."""
         ...
 
     def dropped(self, segments: Sequence[Segment]) -> None:
-        """These are not part of the log any more."""
+        """Remove segments that are no longer part of the log."""
         ...
 
     def epochs_changed(self, epochs: Epochs) -> None:
-        """A leader epoch began, or old ones were forgotten."""
+        """Record that a leader epoch started or old ones were dropped."""
         ...
 
     def start_moved(self, log_start_offset: int) -> None:
-        """The log starts at this offset now: what lies before it is deleted."""
+        """Record the new log start offset; earlier records are deleted."""
         ...
 
     def removed(self) -> None:
-        """The log is gone, with its topic."""
+        """Remove the log, because its topic is deleted."""
         ...
 
     def write_merged(self, merged: Sequence[Merged]) -> Generator[None, None, list[Segment]]:
-        """Prepares one segment for each of `merged`, a little at a step; nothing is put in the place of anything."""
+        """Prepare one segment for each element of `merged`, in slices, without replacing anything yet."""
         ...
 
     def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
-        """Puts what `write_merged` has made in the place of the segments that it was made of."""
+        """Replace the original segments by those that `write_merged` has prepared."""
         ...
 
 
 class MemoryStore:
-    """Keeps segments in memory. It knows nothing of a log, so that one serves all."""
+    """Keeps segments in memory. It has no state, so one instance serves all logs."""
 
     in_memory = True
     delays = False
 
     def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
-        """An empty segment; see `Store`."""
         return MemorySegment(base_offset, created_at_ms)
 
     def synced(self, offset: int) -> None:
-        """Memory does not survive; see `Store`."""
+        pass
 
     def dropped(self, segments: Sequence[Segment]) -> None:
-        """They are gone with the last who reads them; see `Store`."""
+        pass
 
     def epochs_changed(self, epochs: Epochs) -> None:
-        """The log remembers them; see `Store`."""
+        pass
 
     def start_moved(self, log_start_offset: int) -> None:
-        """The log remembers it; see `Store`."""
+        pass
 
     def removed(self) -> None:
-        """The log forgets everything; see `Store`."""
+        pass
 
     def write_merged(self, merged: Sequence[Merged]) -> Generator[None, None, list[Segment]]:
-        """The first segment of each takes in the others when it is put in their place; see `Store`."""
+        """Return the first segment of each group; `put_merged` replaces its content."""
         yield from ()
-        return [each.segments[0] for each in merged]
+        return [group.segments[0] for group in merged]
 
     def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
-        """Replaces what the segments hold; see `Store`."""
         for each, segment in zip(merged, made, strict=True):
             assert isinstance(segment, MemorySegment), "this store has made no others"
             segment.replace(each.chunks)
@@ -118,52 +111,51 @@ IN_MEMORY: Final = MemoryStore()
 
 
 class Storage(Protocol):
-    """What the topics of a cluster ask of the place where they are kept. Everything may raise OSError."""
+    """Interface of the place where the topics of a cluster are kept. Every method can raise OSError."""
 
     def open(
         self, topic: str, topic_id: UUID, partition: int, producer_expiration_ms: int
     ) -> tuple[Store, Found | None]:
-        """Where a partition is kept, and what is there of it already."""
+        """Return the store of a partition, and the content that it already has."""
         ...
 
     def topic_changed(
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]
     ) -> None:
-        """A topic was created or changed. `partitions`: replicas and leader epoch of each."""
+        """Record a created or changed topic, with replicas and leader epoch of each partition."""
         ...
 
     def partition_moved(self, topic_id: UUID, index: int, replicas: tuple[int, ...], leader_epoch: int) -> None:
-        """A partition has another leader, or other replicas."""
+        """Record a partition's new leader or replicas."""
         ...
 
     def topic_deleted(self, name: str, topic_id: UUID, partitions: int) -> None:
-        """A topic is about to go."""
+        """Record that a topic is about to be deleted."""
         ...
 
     def producer_ids(self, next_producer_id: int) -> None:
-        """Ids below this one may have been handed out."""
+        """Record that ids below this one may be in use."""
         ...
 
 
 class MemoryStorage:
-    """Keeps everything in memory, where the topics themselves are what is known of them."""
+    """Keeps everything in memory; the topics themselves are the only state."""
 
     def open(
         self, topic: str, topic_id: UUID, partition: int, producer_expiration_ms: int
     ) -> tuple[Store, Found | None]:
-        """The one store for all; see `Storage`."""
         return IN_MEMORY, None
 
     def topic_changed(
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]
     ) -> None:
-        """See `Storage`."""
+        pass
 
     def partition_moved(self, topic_id: UUID, index: int, replicas: tuple[int, ...], leader_epoch: int) -> None:
-        """See `Storage`."""
+        pass
 
     def topic_deleted(self, name: str, topic_id: UUID, partitions: int) -> None:
-        """See `Storage`."""
+        pass
 
     def producer_ids(self, next_producer_id: int) -> None:
-        """See `Storage`."""
+        pass

@@ -1,4 +1,4 @@
-"""A topic and its partitions, as the nodes of a cluster share them. `topics.py` makes and changes them."""
+"""A topic and its partitions, shared by the nodes of a cluster. `topics.py` creates and changes them."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -10,20 +10,16 @@ from kohort.storage.topic_configs import LogConfig
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One partition of a topic."""
-
     index: int
     log: PartitionLog
-    replicas: tuple[int, ...]
-    """Node ids, those that run in sync; the preferred leader first."""
+    replicas: tuple[int, ...]  # node ids, the preferred leader first; running ones are in sync
     leader: int
     leader_epoch: int = 0
-    producers: Producers | None = None
-    """Made when the first batch comes that names its producer."""
+    producers: Producers | None = None  # created with the first batch that has a producer id
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset up to which those may read who want committed records only."""
+        """Read-committed consumers read records before this offset."""
         high_watermark = self.log.high_watermark
         producers = self.producers
         if producers is None:
@@ -33,16 +29,12 @@ class Partition:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """One topic."""
-
     name: str
     topic_id: UUID
     partitions: list[Partition]
-    configs: dict[str, str]
-    """What was set for this topic; everything else has the cluster's default."""
+    configs: dict[str, str]  # explicitly set configurations; the others have the cluster's defaults
     internal: bool
     log_config: LogConfig
 
     def partition(self, index: int) -> Partition | None:
-        """The partition of that number, or None."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None

@@ -1,7 +1,7 @@
-"""The settings a topic may have: names, types, defaults and limits of Kafka 4.3, and its words for a bad value.
+"""Topic configurations: names, types, defaults, limits and error messages of Kafka 4.3.
 
-Values stay text, as clients send and read them; `LogConfig` is what a log needs of them, parsed.
-Source: what Kafka 4.3.0 answers to CreateTopics, DescribeConfigs and IncrementalAlterConfigs.
+Values stay text, as clients send and read them; `LogConfig` has the parsed values that a log needs.
+Source: responses of Kafka 4.3.0 to CreateTopics, DescribeConfigs and IncrementalAlterConfigs.
 """
 
 import re
@@ -43,9 +43,9 @@ def _throttled_replicas(name: str, value: str) -> str | None:
 _THROTTLED_REPLICAS = Values(LIST, _throttled_replicas, "* or a list of partition:node")
 
 
-def _never_true(problem: str) -> Values:
+def _never_true(message: str) -> Values:
     def check(name: str, value: str) -> str | None:
-        return TRUE_OR_FALSE.check(name, value) or (problem if value.strip().lower() == "true" else None)
+        return TRUE_OR_FALSE.check(name, value) or (message if value.strip().lower() == "true" else None)
 
     return Values(BOOLEAN, check, "false")
 
@@ -55,8 +55,8 @@ _NO_TIERS = (
 )
 _NOT_USED = "Kept, and without effect here."
 
+# The one configuration without a default: only topics that set it have it (Kafka: `LogConfig.segmentSize`).
 INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
-"""The one setting without a default: topics have it only where somebody sets it (Kafka: `LogConfig.segmentSize`)."""
 
 TOPIC_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
@@ -65,7 +65,7 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
             "cleanup.policy",
             list_of("compact", "delete"),
             ("delete",),
-            "What happens to old records: `delete` drops them by retention, `compact` keeps the last one of each key.",
+            "Cleanup of old records: `delete` deletes them by retention, `compact` keeps the last record of each key.",
             "log.cleanup.policy",
         ),
         Setting("compression.gzip.level", number(INT, 1, 9, also=-1), -1, _NOT_USED, "compression.gzip.level"),
@@ -152,7 +152,7 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
             "min.insync.replicas",
             number(INT, 1),
             1,
-            "How many of a partition's nodes must run for a producer that wants all of them to have a record.",
+            "Minimum number of in-sync replicas for a producer with acks=all.",
             "min.insync.replicas",
         ),
         Setting("preallocate", TRUE_OR_FALSE, False, _NOT_USED, "log.preallocate"),
@@ -185,24 +185,21 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
         Setting("segment.ms", number(LONG, 1), 604_800_000, "The age at which a new segment begins.", "log.roll.ms"),
         Setting("unclean.leader.election.enable", TRUE_OR_FALSE, False, _NOT_USED, "unclean.leader.election.enable"),
     )
-}
-"""Every setting of a topic, by name."""
+}  # every topic configuration, by name
 
 
 def usual_values() -> dict[str, str]:
-    """What a topic has for which nothing is set, by the settings' names."""
+    """Return the defaults of all topic configurations, by name."""
     return {name: config.default_text for name, config in TOPIC_CONFIGS.items() if config.default is not None}
 
 
 class LogConfig(NamedTuple):
-    """What a log needs of its topic's settings. Shared by all logs of the topic."""
+    """Parsed topic configurations. Shared by all logs of the topic."""
 
     compact: bool = False
     delete: bool = True
-    retention_ms: int = 604_800_000
-    """Negative: for ever."""
-    retention_bytes: int = -1
-    """Negative: all."""
+    retention_ms: int = 604_800_000  # negative: unlimited
+    retention_bytes: int = -1  # negative: unlimited
     segment_bytes: int = 1 << 30
     segment_ms: int = 604_800_000
     delete_retention_ms: int = 86_400_000
@@ -217,7 +214,7 @@ class LogConfig(NamedTuple):
 
 
 def log_config(values: Mapping[str, str]) -> LogConfig:
-    """Parses the settings of a topic; `values` holds all of them, checked."""
+    """Parse validated topic configurations; `values` contains all of them."""
     policy = split_list(values["cleanup.policy"])
     return LogConfig(
         compact="compact" in policy,
@@ -238,20 +235,20 @@ def log_config(values: Mapping[str, str]) -> LogConfig:
     )
 
 
-def refusal_of(given: Iterable[tuple[str, str]], defaults: Mapping[str, str]) -> str | None:
-    """What is wrong with settings given for a topic, in Kafka's words; None: nothing.
+def refusal_of(settings: Iterable[tuple[str, str]], defaults: Mapping[str, str]) -> str | None:
+    """Return Kafka's error message for topic configurations, or None.
 
-    Unknown names come first, then bad values, then values that contradict each other, as in Kafka's `LogConfig`.
+    Unknown names are reported first, then invalid values, then contradicting values, as in Kafka's `LogConfig`.
     """
-    given = tuple(given)
-    for name, _ in given:
+    settings = tuple(settings)
+    for name, _ in settings:
         if name not in TOPIC_CONFIGS:
             return f"Unknown topic config name: {name}"
-    for name, value in given:
-        problem = TOPIC_CONFIGS[name].problem(value)
-        if problem is not None:
-            return problem
-    values = {**defaults, **dict(given)}
+    for name, value in settings:
+        message = TOPIC_CONFIGS[name].problem(value)
+        if message is not None:
+            return message
+    values = {**defaults, **dict(settings)}
     least, most = int(values["min.compaction.lag.ms"]), int(values["max.compaction.lag.ms"])
     if least > most:
         return f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"

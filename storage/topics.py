@@ -1,6 +1,6 @@
-"""The topics of a cluster, shared by all of its nodes: names, ids, settings, partitions and who leads them.
+"""The topics of a cluster, shared by all nodes: names, ids, configurations, partitions and leaders.
 
-Source: Kafka's `ReplicationControlManager`; the words of refusals are those of Kafka 4.3.0.
+Source: Kafka's `ReplicationControlManager`; error messages are those of Kafka 4.3.0.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -18,18 +18,15 @@ from kohort.storage.topic import Partition, Topic
 from kohort.storage.topic_configs import TOPIC_CONFIGS, log_config, refusal_of, usual_values
 from kohort.storage.topic_names import name_refusal
 
+# Internal according to Metadata. Clients cannot produce to them.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Metadata says that these are internal. Clients may not produce to them."""
 
-PRODUCER_IDS_AT_ONCE = 1_000
-"""Ids that are noted as handed out before the first of them is (Kafka: `ProducerIdsBlock`)."""
+PRODUCER_IDS_AT_ONCE = 1_000  # ids per persisted block (Kafka: `ProducerIdsBlock`)
 
-PARTITIONS_AT_ONCE = 64
-"""After this many new partitions others may be served: each takes 20 µs on disk."""
+PARTITIONS_AT_ONCE = 64  # New partitions per slice: each takes 20 µs on disk.
 
 _DONE = object()
-_NOWHERE = MemoryStorage()
-"""Where topics are that are only tried."""
+_NOWHERE = MemoryStorage()  # storage for topics with validate_only
 MadeT = TypeVar("MadeT")
 AskedT = ParamSpec("AskedT")
 
@@ -37,7 +34,7 @@ AskedT = ParamSpec("AskedT")
 def _at_once(
     steps: Callable[Concatenate["Topics", AskedT], Generator[None, None, MadeT]],
 ) -> Callable[Concatenate["Topics", AskedT], MadeT]:
-    """The method that nobody comes in between."""
+    """Decorate a generator method so that it runs in one slice."""
 
     def do(topics: "Topics", /, *args: AskedT.args, **others: AskedT.kwargs) -> MadeT:
         made: MadeT
@@ -69,10 +66,14 @@ class Topics:
         cleaner_backoff_ms: int = 15_000,
         storage: Storage | None = None,
     ) -> None:
-        """`new_id` makes topic ids; `defaults` overrides defaults of topic settings, by the topics' names for them.
+        """Create the table of topics.
 
-        `num_partitions` and `replication_factor` count where a client leaves the choice to the cluster. `storage`:
-        where logs are kept; None: in memory.
+        Args:
+            new_id: Creates topic ids.
+            defaults: Overrides of topic configuration defaults, by topic configuration name.
+            num_partitions: Partitions of a topic if the client leaves the choice to the cluster; likewise
+                `replication_factor`.
+            storage: Where logs are kept; in memory if None.
         """
         self.placement = Placement(node_ids)
         self.defaults: dict[str, str] = {**usual_values(), **(defaults or {})}
@@ -85,50 +86,43 @@ class Topics:
         self._cleaner_backoff_ms = cleaner_backoff_ms
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
-        self._in_the_making: set[str] = set()
-        """Names of topics that are about to be created, or to get more partitions."""
-        self.version = 0
-        """Grows when a topic is created or deleted, or gets more partitions."""
+        self._in_the_making: set[str] = set()  # names of topics that are being created or extended
+        self.version = 0  # incremented when a topic is created, deleted or extended
         self._first_leader = 0
         self._next_producer_id = 0
         self._noted_producer_ids = 0
         self._compaction: Generator[None, None, int] | None = None
-        self._compacted: PartitionLog | None = None
-        """The log that it is about."""
+        self._compacted: PartitionLog | None = None  # the log that is being compacted
+        # Logs whose compaction has failed; they are retried when no other log is waiting.
         self._not_compacted: set[PartitionLog] = set()
-        """Logs whose compaction has failed, and that are tried again when no other waits."""
         self._next_retention_ms: int | None = None
 
     def __iter__(self) -> Iterator[Topic]:
-        """All topics, in the order in which they were created."""
+        """Iterate over topics in order of creation."""
         return iter(self._by_name.values())
 
     def __len__(self) -> int:
-        """How many topics there are."""
         return len(self._by_name)
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a topic of that name."""
         return name in self._by_name
 
     def by_name(self, name: str) -> Topic | None:
-        """The topic of that name, or None."""
         return self._by_name.get(name)
 
     def by_id(self, topic_id: UUID | None) -> Topic | None:
-        """The topic of that id, or None."""
         return self._by_id.get(topic_id) if topic_id is not None else None
 
     def find(self, name: str | None, topic_id: UUID | None) -> Topic | None:
-        """The topic that a request names by one or the other; the id counts when both are there."""
+        """Return the topic with this id, or this name if the id is not given, or None."""
         return self.by_id(topic_id) if topic_id is not None else self.by_name(name or "")
 
     def effective_configs(self, configs: Mapping[str, str]) -> dict[str, str]:
-        """Every setting a topic with `configs` has, by name."""
+        """Return all configurations of a topic with `configs`, including defaults."""
         return dict(sorted({**self.defaults, **configs}.items()))
 
     def lacks_copies(self, topic: Topic, partition: Partition) -> bool:
-        """Whether fewer replicas run than `min.insync.replicas` wants, of those there are (Kafka: effectiveMinIsr)."""
+        """Return whether too few replicas run for `min.insync.replicas` (Kafka: effectiveMinIsr)."""
         if not self.placement.stopped_nodes:
             return False
         wanted = min(topic.log_config.min_insync_replicas, len(partition.replicas))
@@ -147,11 +141,16 @@ class Topics:
         topic_id: UUID | None = None,
         validate_only: bool = False,
     ) -> Generator[None, None, Topic | Refusal]:
-        """Creates a topic; -1 leaves a number to the cluster. `assignments`: replicas of partitions, not numbers.
+        """Create a topic in slices.
 
-        `topic_id`: of one that is taken over. validate_only: answers as if, and the topic answered is not kept. Others
-        may be served at each `yield`.
-        Raises OSError if it cannot be stored; then it is not created.
+        Args:
+            partitions: -1 leaves the number to the cluster, as for `replication_factor`.
+            assignments: Replicas of each partition, instead of numbers.
+            topic_id: Id of an existing topic that is taken over.
+            validate_only: Only validate; the returned topic is not stored.
+
+        Raises:
+            OSError: The topic cannot be stored and is not created.
         """
         problem = name_refusal(name)
         if problem is not None:
@@ -188,9 +187,9 @@ class Topics:
     def restore(
         self, name: str, topic_id: UUID, configs: Mapping[str, str], partitions: Sequence[tuple[tuple[int, ...], int]]
     ) -> None:
-        """Brings back a topic of the storage's. `partitions`: replicas of each, and the leader epoch it has now.
+        """Restore a topic from storage, with replicas and current leader epoch of each partition.
 
-        Nodes that are no more have lost their copies; a partition of which there is no copy left gets new ones.
+        Nodes that no longer exist have lost their replicas; a partition without any replica gets new ones.
         """
         ring = self.placement.spread(self._first_leader, len(partitions), 1)
         known = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
@@ -207,7 +206,7 @@ class Topics:
         self.version += 1
 
     def _note(self, topic: Topic, more: Sequence[tuple[int, ...]] = (), configs: dict[str, str] | None = None) -> None:
-        """Has the storage remember a topic as it is, or as it will be with `more` partitions or other `configs`."""
+        """Persist a topic, optionally with `more` partitions or other `configs`."""
         there_are = [(partition.replicas, partition.leader_epoch) for partition in topic.partitions]
         self._storage.topic_changed(
             topic.name,
@@ -217,19 +216,23 @@ class Topics:
         )
 
     def moved(self, topic: Topic, partition: Partition) -> None:
-        """A partition has another leader or other replicas. Raises OSError if that cannot be noted."""
+        """Persist a partition's new leader or replicas.
+
+        Raises:
+            OSError: The change cannot be stored.
+        """
         self._storage.partition_moved(topic.topic_id, partition.index, partition.replicas, partition.leader_epoch)
 
     def _colliding(self, name: str) -> str | None:
-        """A topic whose name differs only in `.` and `_`: such two would share the names of their metrics in Kafka."""
+        """Return a topic whose name differs only in `.` and `_`: in Kafka their metric names would collide."""
         if "." not in name and "_" not in name:
             return None
         plain = name.replace(".", "_")
-        others = (*self._by_name, *self._in_the_making)
-        return next((other for other in others if other.replace(".", "_") == plain), None)
+        names = (*self._by_name, *self._in_the_making)
+        return next((other for other in names if other.replace(".", "_") == plain), None)
 
     def _made(self, topic: Topic, partitions: Iterator[Partition]) -> Generator[None, None, list[Partition]]:
-        """All of them, a few at a time."""
+        """Create the partitions in slices."""
         made: list[Partition] = []
         self._in_the_making.add(topic.name)
         try:
@@ -244,7 +247,7 @@ class Topics:
         return made
 
     def _partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]], storage: Storage) -> Iterator[Partition]:
-        """Further partitions, which the topic does not have yet."""
+        """Yield additional partitions, which are not yet part of the topic."""
         for index, nodes in enumerate(replicas, len(topic.partitions)):
             store, found = storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
             log = PartitionLog(topic.log_config, self.memory, store, found)
@@ -263,9 +266,13 @@ class Topics:
         *,
         validate_only: bool = False,
     ) -> Generator[None, None, Refusal | None]:
-        """Gives a topic more partitions, so that it has `count`. `assignments`: replicas of the new ones.
+        """Extend a topic to `count` partitions, in slices.
 
-        Raises OSError if that cannot be stored; then nothing has changed. So do `configure` and `delete`.
+        Args:
+            assignments: Replicas of the new partitions.
+
+        Raises:
+            OSError: The change cannot be stored and has no effect. The same holds for `configure` and `delete`.
         """
         if topic.name in self._in_the_making:
             return Refusal(ErrorCode.request_timed_out, f"Topic '{topic.name}' gets more partitions right now.")
@@ -279,7 +286,7 @@ class Topics:
             )
         more = count - there_are
         if assignments is None:
-            replicas = self.placement.of_more([each.replicas for each in topic.partitions], more)
+            replicas = self.placement.of_more([nodes.replicas for nodes in topic.partitions], more)
         else:
             replicas = self.placement.of_more_by_hand(there_are, more, assignments, len(topic.partitions[0].replicas))
         if isinstance(replicas, Refusal):
@@ -296,10 +303,10 @@ class Topics:
     grow = _at_once(growing)
 
     def configure(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
-        """Replaces the settings of a topic."""
-        problem = refusal_of(configs.items(), self.defaults)
-        if problem is not None:
-            return Refusal(ErrorCode.invalid_config, problem)
+        """Replace the configurations of a topic."""
+        message = refusal_of(configs.items(), self.defaults)
+        if message is not None:
+            return Refusal(ErrorCode.invalid_config, message)
         if not validate_only:
             config = log_config({**self.defaults, **configs})
             self._note(topic, configs=dict(configs))
@@ -309,7 +316,7 @@ class Topics:
         return None
 
     def delete(self, topic: Topic) -> None:
-        """Deletes a topic and what its logs hold. A topic of the same name created later has another id."""
+        """Delete a topic and its logs. A topic that is later created with the same name has another id."""
         self._storage.topic_deleted(topic.name, topic.topic_id, len(topic.partitions))
         self._compaction = None  # whatever it is at; it is looked for again
         del self._by_name[topic.name], self._by_id[topic.topic_id]
@@ -320,7 +327,11 @@ class Topics:
     # Producers
 
     def next_producer_id(self) -> int:
-        """An id that no idempotent producer of this cluster has had. Raises OSError if that cannot be noted."""
+        """Return a new producer id.
+
+        Raises:
+            OSError: The block of ids cannot be stored.
+        """
         producer_id = self._next_producer_id
         if producer_id >= self._noted_producer_ids:
             self._storage.producer_ids(producer_id + PRODUCER_IDS_AT_ONCE)
@@ -329,16 +340,20 @@ class Topics:
         return producer_id
 
     def producer_ids_from(self, producer_id: int) -> None:
-        """Lower ids were handed out before this cluster was started."""
+        """Skip ids below `producer_id`, which were allocated before this start."""
         self._next_producer_id = self._noted_producer_ids = producer_id
 
     def producer_ids_beyond(self, producer_id: int) -> None:
-        """Ids up to this one may have been handed out by somebody else. Raises OSError if that cannot be noted."""
+        """Skip ids up to `producer_id`, which may be in use.
+
+        Raises:
+            OSError: The change cannot be stored.
+        """
         self._storage.producer_ids(producer_id + 1)
         self.producer_ids_from(producer_id + 1)
 
     def producers_of(self, partition: Partition) -> Producers:
-        """What the partition remembers of idempotent producers."""
+        """Return the producer state of a partition, creating it if needed."""
         if partition.producers is None:
             partition.producers = Producers(self._producer_expiration_ms)
         return partition.producers
@@ -346,11 +361,13 @@ class Topics:
     # Upkeep
 
     def maintain(self, wall_ms: int) -> int:
-        """Does a little of what has to be done now and then; returns in how many milliseconds to call again.
+        """Run a slice of periodic maintenance and return the milliseconds until the next call.
 
-        Retention and forgotten producers every `retention_check_interval_ms`; every `cleaner_backoff_ms` compaction, in
-        steps of about a millisecond, between which other work may be done (0: call again as soon as there is time).
-        Raises OSError.
+        Retention and producer expiration run every `retention_check_interval_ms`; compaction runs every
+        `cleaner_backoff_ms`, in slices of about a millisecond (0 means: call again when idle).
+
+        Raises:
+            OSError: A file operation failed.
         """
         if self._compaction is not None:
             # Not kept if it fails: it would fail again.
@@ -382,17 +399,17 @@ class Topics:
         return min(self._cleaner_backoff_ms, max(self._next_retention_ms - wall_ms, 1))
 
     def _forget_old(self, wall_ms: int) -> None:
-        problem: OSError | None = None
+        error: OSError | None = None
         for topic in self._by_name.values():
             for partition in topic.partitions:
                 try:
                     partition.log.trim(wall_ms)
                 except OSError as raised:  # the others may make the room that this one lacks
-                    problem = raised
+                    error = raised
                 if partition.producers is not None:
                     partition.producers.expire(wall_ms)
                     partition.producers.transactions.trim(partition.log.log_start_offset)
                     if not len(partition.producers) and not partition.producers.transactions:
                         partition.producers = None
-        if problem is not None:
-            raise problem
+        if error is not None:
+            raise error

@@ -1,10 +1,10 @@
-"""What Kafka checks before it stores what a producer sent, in its order.
+"""Kafka's checks of a produced batch before it is stored, in Kafka's order.
 
-Two steps: `only_batch` looks at the bytes, before anything is known of the partition; `check_batch` reads the records
-and applies the topic's settings. Compressed records whose codec is not installed are not read: they are stored as they
-came, but a compacted topic refuses them.
+There are two steps: `only_batch` checks the bytes, independently of the partition; `check_batch` reads the records and
+applies the topic's configuration. Compressed records whose codec is not installed are not read: they are stored as they
+are, except in a compacted topic, which rejects them.
 Source: Kafka's `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; error codes,
-texts and which refusals name the log's start are those of Kafka 4.3.0 (`tests/storage/odd_batches.json`).
+messages and the presence of the log start offset are those of Kafka 4.3.0 (`tests/storage/odd_batches.json`).
 """
 
 from dataclasses import dataclass
@@ -42,15 +42,13 @@ _LOG_OVERHEAD = 12
 _UP_TO_MAGIC = 17
 _LEAST_RECORD_SIZE = 14
 
-ZSTD_FROM = 7
-"""The version of Produce from which on a batch may be compressed with zstd (KIP-110)."""
+ZSTD_FROM = 7  # first version of Produce that allows zstd (KIP-110)
 
-ERRORS_SHOWN = 3
-"""Bad records that the error message names; the list of record errors has more."""
+ERRORS_SHOWN = 3  # bad records in the error message; the list of record errors has more
 
+# Maximum number of record errors in a response. Kafka has no limit, but a few kilobytes of zstd can contain millions of
+# records, and the response would have gigabytes.
 ERRORS_ANSWERED = 10_000
-"""Bad records that are looked for and named at most. Kafka's has no end. A few kilobytes of zstd unfold to
-millions of records, and the answer to those to gigabytes."""
 
 INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
@@ -64,42 +62,39 @@ _LONG = Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a batch is not stored."""
+    """The reason for which a batch is not stored."""
 
     error_code: ErrorCode
     message: str | None = None
+    # Whether Kafka's response contains the log start offset with this error, instead of -1.
     has_log_start: bool = False
-    """Whether Kafka's answer carries the log's start offset with this refusal, instead of -1."""
-    record_errors: tuple[tuple[int, str], ...] = ()
-    """Number in the batch and what is wrong, for each bad record."""
+    record_errors: tuple[tuple[int, str], ...] = ()  # index in the batch and message of each bad record
 
 
 _NO_RECORD = Rejection(ErrorCode.invalid_record)
 _BAD_BATCH = Rejection(ErrorCode.invalid_record, has_log_start=True)
 _CORRUPT = Rejection(ErrorCode.corrupt_message)
-_UNREADABLE = Rejection(ErrorCode.unknown_server_error, has_log_start=True)
-"""Kafka's code has not foreseen it."""
+_UNREADABLE = Rejection(ErrorCode.unknown_server_error, has_log_start=True)  # Kafka throws an unexpected exception
 
 
 class Accepted(NamedTuple):
-    """A batch as it is to be stored."""
+    """A batch as it will be stored."""
 
     batch: bytes
     max_timestamp: int
-    append_time_ms: int
-    """Wall clock; -1: the records keep the times their producer gave them."""
+    append_time_ms: int  # wall clock, or -1 if the records keep the producer's timestamps
 
 
+# `Accepted._make` without a Python-level call, because almost every batch is stored unchanged.
 _as_it_is = partial(tuple.__new__, Accepted)
-"""As `Accepted._make`, without a call in Python: nearly every batch is stored as it came."""
 
 Verdict = Accepted | Rejection
 
 
 def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] | Rejection:
-    """The one batch that a Produce request of that version may carry per partition, and its header.
+    """Return the one batch that a Produce request of this version may have per partition, and its header.
 
-    Bytes behind it that are too few for another one are ignored, as in Kafka.
+    Trailing bytes that are too short for another batch are ignored, as in Kafka.
     """
     if records is None:
         return _NO_RECORD
@@ -125,7 +120,7 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
 
 
 def _batch_end(records: bytes, start: int) -> int | Rejection | None:
-    """Where the batch ends that starts there; None: there is no whole one. Source: `ByteBufferLogInputStream`."""
+    """Return the end of the batch at `start`, or None if it is incomplete. Source: `ByteBufferLogInputStream`."""
     left = len(records) - start
     if left < _LOG_OVERHEAD:
         return None
@@ -148,9 +143,13 @@ def _batch_end(records: bytes, start: int) -> int | Rejection | None:
 def check_batch(
     batch: bytes, header: BatchInfo, config: LogConfig, where: tuple[str, int], wall_ms: int, most_bytes: int
 ) -> Verdict:
-    """What of a batch is stored in a log of this configuration, or why nothing is.
+    """Return the batch to store in a log with this configuration, or the rejection.
 
-    `where`: topic and partition, for the message. Raises TooLargeError when its records come to more than `most_bytes`.
+    Args:
+        where: Topic and partition, for the message.
+
+    Raises:
+        TooLargeError: The decompressed records exceed `most_bytes`.
     """
     if header.base_offset != 0:
         return _BAD_BATCH
@@ -204,7 +203,7 @@ def _unfolded(batch: bytes, codec: int, most_bytes: int) -> bytes:
 
 
 def _latest_if_good(header: BatchInfo, records: Survey, config: LogConfig, wall_ms: int) -> int | None:
-    """The latest time of all records, if the topic takes every one of them; None: that needs a closer look."""
+    """Return the largest timestamp if the topic accepts all records, or None if they must be checked individually."""
     if config.compact and records.keyless:
         return None
     if header.attributes & LOG_APPEND_TIME:
@@ -219,12 +218,12 @@ def _latest_if_good(header: BatchInfo, records: Survey, config: LogConfig, wall_
             return latest
     if earliest < wall_ms - config.timestamp_before_max_ms or latest > wall_ms + config.timestamp_after_max_ms:
         return None
-    # Records without a time have -1, and what is below it is no time at all.
+    # Records without a timestamp have -1; lower values are invalid.
     return latest if latest >= -1 and latest <= _LONG_MAX else None
 
 
 class _RecordErrors:
-    """What is wrong with the records of a batch, one by one."""
+    """Collects the errors of individual records of a batch."""
 
     def __init__(self, header: BatchInfo, config: LogConfig, where: tuple[str, int], wall_ms: int) -> None:
         self._header = header
@@ -237,7 +236,7 @@ class _RecordErrors:
         self.count = 0
 
     def look(self, body: bytes, at: int) -> int:
-        """Looks at each record; returns the latest time."""
+        """Check each record and return the largest timestamp."""
         header, config = self._header, self._config
         latest = -1
         for record in records_in_short(body, header.record_count, at):
@@ -255,7 +254,6 @@ class _RecordErrors:
         return latest
 
     def look_at_time(self, record: RecordInShort, time: int) -> None:
-        """Looks at the time of one."""
         problem = self._problem_of_time(record, time)
         if problem is not None:
             self._bad_times = True
@@ -282,7 +280,7 @@ class _RecordErrors:
         )
 
     def _in_javas_words(self, record: RecordInShort, time: int) -> str:
-        """A record as `toString` of Kafka's `DefaultRecord` or `PartialDefaultRecord` has it."""
+        """Format a record as `toString` of Kafka's `DefaultRecord` or `PartialDefaultRecord`."""
         kind, key, value = "DefaultRecord", max(record.key_size, 0), max(record.value_size, 0)
         if self._header.compression:
             kind, key, value = "PartialDefaultRecord", record.key_size, record.value_size
@@ -293,7 +291,6 @@ class _RecordErrors:
         self._record_errors.append((number, problem))
 
     def rejection(self) -> Rejection:
-        """All of it as an answer."""
         if self._bad_times:
             error_code = ErrorCode.invalid_timestamp
             message = "One or more records have been rejected due to invalid timestamp"
@@ -311,12 +308,12 @@ class _RecordErrors:
 
 
 def _as_long(number: int) -> int:
-    """A number with as many bits as Java's."""
+    """Wrap a number to Java's long."""
     return (number + _LONG_MAX + 1) % (1 << 64) - _LONG_MAX - 1
 
 
 def _check_unread(batch: bytes, header: BatchInfo, config: LogConfig, wall_ms: int) -> Verdict:
-    """By the times in the header: those of the records lie between them, unless the producer lies."""
+    """Check the timestamps of the header, which are the limits of the records' timestamps."""
     errors = _RecordErrors(header, config, ("", 0), wall_ms)
     for number, time in ((0, header.base_timestamp), (header.last_offset_delta, header.max_timestamp)):
         errors.look_at_time(RecordInShort(number, 0, number, 0, 0), time)
@@ -326,7 +323,7 @@ def _check_unread(batch: bytes, header: BatchInfo, config: LogConfig, wall_ms: i
 
 
 def _accepted(batch: bytes, header: BatchInfo, latest: int, config: LogConfig, wall_ms: int) -> Accepted:
-    """With the kind of time that the topic has, and the right latest one; its checksum is made anew if that changes it.
+    """Set the timestamp type and the largest timestamp, and update the checksum if the batch changed.
 
     Source: Kafka's `DefaultRecordBatch.setMaxTimestamp`.
     """

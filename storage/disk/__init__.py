@@ -1,1 +1,1 @@
-"""Logs as files, in the layout that Apache Kafka gives them."""
+"""Logs as files, in the layout of Apache Kafka."""

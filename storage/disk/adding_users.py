@@ -1,4 +1,4 @@
-"""Users that a data directory is given while no broker uses it. Its logs are not touched."""
+"""Adds users to a data directory that no broker uses. Its logs are not changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from kohort.storage.disk.ownership import META, DataDirectoryError, Lock, owner_
 
 
 def add_users(path: Path, users: Iterable[tuple[str, int, SavedScram]]) -> None:
-    """Writes down names, numbers of mechanisms, credentials. Raises DataDirectoryError, and changes nothing then."""
+    """Persist users: name, number of the mechanism, credential.
+
+    Raises:
+        DataDirectoryError: The directory cannot be used and is unchanged.
+    """
     lock: Lock | None = None
     try:
         disk = Disk()

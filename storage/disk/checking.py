@@ -1,8 +1,8 @@
-"""Whether the files of a partition are what was written to them. Nothing is changed, or opened for writing.
+"""Verifies the files of a partition. Nothing is changed or opened for writing.
 
-A segment is read batch by batch, so that a file of a gigabyte costs the memory of its largest batch. Checked are the
-length, format, checksum and offsets of every batch, and that segments follow one another. Indexes and checkpoints are
-not looked at: everything in them can be worked out again from the segments.
+A segment is read batch by batch, so that a file of a gigabyte needs only the memory of its largest batch. The length,
+format, checksum and offsets of every batch are checked, and that segments follow one another. Indexes and checkpoints
+are not checked, because they can be rebuilt from the segments.
 Source: Kafka's `LogSegment.recover`, `LogLoader`, `DefaultRecordBatch.ensureValid`.
 """
 
@@ -22,31 +22,32 @@ _SEGMENT = re.compile(r"[0-9]{20}\.log")
 
 @dataclass(frozen=True, slots=True)
 class SegmentState:
-    """What a segment holds up to its first fault, if it has one."""
+    """Content of a segment up to its first fault."""
 
     path: Path
     base_offset: int
-    next_offset: int
-    """The offset after the last intact record."""
+    next_offset: int  # offset after the last intact record
     batches: int
     size_bytes: int
     intact_bytes: int
-    fault: str | None = None
-    """What is wrong at `intact_bytes`."""
+    fault: str | None = None  # description of the fault at `intact_bytes`, if any
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """The segments of one partition, in the order of their offsets."""
+    """The segments of one partition, ordered by offset."""
 
     name: str
     segments: tuple[SegmentState, ...]
-    faults: tuple[str, ...]
-    """One sentence each; none: everything is intact."""
+    faults: tuple[str, ...]  # one sentence each
 
 
 def partition_folders(folder: Path) -> list[Path]:
-    """The folders in a data directory that hold a partition, by name. Raises OSError."""
+    """Return the partition folders of a data directory, ordered by name.
+
+    Raises:
+        OSError: The directory cannot be listed.
+    """
     return sorted(
         (path for path in folder.iterdir() if _PARTITION.fullmatch(path.name) and _has_segments(path)),
         key=lambda path: (path.name.rpartition("-")[0], int(path.name.rpartition("-")[2])),
@@ -54,7 +55,10 @@ def partition_folders(folder: Path) -> list[Path]:
 
 
 def _has_segments(folder: Path) -> bool:
-    """A folder that cannot be listed counts as a partition: its check says why it cannot be read."""
+    """Return whether a folder contains segments.
+
+    A folder that cannot be listed counts, so that its check reports the reason.
+    """
     if not folder.is_dir():
         return False
     try:
@@ -64,7 +68,7 @@ def _has_segments(folder: Path) -> bool:
 
 
 def check_partition(folder: Path) -> PartitionState:
-    """The state of a partition. What cannot be read is a fault like others."""
+    """Check a partition. Unreadable files are reported as faults."""
     segments: list[SegmentState] = []
     faults: list[str] = []
     try:
@@ -86,7 +90,11 @@ def check_partition(folder: Path) -> PartitionState:
 
 
 def check_segment(path: Path) -> SegmentState:
-    """Reads a segment file to its end or its first fault. Raises OSError."""
+    """Read a segment file to its end or its first fault.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     base_offset = next_offset = int(path.stem)
     batches = intact = 0
     fault = None
@@ -103,7 +111,11 @@ def check_segment(path: Path) -> SegmentState:
 
 
 def _pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
-    """The bytes of a file, cut where batches say they end. Raises DecodeError where one does not fit."""
+    """Yield the batches of a file.
+
+    Raises:
+        DecodeError: A batch does not fit.
+    """
     left = size
     while left:
         head = read(_HEAD_SIZE)
@@ -111,7 +123,7 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
         if len(head) < _HEAD_SIZE or _HEAD_SIZE + length > left:
             raise DecodeError(f"the last {left} bytes are not a whole batch")
         if not any(head):
-            # What a file system may leave behind when the machine, not only the process, has stopped.
+            # File systems can leave zeros after a machine failure.
             raise DecodeError(f"zeros where a batch should begin, {left} bytes from the end")
         data = head + read(max(length, 0))
         left -= len(data)
@@ -119,7 +131,11 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
 
 
 def _checked(data: bytes, least_offset: int) -> int:
-    """The offset after a batch's last record. Raises DecodeError if it is not as it was written."""
+    """Return the offset after a batch's last record.
+
+    Raises:
+        DecodeError: The batch is damaged.
+    """
     batch = read_batch(data)
     if not crc_matches(data, batch):
         raise DecodeError(f"the checksum of the batch at offset {batch.base_offset} is wrong")

@@ -1,4 +1,4 @@
-"""The small text files beside a log, in Kafka's formats.
+"""Kafka's checkpoint files and `partition.metadata`.
 
 Source: Kafka's `CheckpointFile`, `LeaderEpochCheckpointFile`, `OffsetCheckpointFile`, `PartitionMetadataFile`.
 """
@@ -15,17 +15,22 @@ CLEANED = "cleaner-offset-checkpoint"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is not one. The text says where and why."""
+    """A malformed checkpoint. The text names the file and the reason."""
 
 
 def checkpoint(rows: Sequence[Iterable[object]]) -> bytes:
-    """Rows of words as a checkpoint file."""
+    """Format rows as a checkpoint file."""
     lines = ["0", str(len(rows)), *(" ".join(map(str, row)) for row in rows)]
     return ("\n".join(lines) + "\n").encode()
 
 
 def read_checkpoint(path: Path) -> list[list[str]]:
-    """The rows of a checkpoint file; none where there is no file. Raises CheckpointError, OSError."""
+    """Read the rows of a checkpoint file; a missing file has no rows.
+
+    Raises:
+        CheckpointError: The file is malformed.
+        OSError: The file cannot be read.
+    """
     try:
         lines = path.read_text("utf-8").splitlines()
     except FileNotFoundError:
@@ -38,7 +43,7 @@ def read_checkpoint(path: Path) -> list[list[str]]:
 
 
 def read_epochs(folder: Path) -> tuple[tuple[int, int], ...]:
-    """Leader epochs of a partition and the offsets at which they began. Raises CheckpointError, OSError."""
+    """Read the leader epochs of a partition and their start offsets; raises like `read_checkpoint`."""
     path = folder / LEADER_EPOCHS
     try:
         return tuple((int(epoch), int(start)) for epoch, start in read_checkpoint(path))
@@ -49,7 +54,7 @@ def read_epochs(folder: Path) -> tuple[tuple[int, int], ...]:
 
 
 def read_offsets(path: Path) -> dict[str, int]:
-    """Offsets by the partitions' folder names. Raises CheckpointError, OSError."""
+    """Read offsets by partition folder name; raises like `read_checkpoint`."""
     try:
         return {f"{topic}-{partition}": int(offset) for topic, partition, offset in read_checkpoint(path)}
     except CheckpointError:
@@ -59,21 +64,21 @@ def read_offsets(path: Path) -> dict[str, int]:
 
 
 def offsets_checkpoint(offsets: dict[str, int]) -> bytes:
-    """The file that `read_offsets` reads."""
+    """Format the file that `read_offsets` reads."""
     return checkpoint([(*name.rpartition("-")[::2], offset) for name, offset in sorted(offsets.items())])
 
 
 def partition_metadata(topic_id: UUID) -> bytes:
-    """The file that says which topic a partition belongs to (KIP-516)."""
+    """Format the file that contains the topic id of a partition (KIP-516)."""
     return f"version: 0\ntopic_id: {show_id(topic_id)}\n".encode()
 
 
 def read_partition_metadata(folder: Path) -> UUID | None:
-    """The id of a partition's topic; None: nobody has written it down. Raises CheckpointError, OSError."""
+    """Read the topic id of a partition, or None if there is no file; raises like `read_checkpoint`."""
     path = folder / PARTITION_METADATA
     try:
-        words = dict(line.split(": ", 1) for line in path.read_text("utf-8").splitlines() if line)
-        return read_id(words["topic_id"])
+        fields = dict(line.split(": ", 1) for line in path.read_text("utf-8").splitlines() if line)
+        return read_id(fields["topic_id"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError):
@@ -81,10 +86,14 @@ def read_partition_metadata(folder: Path) -> UUID | None:
 
 
 def show_id(topic_id: UUID) -> str:
-    """An id as Kafka writes it."""
+    """Format an id as Kafka does."""
     return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def read_id(text: str) -> UUID:
-    """The id that Kafka writes so. Raises ValueError."""
+    """Parse an id in Kafka's format.
+
+    Raises:
+        ValueError: The text is not an id.
+    """
     return UUID(bytes=urlsafe_b64decode(text.strip() + "=="))

@@ -1,16 +1,16 @@
-"""A data directory: one folder for each partition, as Kafka has them, and what is to be known of all of them.
+"""A data directory: one folder per partition, as in Kafka, and files for the whole directory.
 
-    meta.properties                  whose directory this is
-    topics.jsonl                     the topics (journal.py)
-    log-start-offset-checkpoint      where logs start whose beginning somebody has deleted
-    cleaner-offset-checkpoint        how far logs are compacted
-    .lock                            held by the one process that writes here
-    .kohort_cleanshutdown            the last one was stopped, and did not die
+    meta.properties                  owner of the directory
+    topics.jsonl                     topics (journal.py)
+    log-start-offset-checkpoint      log start offsets after DeleteRecords
+    cleaner-offset-checkpoint        offsets up to which logs are compacted
+    .lock                            locked by the process that writes here
+    .kohort_cleanshutdown            the last process was stopped and did not crash
     orders-0/                        segments, indexes, leader-epoch-checkpoint, partition.metadata
 
-A directory that holds nothing but folders of partitions is taken over: so one looks into logs that Apache Kafka wrote.
-One of ours that has lost its `topics.jsonl` is taken over in the same way, if somebody asks for it.
-Source of the layout: Kafka's `LogManager`, `UnifiedLog`, `MetaProperties`.
+A directory that contains only partition folders is adopted, so that logs of Apache Kafka can be inspected. A directory
+of kohort that has lost its `topics.jsonl` is adopted in the same way on request. Source of the layout: Kafka's
+`LogManager`, `UnifiedLog`, `MetaProperties`.
 """
 
 from collections import Counter
@@ -45,34 +45,35 @@ from kohort.storage.store import Found, Store
 CLEAN_SHUTDOWN = ".kohort_cleanshutdown"
 
 _DELETED = "-delete"
+# Suffixes of folders that are about to be deleted, and of unknown folders (Kafka: `UnifiedLog.StrayDirSuffix`).
 _STRAY = "-stray"
-"""Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
 
+# Files that an interrupted first start can leave; `meta.properties` is written last.
 BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
-"""What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
 
 
 class DataDirectory:
-    """The logs of a broker on disk. One process at a time has it open."""
+    """The logs of a broker on disk. One process at a time can open a directory."""
 
     def __init__(
         self, path: Path, *, disk: Disk | None = None, delays: bool = False, restore_topics: bool = False
     ) -> None:
-        """Opens it, and makes it if there is nothing. `delays`: what is appended is read once it is synced.
+        """Open a directory, creating it if necessary.
 
-        `restore_topics`: topics are made of the folders that are there, if `topics.jsonl` is lost.
+        Args:
+            delays: Records become readable only after they are synced.
+            restore_topics: Create topics from the partition folders if `topics.jsonl` is missing.
 
-        Raises DataDirectoryError; nothing has been changed then.
+        Raises:
+            DataDirectoryError: The directory cannot be used and is unchanged.
         """
         self.path = path
         self.disk = disk if disk is not None else Disk()
         self.delays = delays
-        self.warnings: list[str] = []
-        """What had to be mended, and what else whoever starts a broker should read."""
-        self.cluster_id: str | None = None
-        """The id of the cluster that wrote here; None: none has yet."""
+        self.warnings: list[str] = []  # repairs and other messages for the operator
+        self.cluster_id: str | None = None  # id of the cluster that wrote here, or None
+        # Whether all syncs are known to have succeeded; otherwise the next start verifies everything.
         self.trusted = True
-        """Whether nothing is known to have gone wrong with what was synced; else the next start looks at everything."""
         self._restore_topics = restore_topics
         self._noted = False
         self._stores: dict[str, PartitionStore] = {}
@@ -102,8 +103,8 @@ class DataDirectory:
         self._starts = read_offsets(path / LOG_STARTS)
         self._cleaned = self._read_cleaned()
         self._in_peace = (path / CLEAN_SHUTDOWN).exists()
-        for gone in path.glob("*" + _DELETED):
-            self.disk.remove_folder(gone)
+        for deleted_topics in path.glob("*" + _DELETED):
+            self.disk.remove_folder(deleted_topics)
         self.adopted = self._strangers()
 
     def _read_journal(self) -> Saved:
@@ -113,9 +114,9 @@ class DataDirectory:
             if lost and not self._restore_topics:
                 journal = self.path / JOURNAL
                 raise DataDirectoryError(
-                    f"{journal} is {'empty' if journal.exists() else 'missing'}, and nothing else says which topics "
-                    "there are; put it back from a copy, or start once with --restore-topics, which makes topics of "
-                    "the folders that are there"
+                    f"{journal} is {'empty' if journal.exists() else 'missing'}, and it is the only list of topics; "
+                    "restore it from a backup, or start once with --restore-topics to create topics from the "
+                    "partition folders"
                 )
             return Saved(restoring=lost)
         if self._restore_topics and not saved.restoring:
@@ -126,20 +127,20 @@ class DataDirectory:
         try:
             return read_offsets(self.path / CLEANED)
         except CheckpointError:
-            return {}  # what is compacted once more than needed is no loss
+            return {}  # compacting a segment again is harmless
 
     def _strangers(self) -> dict[str, int]:
-        """Topics that have folders here and that the journal does not name, and how many partitions they have at least.
+        """Return topics that have folders but are not in the journal, with their minimum number of partitions.
 
-        In a directory that is ours already such a folder is not to be taken for part of a topic that comes later.
+        In a directory that kohort already owns, such a folder must not become part of a later topic.
         """
-        known = {
+        journaled = {
             f"{topic.name}-{index}" for topic in self.saved.topics.values() for index in range(len(topic.partitions))
         }
         found: dict[str, int] = {}
         for each in sorted(self.path.iterdir()):
             match = PARTITION.fullmatch(each.name)
-            if match is None or not each.is_dir() or each.name in known or each.name in NOT_OURS_TO_SEE:
+            if match is None or not each.is_dir() or each.name in journaled or each.name in NOT_OURS_TO_SEE:
                 continue
             if self.cluster_id is None or self.saved.restoring:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
@@ -148,7 +149,7 @@ class DataDirectory:
         return found
 
     def _make_way(self, folder: Path, owner: UUID | None, why: str) -> None:
-        """A folder that is of no topic there is goes if its topic was deleted, and is set aside otherwise."""
+        """Delete the folder of a deleted topic, and rename the folder of an unknown one."""
         if owner is not None and owner in self.saved.deleted:
             self._journal.settle()
             remove_partition(self.disk, folder, owner)
@@ -164,7 +165,7 @@ class DataDirectory:
         self.warnings.append(f"{folder.name} {why}; it is kept as {stray.name}")
 
     def id_of(self, topic: str) -> UUID | None:
-        """The id that most folders of an adopted topic hold; None: they hold none."""
+        """Return the topic id that most folders of an adopted topic contain, or None."""
         ids: Counter[UUID] = Counter()
         for each in sorted(self.path.glob(f"{topic}-*")):
             match = PARTITION.fullmatch(each.name)
@@ -175,19 +176,24 @@ class DataDirectory:
         return ids.most_common(1)[0][0] if ids else None
 
     def begin(self) -> None:
-        """What was found is about to be taken over: it is written to from here on. Raises OSError."""
+        """Prepare for writing to the adopted directory.
+
+        Raises:
+            OSError: A file operation failed.
+        """
         self._journal.begin(self.saved)
         if self._in_peace:
             self.disk.remove(self.path / CLEAN_SHUTDOWN)
-            # Should it come back with the power, nobody would look for what was torn.
+            # If it reappeared after a power failure, the next start would not check for incomplete batches.
             Folder(self.disk, self.path).sync()
         for path in (self.path, self.path / LOG_STARTS, self.path / CLEANED):
             self.disk.left_behind(path)
 
     def begun(self, cluster_id: str, node_id: int) -> None:
-        """Everything is taken over: from here on this is ours, and folders that nobody knows are strays.
+        """Record kohort as the owner of the directory; unknown folders become strays.
 
-        Raises OSError.
+        Raises:
+            OSError: A file operation failed.
         """
         if self.cluster_id is None:
             self.disk.write_whole(self.path / META, meta_properties(cluster_id, node_id), precious=True)
@@ -195,18 +201,20 @@ class DataDirectory:
         if self.saved.restoring:
             self._journal.restored()
         if self.delays:
-            # What another process has left unsynced is about to be read: from then on it must not go.
+            # Data that an earlier process has not synced is about to be read and must not be lost afterwards.
             for each in self.disk.take_unsynced():
                 each.sync()
 
-    # What the topics ask
+    # Interface of the topics
 
     def open(
         self, topic: str, topic_id: UUID, partition: int, producer_expiration_ms: int
     ) -> tuple[Store, Found | None]:
-        """Where a partition is kept, and what is there already.
+        """Open the store of a partition and read its content.
 
-        Raises DataDirectoryError for what cannot be used, OSError for what cannot be written.
+        Raises:
+            DataDirectoryError: The partition cannot be used.
+            OSError: A file operation failed.
         """
         name = f"{topic}-{partition}"
         store = PartitionStore(
@@ -218,7 +226,7 @@ class DataDirectory:
             clean_moved=self._noting(self._cleaned, CLEANED, name),
         )
         self._stores[name] = store
-        is_there = store.folder.is_dir()  # asked once: a topic may have thousands of partitions
+        is_there = store.folder.is_dir()  # computed once, because a topic can have thousands of partitions
         if is_there and (owner := _topic_id_in(store.folder)) not in (None, topic_id):
             self._make_way(store.folder, owner, "is of another topic of that name")
             is_there = False
@@ -229,22 +237,22 @@ class DataDirectory:
             self.disk, in_peace=self._in_peace, delays=self.delays, producer_expiration_ms=producer_expiration_ms
         )
         try:
-            found = recovery.open(store.folder, self._starts.get(name, 0), self._cleaned.get(name, 0))
+            recovered = recovery.open(store.folder, self._starts.get(name, 0), self._cleaned.get(name, 0))
         except OSError as problem:
             raise DataDirectoryError(f"{problem.filename or store.folder}: {problem.strerror or problem}") from None
         except RecoveryError as problem:
             raise DataDirectoryError(str(problem)) from None
-        self.warnings += found.warnings
-        store.found(found)
+        self.warnings += recovered.warnings
+        store.found(recovered)
         if _topic_id_in(store.folder) is None:
             store.write_metadata()
-        for segment in found.segments:
+        for segment in recovered.segments:
             self.disk.left_behind(segment_path(store.folder, segment.base_offset))
         self.disk.left_behind(store.folder)
-        return store, found
+        return store, recovered
 
     def _forget(self, name: str) -> None:
-        """A partition begins anew. What is noted of it is of an earlier one of that name, which was deleted."""
+        """Remove the checkpoint entries of an earlier, deleted partition with the same name."""
         for offsets, file in ((self._starts, LOG_STARTS), (self._cleaned, CLEANED)):
             if name in offsets:
                 self._write_offsets(file, {other: offset for other, offset in offsets.items() if other != name})
@@ -260,22 +268,19 @@ class DataDirectory:
         return note
 
     def _write_offsets(self, file: str, offsets: dict[str, int]) -> None:
-        # Where logs start is known from nowhere else; what is compacted once more than needed is no loss.
+        # Log start offsets are stored nowhere else; compacting a segment again is harmless.
         self.disk.write_whole(self.path / file, offsets_checkpoint(offsets), precious=file == LOG_STARTS)
 
     def topic_changed(
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]
     ) -> None:
-        """A topic was created or changed. `partitions`: replicas and leader epoch of each. Raises OSError."""
         self._noted = True
         self._journal.topic(SavedTopic(name, topic_id, configs, [SavedPartition(*each) for each in partitions]))
 
     def partition_moved(self, topic_id: UUID, index: int, replicas: tuple[int, ...], leader_epoch: int) -> None:
-        """A partition has another leader, or other replicas. Raises OSError."""
         self._journal.partition(topic_id, index, replicas, leader_epoch)
 
     def topic_deleted(self, name: str, topic_id: UUID, partitions: int) -> None:
-        """A topic is about to go. Raises OSError, and then it is still there."""
         self._noted = True
         on_disk = self._journal.deleted(topic_id)
         for index in range(partitions):
@@ -284,32 +289,35 @@ class DataDirectory:
                 store.leaves_files()
 
     def group_changed(self, group_id: str, configs: Mapping[str, str]) -> None:
-        """A group has these settings now. Raises OSError."""
+        """Persist the configurations of a group."""
         self._noted = True
         self._journal.group(group_id, configs)
 
     def feature_changed(self, name: str, level: int, epoch: int) -> None:
-        """A feature of the cluster has another level. Raises OSError."""
+        """Persist the level of a feature."""
         self._noted = True
         self._journal.feature(name, level, epoch)
 
     def acls_changed(self, added: Iterable[SavedAcl], removed: Iterable[SavedAcl]) -> None:
-        """ACLs are made, or taken away: one of the two is empty. Raises OSError, and then nothing has changed."""
+        """Persist added or removed ACLs; one of the two is empty.
+
+        Raises:
+            OSError: The change cannot be stored and has no effect.
+        """
         self._noted = True
         self._journal.acls(added, removed)
 
     def scram_changed(self, user: str, mechanism: int, scram: SavedScram | None) -> None:
-        """A user has this SCRAM credential of a mechanism now, or none. Raises OSError."""
+        """Persist or remove a user's SCRAM credential."""
         self._noted = True
         self._journal.scram(user, mechanism, scram)
 
     def producer_ids(self, next_producer_id: int) -> None:
-        """Ids below this one may have been handed out. Raises OSError."""
         self._noted = True
         self._journal.producer_ids(next_producer_id)
 
     def take_noted(self) -> bool:
-        """Whether something was written since the last time that is in no log."""
+        """Return whether metadata was written since the last call."""
         noted, self._noted = self._noted, False
         return noted
 
@@ -318,19 +326,23 @@ class DataDirectory:
             self._lock.release()
 
     def abandon(self) -> None:
-        """The broker does not go on, whatever the reason: the next one looks at everything closely."""
+        """Mark the shutdown as unclean, so that the next start verifies everything."""
         self._closed = True
         self._unlock()
 
     def close(self) -> None:
-        """The broker is stopped: everything is written. Raises OSError."""
+        """Write all pending files and close the directory.
+
+        Raises:
+            OSError: A file operation failed.
+        """
         if self._closed:
             return
         self._closed = True
         try:
             for each in self.disk.take_unsynced():
                 each.sync()
-            for store in self._stores.values():  # what indexes name has been on the disk
+            for store in self._stores.values():  # indexes only contain synced offsets
                 store.close()
             if self.trusted:
                 self.disk.write_whole(self.path / CLEAN_SHUTDOWN, b"")
@@ -343,4 +355,4 @@ def _topic_id_in(folder: Path) -> UUID | None:
     try:
         return read_partition_metadata(folder)
     except CheckpointError:
-        return None  # nobody is asked to mend what only gives tools a name
+        return None  # the file is only used by tools, so it is not worth an error

@@ -1,7 +1,7 @@
-"""A segment in a file, as Kafka lays it out: batches one after the other, and nothing else.
+"""A segment in a file, in Kafka's layout: batches one after the other, and nothing else.
 
-Where batches lie is kept in memory, one entry per block of `INDEX_INTERVAL_BYTES` or a little more, which is as sparse
-as Kafka's index (`index.interval.bytes`); inside a block one walks from header to header.
+Positions are kept in memory, one per block of at least `INDEX_INTERVAL_BYTES`, as sparse as Kafka's index
+(`index.interval.bytes`); within a block the search goes from header to header.
 """
 
 from array import array
@@ -13,12 +13,10 @@ from typing import overload
 from kohort.storage.disk.files import File
 from kohort.storage.segment import INDEX_INTERVAL_BYTES, NO_ROOM, Chunk, Segment, batches_of
 
-_BLOCKS_PER_CHUNK = 8
-"""So that a piece of a long segment is about as large as one of a segment in memory."""
+_BLOCKS_PER_CHUNK = 8  # A piece of a closed segment is about as large as a chunk of a segment in memory.
 
 _STAMP = Struct(">qii")
-_HEAD = Struct(">qi11xi")
-"""Base offset, length and last offset delta."""
+_HEAD = Struct(">qi11xi")  # base offset, length and last offset delta
 _LENGTH = Struct(">i")
 _TIMESTAMP = Struct(">q")
 _DELTA_AND_TIMESTAMP = Struct(">i8xq")
@@ -26,10 +24,7 @@ _DELTA_AT, _MAX_TIMESTAMP_AT = 23, 35
 
 
 class FileSegment(Segment):
-    """A segment in an empty file that it is given. Its reads and writes raise OSError.
-
-    A write that fails leaves the segment as it was.
-    """
+    """A segment in a given empty file. Reads and writes raise OSError; a failed write leaves the segment unchanged."""
 
     __slots__ = ("file", "latest_offsets", "max_timestamps", "offsets", "positions")
 
@@ -44,14 +39,13 @@ class FileSegment(Segment):
         self.latest_offsets = array("q")
 
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
-        """Adds one batch, in one write; see `storage.segment.Segment`."""
         size = len(batch)
         delta, max_timestamp = _DELTA_AND_TIMESTAMP.unpack_from(batch, _DELTA_AT)
         self.file.append(_STAMP.pack(base_offset, size - 12, leader_epoch) + batch[16:])
         self.note(size, base_offset + delta, max_timestamp)
 
     def note(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
-        """Takes note of a batch that is next in the file."""
+        """Index a batch that is next in the file."""
         at = self.size_bytes
         if not at or at - self.positions[-1] >= INDEX_INTERVAL_BYTES:
             self.positions.append(at)
@@ -69,13 +63,12 @@ class FileSegment(Segment):
             self.max_timestamp = max_timestamp
 
     def note_all(self, chunk: Chunk) -> None:
-        """Notes whole batches, one after the other."""
+        """Index complete batches."""
         for batch in batches_of(chunk):
             base, _, delta = _HEAD.unpack_from(batch)
             self.note(len(batch), base + delta, _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0])
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool, found: list[Chunk]) -> int:
-        """Adds whole batches to `found`; see `storage.segment.Segment`."""
+    def read(self, offset: int, max_bytes: int, at_least_one: bool, chunks: list[Chunk]) -> int:
         start = self._start_of(offset)
         data = self.file.read(start, min(max_bytes, self.size_bytes - start))
         end = 0
@@ -84,15 +77,15 @@ class FileSegment(Segment):
             if after > len(data):
                 break
             end = after
-        if not end and start < self.size_bytes and at_least_one and not found:
+        if not end and start < self.size_bytes and at_least_one and not chunks:
             end = 12 + _LENGTH.unpack(self.file.read(start + 8, 4))[0]
             data = self.file.read(start, end)
         if end:
-            found.append(data if end == len(data) else memoryview(data)[:end])
+            chunks.append(data if end == len(data) else memoryview(data)[:end])
         return NO_ROOM if start + end < self.size_bytes else max(max_bytes - end, 0)
 
     def _start_of(self, offset: int) -> int:
-        """Where the batch starts that holds `offset` or comes next after it; the size: there is none."""
+        """Return the position of the batch that contains `offset` or follows it, or the file size."""
         block = bisect_right(self.offsets, offset) - 1
         if block < 0:
             return 0
@@ -106,16 +99,15 @@ class FileSegment(Segment):
         return at
 
     def _blocks(self, first: int, end: int) -> bytes:
-        """Blocks from `first` to before `end`."""
+        """Read the blocks from `first` to before `end`."""
         start = self.positions[first]
         stop = self.positions[end] if end < len(self.positions) else self.size_bytes
         return self.file.read(start, stop - start)
 
     def close(self) -> None:
-        """Nothing is kept ready for more; see `storage.segment.Segment`."""
+        pass
 
     def batches_since(self, timestamp: int) -> Iterator[Chunk]:
-        """The batches with that time or a later one; see `storage.segment.Segment`."""
         for number, latest in enumerate(self.max_timestamps):
             if latest >= timestamp:
                 for batch in batches_of(self._blocks(number, number + 1)):
@@ -123,12 +115,12 @@ class FileSegment(Segment):
                         yield batch
 
     def chunks(self) -> Sequence[Chunk]:
-        """Everything in order, each piece read when it is looked at; see `storage.segment.Segment`."""
+        """Return all batches in order; each piece is read on access."""
         return _Pieces(self)
 
 
 class _Pieces(Sequence[Chunk]):
-    """The pieces of a segment that grows no more, read from the file one by one."""
+    """The pieces of a closed segment, read from the file on access."""
 
     def __init__(self, segment: FileSegment) -> None:
         self._segment = segment

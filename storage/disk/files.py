@@ -1,7 +1,7 @@
-"""The few things a log asks of a disk, so that tests can put one in its place that fails or forgets.
+"""The disk operations of a log, so that tests can replace them by a disk that fails or loses writes.
 
-What has been written and not yet synced is kept in `Disk.unsynced`, if somebody is there to sync it: `take_unsynced`
-hands it over, to be synced outside of the thread that goes on writing.
+Written but unsynced files are collected in `Disk.unsynced` if a caller syncs them: `take_unsynced` returns them, to be
+synced outside of the writing thread.
 """
 
 import os
@@ -11,65 +11,69 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Protocol
 
-_sync = getattr(os, "fdatasync", os.fsync)
-"""Not every system has a sync for data alone."""
+_sync = getattr(os, "fdatasync", os.fsync)  # Not every system can sync data without metadata.
 _EMPTY = memoryview(b"")
 
 
 class Unsynced(Protocol):
-    """Something that would not survive if the machine stopped now."""
+    """A file or folder with changes that would not survive a machine failure."""
 
     def sync(self) -> None:
-        """Makes it survive. Raises OSError. May be called from any thread."""
+        """Sync it. Can be called from any thread.
+
+        Raises:
+            OSError: The sync failed.
+        """
         ...
 
 
 class Disk:
-    """A disk of the operating system's. Everything raises OSError."""
+    """A disk of the operating system. All methods raise OSError."""
 
     def __init__(self, *, keeps_unsynced: bool = False) -> None:
-        """`keeps_unsynced`: whether somebody will take what is to be synced."""
+        """Create a disk; with `keeps_unsynced` it collects unsynced files for `take_unsynced`."""
         self.keeps_unsynced = keeps_unsynced
         self.unsynced: dict[Unsynced, None] = {}
 
     def take_unsynced(self) -> list[Unsynced]:
-        """What is to be synced before everything written so far is safe: files before the folders that name them."""
-        taken = list(self.unsynced)
+        """Return what must be synced to make all writes durable: files before the folders that contain them."""
+        unsynced = list(self.unsynced)
         self.unsynced.clear()
-        return taken
+        return unsynced
 
     def file(self, path: Path) -> "File":
-        """A file that is there."""
+        """Open an existing file."""
         return File(self, path, path.stat().st_size)
 
     def new_file(self, path: Path) -> "File":
-        """A new, empty file; one that was there is emptied."""
+        """Create an empty file, or empty an existing one."""
         self.close(self.open(path, os.O_TRUNC | os.O_CREAT))
         self._note(Folder(self, path.parent))
         return File(self, path, 0)
 
     def left_behind(self, path: Path) -> None:
-        """A file or folder of whoever was here before, who may not have synced it: that is made up for."""
+        """Schedule a sync for a file or folder that an earlier process may not have synced."""
         self._note(Folder(self, path) if path.is_dir() else _Left(self, path))
 
     def make_folder(self, path: Path) -> None:
-        """A folder, if it is not there, with those that it lies in."""
+        """Create a folder and its parents if they do not exist."""
         if not path.is_dir():
             self.make_folder(path.parent)
             path.mkdir(exist_ok=True)
             self._note(Folder(self, path.parent))
 
     def write_whole(self, path: Path, data: bytes, *, precious: bool = False) -> None:
-        """Puts `data` in the place of a whole file: whoever reads it finds all of the old or all of the new.
+        """Replace a complete file atomically.
 
-        `precious`: the same when the machine stops meanwhile, though nothing else may be synced.
+        Args:
+            precious: Make it durable and atomic even across a machine failure, whatever the sync mode.
         """
         draft = path.with_name(path.name + ".tmp")
         self._fill(draft, data, synced=self.keeps_unsynced or precious)
         self.rename(draft, path)
 
     def write_derived(self, path: Path, data: bytes) -> None:
-        """As `write_whole`, for what can be worked out again: it may get lost, or be there by half."""
+        """Replace a file that can be rebuilt: it may be lost or incomplete after a failure."""
         self._fill(path, data, synced=False)
 
     def _fill(self, path: Path, data: bytes, *, synced: bool) -> None:
@@ -82,31 +86,31 @@ class Disk:
             self.close(descriptor)
 
     def rename(self, path: Path, to: Path) -> None:
-        """Gives a file or folder another name, in the place of what has it."""
+        """Rename a file or folder, replacing an existing one."""
         path.rename(to)
         self._note(Folder(self, to.parent))
 
     def keep(self, path: Path, name: Path) -> None:
-        """Gives the file a second name, under which it stays when something else is put in its place."""
+        """Add a second name for a file, so that it survives when the first name is replaced."""
         name.unlink(missing_ok=True)
         name.hardlink_to(path)
         self._note(Folder(self, name.parent))
 
     def remove(self, path: Path) -> None:
-        """Removes a file that may be gone already."""
+        """Delete a file if it exists."""
         path.unlink(missing_ok=True)
         self._note(Folder(self, path.parent))
 
     def remove_folder(self, path: Path) -> None:
-        """Removes a folder and the files in it."""
-        for each in path.iterdir():
-            each.unlink()
+        """Delete a folder and its files."""
+        for child in path.iterdir():
+            child.unlink()
         path.rmdir()
 
     def reread(self, path: Path) -> None:
-        """Lets what is read of a file next come from the disk.
+        """Drop a file from the page cache, so that it is read from the disk.
 
-        What a failed sync has left out is in the system's memory only, and no later sync writes it.
+        Pages that a failed sync has not written exist in memory only, and no later sync writes them.
         """
         descriptor = self.open(path)
         try:
@@ -118,7 +122,7 @@ class Disk:
 
     @contextmanager
     def mapped(self, path: Path) -> Iterator[memoryview]:
-        """The bytes of a file, read as they are looked at."""
+        """Map a file into memory."""
         with path.open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 yield _EMPTY
@@ -130,45 +134,42 @@ class Disk:
         if self.keeps_unsynced:
             self.unsynced[written] = None
 
-    # What the operating system is asked; a test's disk answers otherwise.
+    # System calls; tests override them.
 
     def open(self, path: Path, how: int = 0) -> int:
-        """A descriptor for reading and writing."""
+        """Return a file descriptor for reading and writing."""
         return os.open(path, os.O_RDWR | os.O_CLOEXEC | how, 0o644)
 
     def open_folder(self, path: Path) -> int:
-        """A descriptor by which the names in a folder can be synced."""
+        """Return a file descriptor to sync the names in a folder."""
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def write_at(self, descriptor: int, data: bytes | memoryview, at: int) -> None:
-        """Writes all of `data` from `at` on."""
-        left = memoryview(data)
-        while left:
-            written = os.pwrite(descriptor, left, at)
+        """Write all of `data` at position `at`."""
+        remaining = memoryview(data)
+        while remaining:
+            written = os.pwrite(descriptor, remaining, at)
             at += written
-            left = left[written:]
+            remaining = remaining[written:]
 
     def truncate(self, descriptor: int, size: int) -> None:
-        """Cuts off what lies behind `size`."""
         os.ftruncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Waits until what was written to it is on the disk; its size too, but not necessarily its times."""
+        """Wait until the file's data and size are on disk."""
         _sync(descriptor)
 
     def close(self, descriptor: int) -> None:
-        """Gives a descriptor back."""
         os.close(descriptor)
 
 
 class File:
-    """A file that grows at its end. Opened when first needed, closed with the last who holds it."""
+    """An append-only file. Opened on first use, closed with its last user."""
 
     __slots__ = ("_descriptor", "_disk", "_is_replaced", "_problem", "path", "size")
 
     def __init__(self, disk: Disk, path: Path, size: int) -> None:
-        self.path = path
-        """Where it is; set anew by whoever has renamed it."""
+        self.path = path  # updated by the caller after a rename
         self.size = size
         self._disk = disk
         self._descriptor = -1
@@ -179,12 +180,12 @@ class File:
         self.close()
 
     def append(self, data: bytes | memoryview) -> None:
-        """Adds `data` at the end. When that fails, nothing is added."""
+        """Append `data`. After an error nothing is appended."""
         disk, descriptor = self._disk, self._open()
         try:
             disk.write_at(descriptor, data, self.size)
         except OSError:
-            # What was written of it does not count. Should it stay, the next write goes over it.
+            # The incomplete write is not part of the file; the next write overwrites it.
             with suppress(OSError):
                 disk.truncate(descriptor, self.size)
             raise
@@ -193,19 +194,19 @@ class File:
             disk.unsynced[self] = None
 
     def read(self, at: int, size: int) -> bytes:
-        """`size` bytes from `at`; fewer only at the end."""
+        """Read `size` bytes at position `at`; fewer only at the end."""
         return os.pread(self._open(), size, at)
 
     def truncate(self, size: int) -> None:
-        """Cuts off what lies behind `size`."""
         self._disk.truncate(self._open(), size)
         self.size = size
         self._disk._note(self)
 
     def sync(self) -> None:
-        """Waits until it is on the disk; see `Unsynced`.
+        """Wait until the file is on disk.
 
-        The system reports a failed sync once, and forgets what it could not write. So a later one fails too.
+        The operating system reports a failed sync once and drops the dirty pages, so later syncs of this file fail,
+        too.
         """
         if self._is_replaced:
             return
@@ -220,11 +221,11 @@ class File:
             raise
 
     def replaced(self) -> None:
-        """Another file has its name, and all that it holds: nothing of this one has to survive."""
+        """Mark the file as replaced by another one with the same content: it needs no sync any more."""
         self._is_replaced = True
 
     def close(self) -> None:
-        """Gives the descriptor back until it is needed again."""
+        """Close the file descriptor until it is needed again."""
         if self._descriptor >= 0:
             self._disk.close(self._descriptor)
             self._descriptor = -1
@@ -236,7 +237,7 @@ class File:
 
 
 class _Left:
-    """A file that somebody else has written."""
+    """A file that an earlier process has written."""
 
     __slots__ = ("_disk", "_path")
 
@@ -245,7 +246,6 @@ class _Left:
         self._path = path
 
     def sync(self) -> None:
-        """See `Unsynced`."""
         try:
             descriptor = self._disk.open(self._path)
         except FileNotFoundError:
@@ -272,11 +272,10 @@ class Folder:
         return hash(self._path)
 
     def sync(self) -> None:
-        """Waits until the names are on the disk; see `Unsynced`."""
         try:
             descriptor = self._disk.open_folder(self._path)
         except FileNotFoundError:
-            return  # removed meanwhile, with what was in it
+            return  # deleted meanwhile
         try:
             self._disk.sync(descriptor)
         finally:

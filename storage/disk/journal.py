@@ -1,12 +1,12 @@
-"""The topics of a data directory: a file of lines in JSON, to which every change is added.
+"""The metadata of a data directory: a file with one JSON object per line, to which every change is appended.
 
-Topics, settings, replicas and leader epochs, settings of groups, ACLs, what is kept of SCRAM passwords, and which
-producer ids were handed out. A last line that was cut short was never acknowledged and does not count. The file is
-written anew, one line a topic, group, ACL or credential, when the directory is opened.
+It contains topics, configurations, replicas and leader epochs, group configurations, ACLs, SCRAM credentials, and
+allocated producer ids. An incomplete last line was never acknowledged and is ignored. The file is rewritten, with one
+line per topic, group, ACL or credential, when the directory is opened.
 
-What is in the file is what the next start finds. So a change whose line was written and could not be synced is undone:
-its line is cut off, and the file is written anew, since nobody knows what the disk holds of a file whose sync failed.
-Where even that fails, the change counts.
+The content of the file is what the next start reads. A change whose line was written but could not be synced is
+therefore undone: the line is removed and the file is rewritten, because the disk content of a file after a failed sync
+is unknown. If that fails, too, the change counts.
 """
 
 from collections import Counter
@@ -37,23 +37,26 @@ JOURNAL = "topics.jsonl"
 
 
 class JournalError(Exception):
-    """A journal that cannot be read. The text is a sentence that says what to do."""
+    """A journal that cannot be read. The text says what to do."""
 
 
 class Journal:
-    """Adds lines to the file."""
+    """Appends lines to the file."""
 
     def __init__(self, disk: Disk, folder: Path) -> None:
         self._disk = disk
         self._path = folder / JOURNAL
         self._file: File | None = None
-        self._saved = Saved()
-        """What the lines say, or what they should say."""
-        self._is_doubtful = False
-        """Whether the file has to be written anew before anything is added to it."""
+        self._saved = Saved()  # content that the lines have or should have
+        self._is_doubtful = False  # whether the file must be rewritten before anything is appended
 
     def read(self) -> Saved | None:
-        """What was written; None: there is no file, or no whole line in it. Raises JournalError, OSError."""
+        """Read the content, or None if there is no file or no complete line.
+
+        Raises:
+            JournalError: A line is malformed.
+            OSError: The file cannot be read.
+        """
         try:
             lines = self._path.read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
@@ -61,23 +64,27 @@ class Journal:
         saved = Saved()
         if lines and not lines[-1].endswith(b"\n"):
             lines.pop()
-        for number, each in enumerate(lines, 1):
+        for number, text in enumerate(lines, 1):
             try:
-                read_line(saved, each)
+                read_line(saved, text)
             except LineError as problem:
                 raise JournalError(
                     f"{self._path}, line {number}, cannot be read: {problem}; mend or remove that line; nothing has "
                     "been changed"
                 ) from None
-        twice = [name for name, count in Counter(each.name for each in saved.topics.values()).items() if count > 1]
+        twice = [name for name, count in Counter(text.name for text in saved.topics.values()).items() if count > 1]
         if twice:
             raise JournalError(f"{self._path} names two topics {twice[0]}: remove one; nothing has been changed")
         return saved if lines else None
 
     def begin(self, saved: Saved, *, starts: bool = True) -> None:
-        """Writes the file anew, with what there is now. Raises OSError.
+        """Rewrite the file with the current content.
 
-        `starts`: a broker does, and has seen to the files of topics that were deleted.
+        Args:
+            starts: A broker starts and has handled the files of deleted topics.
+
+        Raises:
+            OSError: The file cannot be written.
         """
         self._saved = saved
         if starts:
@@ -91,21 +98,21 @@ class Journal:
         if self._file is not None:
             self._file.replaced()
         self._file = File(self._disk, self._path, len(data))
-        # Else the old file might come back with the power, and what is synced in the new one would be gone with it.
+        # Otherwise a power failure could restore the old file, and lines that were synced to the new one would be lost.
         Folder(self._disk, self._path.parent).sync()
         self._is_doubtful = False
 
     def restored(self) -> None:
-        """All folders are topics now. Raises OSError."""
+        """Record that all folders have become topics."""
         self._saved.restoring = False
         self._write_anew()
 
     def topic(self, topic: SavedTopic) -> None:
-        """A topic was created, or changed in more than one partition. Raises OSError."""
+        """Append a created topic, or one that changed in more than one partition."""
         self._add(topic_line(topic))
 
     def partition(self, topic_id: UUID, index: int, replicas: Iterable[int], leader_epoch: int) -> None:
-        """A partition has another leader or other replicas, whether or not that can be written. Raises OSError."""
+        """Append a partition's new leader or replicas. The change counts even if it cannot be written."""
         values = {"moved": show_id(topic_id), "partition": index, "replicas": [*replicas], "epoch": leader_epoch}
         try:
             self._add(values)
@@ -115,9 +122,12 @@ class Journal:
             raise
 
     def deleted(self, topic_id: UUID) -> bool:
-        """A topic is gone. Returns whether that is on the disk. Raises OSError; then the topic is not gone.
+        """Append the deletion of a topic and return whether it is on disk.
 
-        Its records go next, and must not go alone: they stay if this is not on the disk.
+        The caller deletes the records only if it is.
+
+        Raises:
+            OSError: The line cannot be written, and the topic is not deleted.
         """
         values = {"deleted": show_id(topic_id)}
         try:
@@ -128,58 +138,60 @@ class Journal:
         return True
 
     def group(self, group_id: str, configs: Mapping[str, str]) -> None:
-        """A group has these settings now. Raises OSError."""
         self._add(group_line(group_id, configs))
 
     def feature(self, name: str, level: int, epoch: int) -> None:
-        """A feature has another level, after `epoch` such changes. Raises OSError."""
+        """Append the level of a feature; `epoch` counts such changes."""
         self._add(feature_line(name, level, epoch))
 
     def acls(self, added: Iterable[SavedAcl], removed: Iterable[SavedAcl]) -> None:
-        """ACLs were made or taken away. Raises OSError."""
         for name, acls in (("acls", [*added]), ("acls_gone", [*removed])):
             if acls:
                 self._add({name: acls})
 
     def scram(self, user: str, mechanism: int, scram: SavedScram | None) -> None:
-        """A user has this SCRAM credential now, or none. Raises OSError."""
         self._add(scram_line(user, mechanism, scram))
 
     def producer_ids(self, next_producer_id: int) -> None:
-        """Producer ids below this one may have been handed out. Raises OSError.
-
-        On the disk when this returns: a record with one of them may be there sooner than anybody hears of it.
-        """
+        """Append and sync the end of the allocated producer ids, before a record can contain one."""
         self._add({"next_producer_id": next_producer_id}, at_once=True)
 
     def settle(self) -> None:
-        """Whatever was changed is in the file when this returns, even where a sync failed before. Raises OSError."""
+        """Ensure that the file contains all changes, even after a failed sync.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         if self._is_doubtful:
             self._write_anew()
 
     def close(self) -> None:
-        """Gives the file back."""
         if self._file is not None:
             self._file.close()
 
     def _add(self, values: Mapping[str, Any], *, at_once: bool = False) -> None:
-        """`at_once`: on the disk when this returns. Raises OSError; then nothing was added, but for _StaysError."""
+        """Append a line; with `at_once` also sync it.
+
+        Raises:
+            _StaysError: The line could not be synced and is still in the file.
+            OSError: Nothing was appended.
+        """
         self.settle()
         file = self._file
         assert file is not None, "it is begun first"
-        before = file.size
+        old_size = file.size
         file.append(line(values))
         if at_once:
             try:
                 file.sync()
             except OSError as problem:
-                if not self._take_back(file, before):
+                if not self._take_back(file, old_size):
                     raise _StaysError(*problem.args) from None
                 raise
         apply(self._saved, values)
 
     def _take_back(self, file: File, size: int) -> bool:
-        """Takes the last line out again. Returns whether whoever reads the file now finds it without."""
+        """Remove the last line and return whether a reader would now see the file without it."""
         with suppress(OSError):
             file.truncate(size)  # needs no room, and counts at once if the process is killed
         with suppress(OSError):
@@ -188,4 +200,4 @@ class Journal:
 
 
 class _StaysError(OSError):
-    """A line could not be synced, and could not be taken back either."""
+    """A line could be neither synced nor removed."""

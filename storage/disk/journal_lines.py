@@ -1,7 +1,7 @@
-"""The lines of a data directory's journal: what each of them says, how it is written, and how it is read.
+"""The lines of a data directory's journal: their fields, writing, and reading.
 
-Every field is checked. A file that people and failing disks can change must not end in a traceback, nor in a topic
-that looks intact and is not.
+Every field is validated. A file that people and failing disks can change must not cause a traceback or a topic that
+looks intact but is not.
 """
 
 import json
@@ -15,20 +15,20 @@ from uuid import UUID
 from kohort.storage.disk.checkpoints import read_id, show_id
 from kohort.storage.topic_names import name_refusal
 
+# ACL as text: resource type, pattern type, name, principal, host, operation, permission
 SavedAcl = tuple[str, str, str, str, str, str, str]
-"""An ACL in words: type of resource, type of pattern, name, principal, host, operation, permission."""
 
 _SCRAM_BYTES = ("salt", "stored_key", "server_key")
 _LARGEST_INT, _LARGEST_LONG = 2**31 - 1, 2**63 - 1
 
 
 class LineError(ValueError):
-    """A line that cannot be read. The text says what is wrong with it."""
+    """A malformed line. The text gives the reason."""
 
 
 @dataclass(slots=True)
 class SavedPartition:
-    """Who has copies of a partition, and how often its leader changed."""
+    """Replicas and leader epoch of a partition."""
 
     replicas: tuple[int, ...]
     leader_epoch: int
@@ -36,7 +36,7 @@ class SavedPartition:
 
 @dataclass(slots=True)
 class SavedTopic:
-    """A topic as the journal has it."""
+    """A topic in the journal."""
 
     name: str
     topic_id: UUID
@@ -45,7 +45,7 @@ class SavedTopic:
 
 
 class SavedScram(NamedTuple):
-    """What is kept of a SCRAM password."""
+    """A stored SCRAM credential."""
 
     salt: bytes
     stored_key: bytes
@@ -58,26 +58,23 @@ class SavedScram(NamedTuple):
 
 @dataclass(slots=True)
 class Saved:
-    """All that is in a journal."""
+    """The content of a journal."""
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
-    features: dict[str, int] = field(default_factory=dict)
-    """Levels that were changed, by name."""
-    features_epoch: int = 0
-    """How often that was done."""
-    acls: dict[SavedAcl, None] = field(default_factory=dict)
-    """In the order in which they were made."""
+    features: dict[str, int] = field(default_factory=dict)  # changed levels, by name
+    features_epoch: int = 0  # number of changes
+    acls: dict[SavedAcl, None] = field(default_factory=dict)  # in order of creation
+    # credentials by user and number of the mechanism
     scram: dict[tuple[str, int], SavedScram] = field(default_factory=dict)
-    """What is kept of SCRAM passwords, by user and number of the mechanism."""
+    # Topics that were deleted since the last start; some of their files may still exist.
     deleted: set[UUID] = field(default_factory=set)
-    """Topics that were deleted since the last start. Some of their files may have stayed."""
     next_producer_id: int = 0
+    # Whether topics are being created from folders. If a start is interrupted, the next one continues.
     restoring: bool = False
-    """Whether topics are being made of the folders that are there. A start that dies over it goes on with the next."""
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of a new file that says the same."""
+        """Yield the lines of a new file with the same content."""
         if self.restoring:
             yield line({"restoring": True})
         for topic in self.topics.values():
@@ -97,32 +94,30 @@ class Saved:
 
 
 def line(values: Mapping[str, Any]) -> bytes:
-    """One line of the file."""
+    """Format one line of the file."""
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
 def topic_line(topic: SavedTopic) -> dict[str, Any]:
-    """A topic as it is now."""
     return {
         "topic": topic.name,
         "id": show_id(topic.topic_id),
         "configs": topic.configs,
-        "partitions": [[[*each.replicas], each.leader_epoch] for each in topic.partitions],
+        "partitions": [[[*partition.replicas], partition.leader_epoch] for partition in topic.partitions],
     }
 
 
 def group_line(group_id: str, configs: Mapping[str, str]) -> dict[str, Any]:
-    """What is set for a group."""
     return {"group": group_id, "configs": dict(configs)}
 
 
 def feature_line(name: str, level: int, epoch: int) -> dict[str, Any]:
-    """The level of a feature, after `epoch` changes of any."""
+    """Return the level of a feature after `epoch` changes of any feature."""
     return {"feature": name, "level": level, "epoch": epoch}
 
 
 def scram_line(user: str, mechanism: int, scram: SavedScram | None) -> dict[str, Any]:
-    """A user's SCRAM credential of one mechanism; None: there is none any more."""
+    """Return a user's SCRAM credential of one mechanism, or its removal if it is None."""
     if scram is None:
         return {"scram": user, "mechanism": mechanism, "iterations": 0}
     keys = {name: b64encode(getattr(scram, name)).decode() for name in _SCRAM_BYTES}
@@ -130,7 +125,11 @@ def scram_line(user: str, mechanism: int, scram: SavedScram | None) -> dict[str,
 
 
 def read_line(saved: Saved, data: bytes) -> None:
-    """Takes a line of the file over. Raises LineError."""
+    """Parse and apply a line.
+
+    Raises:
+        LineError: The line is malformed.
+    """
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
@@ -141,7 +140,11 @@ def read_line(saved: Saved, data: bytes) -> None:
 
 
 def apply(saved: Saved, values: Mapping[str, Any]) -> None:
-    """Takes over what a line says. Raises LineError; then nothing has changed."""
+    """Apply the values of a line.
+
+    Raises:
+        LineError: A value is invalid; nothing has changed.
+    """
     if "topic" in values:
         _apply_topic(saved, values)
     elif "scram" in values:
@@ -175,9 +178,9 @@ def apply(saved: Saved, values: Mapping[str, Any]) -> None:
 
 def _apply_topic(saved: Saved, values: Mapping[str, Any]) -> None:
     name, topic_id = _text(values["topic"], "topic"), _id(values.get("id"))
-    problem = name_refusal(name)
-    if problem is not None:
-        raise LineError(problem)
+    error = name_refusal(name)
+    if error is not None:
+        raise LineError(error)
     partitions = []
     for each in _list(values.get("partitions"), "partitions"):
         if not isinstance(each, list) or len(each) != 2:
@@ -215,41 +218,44 @@ def _topic(saved: Saved, value: object) -> SavedTopic:
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise LineError(f"'{name}' is no text")
+        raise LineError(f"'{name}' is not a string")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise LineError(f"'{name}' is no text") from None
+        raise LineError(f"'{name}' is not a string") from None
     return value
 
 
 def _number(values: Mapping[str, Any], name: str, most: int = _LARGEST_INT - 1) -> int:
-    """A whole number from 0 to `most`. A leader epoch grows by one at the next start, which must fit too."""
+    """Return an integer from 0 to `most`.
+
+    The default leaves room for the leader epoch's increment at the next start.
+    """
     value = values.get(name)
     if type(value) is not int or not 0 <= value <= most:
-        raise LineError(f"'{name}' is no whole number from 0 to {most}")
+        raise LineError(f"'{name}' is not an integer from 0 to {most}")
     return value
 
 
 def _list(value: object, name: str) -> list[Any]:
     if not isinstance(value, list):
-        raise LineError(f"'{name}' is no list")
+        raise LineError(f"'{name}' is not a list")
     return value
 
 
 def _replicas(value: object) -> tuple[int, ...]:
     replicas = _list(value, "replicas")
     if not replicas or len(set(map(repr, replicas))) < len(replicas):
-        raise LineError("'replicas' is no list of different nodes")
+        raise LineError("'replicas' is not a list of distinct nodes")
     return tuple(_number({"replicas": each}, "replicas", _LARGEST_INT) for each in replicas)
 
 
 def _acls(value: object, name: str) -> list[SavedAcl]:
-    """Whether their words mean anything is asked by who knows them."""
+    """Return ACLs as text; the caller checks their meaning."""
     acls = []
     for each in _list(value, name):
         if not isinstance(each, list | tuple) or len(each) != 7:
-            raise LineError(f"'{name}' is no list of ACLs of seven words each")
+            raise LineError(f"'{name}' is not a list of ACLs with seven fields each")
         kind, pattern, resource, principal, host, operation, permission = (_text(word, name) for word in each)
         acls.append((kind, pattern, resource, principal, host, operation, permission))
     return acls
@@ -261,11 +267,11 @@ def _id(value: object) -> UUID:
     except LineError:
         raise
     except ValueError:
-        raise LineError(f"{value!r} is no id of a topic") from None
+        raise LineError(f"{value!r} is not a topic id") from None
 
 
 def _configs(values: Mapping[str, Any]) -> dict[str, str]:
     configs = values.get("configs")
     if not isinstance(configs, dict):
-        raise LineError("'configs' is no object")
+        raise LineError("'configs' is not an object")
     return {_text(name, "configs"): _text(value, name) for name, value in configs.items()}

@@ -1,9 +1,9 @@
-"""What the small files of a partition say that its segments held, and they no longer hold.
+"""Records that indexes refer to but segments no longer contain.
 
-A segment that ends too early looks like one that was never longer: a file that a repair of the file system has emptied,
-a name that was lost. But indexes, written when a segment is full or the broker stops, name offsets in it. Where nothing
-is acknowledged before it is synced, they are written after that, too. So what they name was there.
-Source: Kafka's `OffsetIndex` and `TimeIndex`; Kafka itself makes them anew and says nothing.
+A segment that ends too early looks like one that was never longer, for example a file that a file system repair has
+emptied or whose name was lost. But indexes, written when a segment is full or the broker stops, refer to its offsets.
+If responses wait for a sync, indexes are written after the sync, too. So the records that they refer to existed.
+Source: Kafka's `OffsetIndex` and `TimeIndex`; Kafka itself rebuilds them silently.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,24 +14,18 @@ from typing import NamedTuple
 
 from kohort.storage.disk.indexes import OFFSET_INDEX, TIME_INDEX
 
-_OFFSET_ENTRY = Struct(">ii")
-"""Offset, counted from the segment's first, and a position."""
-_TIME_ENTRY = Struct(">qi")
-"""A timestamp, and an offset counted in the same way."""
-_DIGITS = 20
-"""A segment's name has so many."""
+_OFFSET_ENTRY = Struct(">ii")  # relative offset and position
+_TIME_ENTRY = Struct(">qi")  # timestamp and relative offset
+_DIGITS = 20  # digits of a segment's file name
 
 
 class Missing(NamedTuple):
-    """Offsets of which a file says that they were there, and no segment holds them."""
+    """A range of offsets that a file refers to and no segment contains."""
 
-    path: Path
-    """The segment that held them."""
+    path: Path  # segment that contained them
     first: int
-    last: int
-    """The last that is known of."""
-    told_by: tuple[Path, ...]
-    """The files that say so."""
+    last: int  # last offset that is referred to
+    told_by: tuple[Path, ...]  # files that refer to them
 
     def __str__(self) -> str:
         emptied = self.path.exists() and not self.path.stat().st_size
@@ -45,7 +39,14 @@ class Missing(NamedTuple):
 
 
 def missing(folder: Path, ends: Sequence[tuple[int, int]], log_start_offset: int) -> Iterator[Missing]:
-    """What indexes name and segments lack. `ends`: first offset and end of each segment, in order. Raises OSError."""
+    """Yield the ranges that indexes refer to and segments lack.
+
+    Args:
+        ends: First offset and end offset of each segment, in order.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
     there = dict(ends)
     for base in sorted({*there, *_indexed(folder)}):
         if base not in there and any(first <= base < end for first, end in ends):
@@ -59,21 +60,22 @@ def missing(folder: Path, ends: Sequence[tuple[int, int]], log_start_offset: int
 
 
 def indexes_of(segment: Path) -> tuple[Path, Path]:
-    """The index files beside a segment, which may not be there."""
+    """Return the paths of a segment's index files, which may not exist."""
     return segment.with_suffix(OFFSET_INDEX), segment.with_suffix(TIME_INDEX)
 
 
 def _indexed(folder: Path) -> Iterator[int]:
-    """First offsets of segments that have an index."""
+    """Yield the first offsets of segments that have an index."""
     for path in folder.iterdir():
         if path.suffix in (OFFSET_INDEX, TIME_INDEX) and len(path.stem) == _DIGITS and path.stem.isdecimal():
             yield int(path.stem)
 
 
 def _last_offset(path: Path) -> int | None:
-    """The largest offset that an index names, counted from its segment's first; None: none, or the index is damaged.
+    """Return the largest relative offset of an index, or None if it is empty or damaged.
 
-    It has no checksum. But both its columns grow. Kafka leaves zeros behind the last entry while a segment is open.
+    An index has no checksum, but both columns increase. Kafka leaves zeros after the last entry while a segment is
+    open.
     """
     entry = _OFFSET_ENTRY if path.suffix == OFFSET_INDEX else _TIME_ENTRY
     try:

@@ -1,4 +1,4 @@
-"""Whose a data directory is, and that one process at a time has it."""
+"""Ownership of a data directory, and its lock."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 META = "meta.properties"
-FORMAT = "1"
-"""The format of our own files in a data directory. A format that older versions cannot read gets a new number."""
+FORMAT = "1"  # Format version of kohort's own files in a data directory; increased for incompatible changes.
 LOCK = ".lock"
 PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
+# The last one belongs to Kafka's controllers and looks like a partition.
 NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", f"{METADATA_TOPIC}-0"})
-"""The last is what Kafka's controllers keep, which looks like a partition."""
 
-_KAFKAS = frozenset({"node.id", "broker.id"})
-"""One of these is in Kafka's own file, the second in those of times with ZooKeeper."""
+_KAFKAS = frozenset({"node.id", "broker.id"})  # One of these is in Kafka's own file, the second with ZooKeeper.
 
-_held: set[Path] = set()
-"""Directories that this process has open: locks of the system are between processes."""
+_held: set[Path] = set()  # Directories that this process has open: system locks only work between processes.
 
 
 class DataDirectoryError(Exception):
-    """A directory that cannot be used. The text is one sentence that says what to do."""
+    """A directory that cannot be used. The text says what to do."""
 
 
 def owner_of(path: Path, ours: Iterable[str]) -> str | None:
-    """The id of the cluster that wrote there; None: there is nothing yet but, perhaps, folders of partitions.
+    """Return the id of the cluster that wrote a directory, or None if it is empty or contains only partition folders.
 
-    `ours`: further names that a first start may leave which dies before it is through. Raises DataDirectoryError for
-    a directory that is neither ours nor one that can become ours, OSError.
+    Args:
+        ours: Additional files that an interrupted first start can leave.
+
+    Raises:
+        DataDirectoryError: The directory belongs to something else.
+        OSError: The directory cannot be read.
     """
     meta = _properties(path / META)
     if meta is None:
@@ -52,29 +53,29 @@ def owner_of(path: Path, ours: Iterable[str]) -> str | None:
                 "a new directory, and name that"
             )
         raise DataDirectoryError(
-            f"{path / META} is damaged: it does not say whose directory this is. A file of kohort's has the lines "
-            f"version=1, cluster.id=…, node.id=… and kohort.format={FORMAT}; put it back from a copy, or mend it"
+            f"{path / META} is damaged: it does not name the owner of the directory. A valid file has the lines "
+            f"version=1, cluster.id=…, node.id=… and kohort.format={FORMAT}; restore it from a backup or repair it"
         )
     if written != FORMAT:
         raise DataDirectoryError(
-            f"{path} was written in format {written}, and this version knows format {FORMAT}; start the version that "
+            f"{path} was written in format {written}, but this version supports format {FORMAT}; use the version that "
             "wrote it"
         )
     return meta.get("cluster.id")
 
 
 def meta_properties(cluster_id: str, node_id: int) -> bytes:
-    """The file that says so."""
+    """Format the file that records the owner."""
     return f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n".encode()
 
 
 def _refuse_other_things(path: Path, ours: frozenset[str]) -> None:
     names = sorted(each.name for each in path.iterdir() if each.name not in NOT_OURS_TO_SEE | ours)
-    others = [name for name in names if not PARTITION.fullmatch(name) or not (path / name).is_dir()]
-    if others:
+    unknown = [name for name in names if not PARTITION.fullmatch(name) or not (path / name).is_dir()]
+    if unknown:
         raise DataDirectoryError(
-            f"{path} holds something else ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); --data-dir "
-            "wants a new directory, an empty one, or one of kohort's"
+            f"{path} contains other files ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''}); --data-dir "
+            "needs a new or empty directory, or one written by kohort"
         )
 
 
@@ -84,15 +85,20 @@ def _properties(path: Path) -> dict[str, str] | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise DataDirectoryError(f"{path} is not text; this is no data directory of kohort's") from None
+        raise DataDirectoryError(f"{path} is not text; this is not a data directory of kohort") from None
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
 class Lock:
-    """Held by the process that writes in a directory. Kafka takes the same lock in the same file."""
+    """Held by the process that writes to a directory. Kafka takes the same lock on the same file."""
 
     def __init__(self, path: Path) -> None:
-        """Takes it. Raises DataDirectoryError if another broker has it, OSError."""
+        """Take the lock.
+
+        Raises:
+            DataDirectoryError: Another broker holds it.
+            OSError: The file cannot be opened.
+        """
         in_use = DataDirectoryError(f"{path} is in use by another broker; stop it, or name another directory")
         self._path = path.resolve()
         if self._path in _held:
@@ -106,7 +112,7 @@ class Lock:
         _held.add(self._path)
 
     def release(self) -> None:
-        """Lets another process have the directory. May be called twice."""
+        """Release the lock. Can be called twice."""
         if self._descriptor >= 0:
             _held.discard(self._path)
             os.close(self._descriptor)

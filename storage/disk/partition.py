@@ -1,4 +1,4 @@
-"""The folder of a partition, in which its log is kept as Kafka lays it out. It is made with the first record."""
+"""The folder of a partition, which contains its log in Kafka's layout. It is created with the first record."""
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +16,11 @@ from kohort.storage.disk.recovery import CLEANED, SWAP, segment_path
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found, Merged
 
-_LONGEST_NAME = 255
-"""What file systems allow."""
+_LONGEST_NAME = 255  # limit of file systems
 
 
 class PartitionStore:
-    """Keeps the segments of one partition in its folder; see `storage.store.Store`."""
+    """Keeps the segments of one partition in its folder."""
 
     in_memory = False
 
@@ -35,33 +34,35 @@ class PartitionStore:
         start_moved: Callable[[int], None],
         clean_moved: Callable[[int], None],
     ) -> None:
-        """`start_moved` and `clean_moved` note, for all partitions, where a log starts and how far it is compacted."""
+        """Create a store.
+
+        Args:
+            start_moved: Called with a new log start offset, to be stored in the checkpoint of all partitions.
+            clean_moved: Called with the offset up to which the log is compacted.
+        """
         self.delays = delays
         self.folder = folder
-        self.open_segment: FileSegment | None = None
-        """The one that is appended to."""
+        self.open_segment: FileSegment | None = None  # the active segment
         self.start_moved = start_moved
         self._clean_moved = clean_moved
-        self._full: list[FileSegment] = []
-        """Those whose indexes are to be written once they are synced."""
+        self._full: list[FileSegment] = []  # closed segments whose indexes are written after a sync
         self._disk = disk
         self._topic_id = topic_id
         self._exists = False
-        self._has_folder = False
-        """Also where the folder is all that could be made."""
+        self._has_folder = False  # also true if creating the folder succeeded and a later step failed
         self._removed = False
         self._leaves_files = False
         self._epochs: Epochs = ()
 
-    def found(self, found: Found) -> None:
-        """The folder is there, and holds this."""
-        self._exists, self._has_folder = bool(found.segments), True
-        self._epochs = found.epochs
-        if found.segments:
-            self.open_segment = _of_files(found.segments[-1])
+    def found(self, recovered: Found) -> None:
+        """Adopt the recovered content of the folder."""
+        self._exists, self._has_folder = bool(recovered.segments), True
+        self._epochs = recovered.epochs
+        if recovered.segments:
+            self.open_segment = _of_files(recovered.segments[-1])
 
     def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
-        """Begins a file; the one before it gets its indexes, if it stays. See `Store`."""
+        """Create a file; the previous segment gets its indexes unless it is dropped."""
         self._make()
         if self.open_segment is not None and not alone:
             if self.open_segment not in self._full:  # it is when the new file could not be made
@@ -84,17 +85,17 @@ class PartitionStore:
         self._exists = True
 
     def write_metadata(self) -> None:
-        """Writes down which topic this is a partition of."""
+        """Write the topic id of the partition."""
         self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
 
     def synced(self, offset: int) -> None:
-        """What is before `offset` is on the disk; see `Store`. What indexes name has been there: see missing.py."""
+        """Write pending indexes of synced segments, which must not refer to unsynced records (see missing.py)."""
         if self._full and not self._removed:
             with suppress(OSError):  # they can be worked out again
                 self._write_derived(offset)
 
     def _write_derived(self, end_offset: int) -> None:
-        """Writes what Kafka keeps beside full segments, of those that end at `end_offset` or before."""
+        """Write Kafka's index files of segments that end at `end_offset` or before."""
         while self._full and self._full[0].next_offset <= end_offset:
             self._write_indexes(self._full[0])
             self._full.pop(0)
@@ -106,44 +107,41 @@ class PartitionStore:
         self._disk.write_derived(times, time_index(segment))
 
     def dropped(self, segments: Sequence[Segment]) -> None:
-        """Removes their files; who is reading one may finish. See `Store`."""
+        """Delete the files of segments; readers that have one open can finish."""
         for segment in segments:
             self._remove(_of_files(segment).file.path)
 
     def _remove(self, path: Path) -> None:
-        """A segment goes, with its indexes."""
-        # The log last: a segment without indexes is one, indexes without it tell of a loss (missing.py).
+        """Delete a segment and its indexes."""
+        # The log last: a segment without indexes is valid, indexes without a segment indicate a loss (missing.py).
         self._remove_indexes(path)
         self._disk.remove(path)
-        self._full = [each for each in self._full if each.file.path != path]
+        self._full = [file for file in self._full if file.file.path != path]
 
     def _remove_indexes(self, path: Path) -> None:
-        for each in indexes_of(path):
-            self._disk.remove(each)
+        for file in indexes_of(path):
+            self._disk.remove(file)
 
     def epochs_changed(self, epochs: Epochs) -> None:
-        """Written when a segment is closed; until then they are in the batches. See `Store`."""
+        """Do nothing: epochs are in the batches, and the checkpoint is written when a segment is closed."""
         self._epochs = epochs
 
     def _write_epochs(self) -> None:
         self._disk.write_derived(self.folder / LEADER_EPOCHS, checkpoint(self._epochs))
 
     def close(self) -> None:
-        """Writes what can be worked out again, for those who look at the files while nobody is here to do so."""
+        """Write files that can be rebuilt, for tools that inspect the directory of a stopped broker."""
         if self._exists and not self._removed and self.open_segment is not None:
             self._write_derived(self.open_segment.base_offset)
             self._write_indexes(self.open_segment)
             self._write_epochs()
 
     def leaves_files(self) -> None:
-        """What `removed` would remove is left to the next start: nobody knows yet whether the deletion stays."""
+        """Leave the deletion of files to the next start, because the deletion of the topic is not yet durable."""
         self._leaves_files = True
 
     def removed(self) -> None:
-        """Nothing is kept any more: the topic is deleted. See `Store`.
-
-        What cannot be removed is left to the next start, which knows of the deletion.
-        """
+        """Delete the folder of a deleted topic. Files that cannot be deleted are left to the next start."""
         self._removed = True
         if self._has_folder and not self._leaves_files:
             with suppress(OSError):
@@ -152,9 +150,10 @@ class PartitionStore:
     # Compaction
 
     def write_merged(self, merged: Sequence[Merged]) -> Generator[None, None, list[Segment]]:
-        """Writes files that wait for their place; see `Store`.
+        """Write and sync files that replace segments later.
 
-        They are synced, whatever else is: what they take the place of may be on the disk for long (Kafka: `Cleaner`).
+        They are synced in every sync mode, because the files that they replace may have been durable (Kafka:
+        `Cleaner`).
         """
         made: list[FileSegment] = []
         for each in merged:
@@ -176,9 +175,9 @@ class PartitionStore:
         return list(made)
 
     def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
-        """Renames the new files, removes the old ones. Whatever is interrupted, recovery finishes. See `Store`.
+        """Rename the new files and delete the old ones. Recovery completes an interruption.
 
-        No index of an old file may stay: it names records that are not in the new one.
+        No index of an old file may remain, because it refers to records that are not in the new one.
         """
         for segment in made:
             file = _of_files(segment).file
@@ -203,19 +202,23 @@ class PartitionStore:
 
 
 def remove_partition(disk: Disk, folder: Path, topic_id: UUID) -> None:
-    """The folder of a deleted topic goes, first out of the way, then from the disk. Raises OSError.
+    """Rename and delete the folder of a deleted topic.
 
-    Half removed it would be without `partition.metadata`, and pass for one of a later topic of that name.
+    A partly deleted folder would have no `partition.metadata` and could be mistaken for one of a later topic with the
+    same name.
+
+    Raises:
+        OSError: A file operation failed.
     """
-    gone = capped(folder, f".{topic_id.hex}-delete")
-    disk.rename(folder, gone)
-    disk.remove_folder(gone)
+    renamed = capped(folder, f".{topic_id.hex}-delete")
+    disk.rename(folder, renamed)
+    disk.remove_folder(renamed)
 
 
 def capped(folder: Path, ending: str) -> Path:
-    """The folder of a partition under a name that ends so. A topic's name is cut where the whole would be too long.
+    """Return the path of a partition folder with a suffix. A long topic name is shortened to fit the limit.
 
-    Source: Kafka's `LocalLog.logDeleteDirName`, which cuts it so, too.
+    Source: Kafka's `LocalLog.logDeleteDirName`, which shortens it in the same way.
     """
     topic, _, index = folder.name.rpartition("-")
     rest = f"-{index}{ending}"

@@ -1,10 +1,9 @@
-"""A partition's folder as it was left, by a broker that was stopped or that died, made ready to be written again.
+"""Recovers a partition's folder after a clean shutdown or a crash, and prepares it for writing.
 
-A compaction that had begun to put its files in place is brought to its end, one that had not is forgotten. The headers
-of all batches are looked at, from which indexes and producers are worked out anew. Where the broker was not stopped in
-peace, the checksums are looked at too, of all segments: nobody knows which of them the system had written when the
-machine stopped. What is no intact batch is cut out, nearly always a torn tail; it is kept beside the segment, so that
-nothing is lost that somebody may want to look into.
+A compaction that had started to replace files is completed; otherwise its files are deleted. The headers of all batches
+are read to rebuild indexes and producer state. After an unclean shutdown the checksums of all segments are verified,
+too, because it is unknown which of them the operating system had written when the machine stopped. Damaged parts,
+almost always an incomplete batch at the end, are cut out and saved next to the segment for inspection.
 Source: Kafka's `LogLoader`, `LogSegment.recover`.
 """
 
@@ -27,34 +26,31 @@ from kohort.storage.producers import Producers
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found
 
+# Suffixes of a segment, of one that a compaction is writing, and of one that is about to replace others.
 LOG, CLEANED, SWAP = ".log", ".cleaned", ".swap"
-"""Endings of a segment, of one that a compaction is writing, and of one that it is about to put in place."""
 
 _NAME = re.compile(r"\d{20}\.log(\.cleaned|\.swap)?")
+# base offset, length, leader epoch, magic, CRC, attributes, last offset delta, largest timestamp, producer id
 _HEADER = Struct(">qiibIhi8xqq")
-"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, largest timestamp, producer id."""
 _CHECKED_AT = 21
 _MAGIC_AT = 16
 _WINDOW_BYTES = 1 << 20
-_MOST_LOST = 1 << 20
-"""Offsets that a damaged stretch may have held; a batch further on is taken for chance."""
+_MOST_LOST = 1 << 20  # Maximum offsets in a damaged part; a batch that is further away is a coincidence.
 _LARGEST_DELTA = 2**31 - 1
-_LEAST_LENGTH = 14
-"""The length of the smallest message in the oldest format, counted as in ours."""
+_LEAST_LENGTH = 14  # minimum length of a message in the oldest format
 _OTHER_MAGICS = frozenset({0, 1, *range(MAGIC + 1, 16)})
 
 
 class RecoveryError(Exception):
-    """A folder that cannot be used. The text is a sentence that says what to do."""
+    """A folder that cannot be used. The text says what to do."""
 
 
 def segment_path(folder: Path, base_offset: int) -> Path:
-    """The file of a segment."""
     return folder / f"{base_offset:020}{LOG}"
 
 
 class _Hole(NamedTuple):
-    """A stretch of a segment that is no intact batch."""
+    """A damaged part of a segment."""
 
     start: int
     end: int
@@ -65,9 +61,11 @@ class Recovery:
     """Opens the folders of partitions."""
 
     def __init__(self, disk: Disk, *, in_peace: bool, delays: bool, producer_expiration_ms: int) -> None:
-        """`in_peace`: whether the broker that wrote them last was stopped, and did not die.
+        """Create a recovery.
 
-        `delays`: what is read must be on the disk.
+        Args:
+            in_peace: The broker that last wrote the folders was stopped cleanly.
+            delays: Records must be on disk before they are read.
         """
         self._disk = disk
         self._in_peace = in_peace
@@ -75,9 +73,15 @@ class Recovery:
         self._producer_expiration_ms = producer_expiration_ms
 
     def open(self, folder: Path, log_start_offset: int, clean_before: int) -> Found:
-        """What the folder holds. `clean_before`: segments that end at this offset or before it were compacted.
+        """Recover a folder.
 
-        Raises RecoveryError, CheckpointError, OSError.
+        Args:
+            clean_before: Segments that end at or before this offset have been compacted.
+
+        Raises:
+            RecoveryError: The folder cannot be used.
+            CheckpointError: A checkpoint is malformed.
+            OSError: A file operation failed.
         """
         warnings: list[str] = []
         self._finish_compaction(folder)
@@ -107,7 +111,7 @@ class Recovery:
         end = segments[-1].next_offset if segments else log_start_offset
         if end < start:  # where it starts was noted: these offsets have been given to records
             warnings.append(
-                f"{folder.name}: the log starts at offset {start}, and its files end at {end}; it goes on at {start}"
+                f"{folder.name}: the log starts at offset {start}, and its files end at {end}; it continues at {start}"
             )
             segments[-1].next_offset = end = start
         return Found(
@@ -121,23 +125,24 @@ class Recovery:
     def _missing(
         self, folder: Path, segments: list[Segment], log_start_offset: int, clean_before: int, mended: list[Path]
     ) -> Iterator[str]:
-        """What is missing of a log, one sentence each.
+        """Yield a warning for each missing range of a log.
 
-        Raises RecoveryError where it was acknowledged, and nothing of it is kept: somebody has to decide.
+        Raises:
+            RecoveryError: Acknowledged records are missing and not saved elsewhere, so that an operator must decide.
         """
         ends = [(segment.base_offset, segment.next_offset) for segment in segments]
-        for each in missing(folder, ends, log_start_offset):
-            if each.path in mended:  # that has been said, and what was cut is kept
-                for index in indexes_of(each.path):
+        for gap in missing(folder, ends, log_start_offset):
+            if gap.path in mended:  # already reported, and the damaged part was saved
+                for index in indexes_of(gap.path):
                     self._disk.remove(index)
             elif self._delays:
-                names = " and ".join(map(str, each.told_by))
+                names = " and ".join(map(str, gap.told_by))
                 raise RecoveryError(
-                    f"{each}; they were on the disk before they were acknowledged. Put the file back from a copy, or "
-                    f"remove {names}, and start again: then the log goes on without them"
+                    f"{gap}; they were on the disk before they were acknowledged. Put the file back from a copy, or "
+                    f"remove {names}, and restart: then the log continues without them"
                 )
             else:
-                yield f"{each}; the log goes on without them"
+                yield f"{gap}; the log continues without them"
         for number, segment in enumerate(segments):
             path = segment_path(folder, segment.base_offset)
             if segment.size_bytes or segment.base_offset < clean_before or path in mended:
@@ -148,12 +153,12 @@ class Recovery:
                 why = "the broker died before it wrote the first record to it"
             else:
                 continue
-            yield f"{folder.name}/{path.name} is empty: {why}, or what it held is lost"
+            yield f"{folder.name}/{path.name} is empty: {why}, or its records are lost"
 
     def _scan(
         self, path: Path, producers: Producers, epochs: list[tuple[int, int]], *, checked: bool
     ) -> tuple[FileSegment, list[_Hole]]:
-        """Goes through a segment, whose index is of the file without its holes. `checked`: checksums too."""
+        """Read a segment and return it, indexed without its damaged parts; `checked` also verifies checksums."""
         segment = FileSegment(self._disk.file(path), int(path.name[:20]), int(path.stat().st_mtime * 1000))
         holes: list[_Hole] = []
         with self._disk.mapped(path) as data:
@@ -164,9 +169,9 @@ class Recovery:
                     fault = "a batch with an offset that is not its own"
                 if fault is not None:
                     _refuse_other_formats(path, data, at, segment.next_offset)
-                    found = _next_intact(data, at + 1, segment.next_offset)
-                    holes.append(_Hole(at, found, fault))
-                    at = found
+                    resume_at = _next_intact(data, at + 1, segment.next_offset)
+                    holes.append(_Hole(at, resume_at, fault))
+                    at = resume_at
                     continue
                 base, length, epoch, _, _, _, delta, max_timestamp, producer_id = _HEADER.unpack_from(data, at)
                 if epoch >= 0 and (not epochs or epoch > epochs[-1][0]):
@@ -178,7 +183,7 @@ class Recovery:
         return segment, holes
 
     def _mend(self, segment: FileSegment, holes: list[_Hole]) -> str:
-        """Takes the holes out of a segment's file; what was in them is kept beside it. Says so."""
+        """Save the damaged parts of a segment separately, remove them, and return a warning."""
         file = segment.file
         path = file.path
         lost = sum(hole.end - hole.start for hole in holes)
@@ -236,7 +241,7 @@ class Recovery:
 
 
 def _fault(data: memoryview, at: int, next_offset: int, *, checked: bool) -> str | None:
-    """Why there is no intact batch at `at`, with `next_offset` or a later one; None: there is."""
+    """Return why there is no intact batch at `at` with `next_offset` or a later offset, or None."""
     left = len(data) - at
     if left < HEADER_SIZE:
         return "too little for a batch"
@@ -249,9 +254,9 @@ def _fault(data: memoryview, at: int, next_offset: int, *, checked: bool) -> str
 
 
 def _is_out_of_place(data: memoryview, at: int, segment: FileSegment) -> bool:
-    """Whether a batch comes too late in the order of offsets, which no checksum covers.
+    """Return whether a batch violates the order of offsets, which no checksum covers.
 
-    Compaction leaves gaps. But what follows in a file has a later offset, and all are counted from the segment's first.
+    Compaction leaves gaps, but offsets increase within a file, and all are relative to the segment's first.
     """
     base, length, _, _, _, _, delta, _, _ = _HEADER.unpack_from(data, at)
     if base == segment.next_offset:
@@ -266,28 +271,28 @@ def _is_out_of_place(data: memoryview, at: int, segment: FileSegment) -> bool:
 
 
 def _next_intact(data: memoryview, at: int, next_offset: int) -> int:
-    """Where the next batch begins that is intact, checksum and all; the end: nowhere."""
+    """Return the position of the next intact batch, including its checksum, or the end."""
     size = len(data)
     while at + HEADER_SIZE <= size:
         window = bytes(data[at + _MAGIC_AT : at + _MAGIC_AT + _WINDOW_BYTES])
-        found = window.find(MAGIC)
-        while found >= 0:
-            # Offsets that are near rule out most of what is no batch, before a checksum is worked out.
+        position = window.find(MAGIC)
+        while position >= 0:
+            # Checking for nearby offsets excludes most false matches before a checksum is computed.
             if (
-                _fault(data, at + found, next_offset, checked=False) is None
-                and _HEADER.unpack_from(data, at + found)[0] - next_offset < _MOST_LOST
-                and _fault(data, at + found, next_offset, checked=True) is None
+                _fault(data, at + position, next_offset, checked=False) is None
+                and _HEADER.unpack_from(data, at + position)[0] - next_offset < _MOST_LOST
+                and _fault(data, at + position, next_offset, checked=True) is None
             ):
-                return at + found
-            found = window.find(MAGIC, found + 1)
+                return at + position
+            position = window.find(MAGIC, position + 1)
         at += _WINDOW_BYTES
     return size
 
 
 def _refuse_other_formats(path: Path, data: memoryview, at: int, expected: int) -> None:
-    """A batch that would follow, but for its format, is not damaged: somebody else can read it.
+    """Raise RecoveryError for a batch of another message format, which other software can read.
 
-    One among others of our format is damaged, though: so looks a bit that has flipped.
+    One such batch among others of the current format is damaged by a bit flip instead.
     """
     left = len(data) - at
     if left < HEADER_SIZE:
@@ -308,17 +313,17 @@ def _refuse_other_formats(path: Path, data: memoryview, at: int, expected: int) 
         )
 
 
-def _epochs(folder: Path, seen: list[tuple[int, int]], end: int) -> Epochs:
-    """Those written down, and later ones that are in batches. A checkpoint that is damaged is not needed."""
+def _epochs(folder: Path, batch_epochs: list[tuple[int, int]], end: int) -> Epochs:
+    """Combine the stored epochs with later ones found in batches. A damaged checkpoint is ignored."""
     try:
         written = [each for each in read_epochs(folder) if each[1] <= end]
     except CheckpointError:
         written = []
-    return (*written, *(each for each in seen if not written or each[0] > written[-1][0]))
+    return (*written, *(each for each in batch_epochs if not written or each[0] > written[-1][0]))
 
 
 def _remember(producers: Producers, data: memoryview, at: int) -> None:
     try:
         producers.replay(data, read_batch(data, at))
     except DecodeError:
-        return  # a marker that nobody can read ends no transaction; readers of the log meet it as it is
+        return  # an unreadable marker ends no transaction; consumers receive it unchanged

@@ -62,7 +62,7 @@ def refused(path: Path, *words: str) -> None:
 
 def test_somebody_elses_directory(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("\\begin{document}")
-    refused(tmp_path, "holds something else (thesis.tex)", "wants a new directory")
+    refused(tmp_path, "contains other files (thesis.tex)", "needs a new or empty directory")
 
 
 def test_a_kafka_brokers_own_directory(ours: Path) -> None:
@@ -150,10 +150,10 @@ def damaged_checkpoint(path: Path) -> None:
         (newer_meta, ("written in format 2", "start the version that wrote it")),
         (newer_batches, ("t-0", "byte 0", "format 3", "start the one that wrote it")),
         (damaged_journal, (JOURNAL, "line 1", "mend or remove that line")),
-        (lost_journal, (JOURNAL, "is missing", "put it back from a copy, or start once with --restore-topics")),
-        (empty_journal, (JOURNAL, "is empty", "put it back from a copy, or start once with --restore-topics")),
-        (torn_journal, (JOURNAL, "is empty", "put it back from a copy, or start once with --restore-topics")),
-        (garbled_journal, (JOURNAL, "line 2", "'leader epoch' is no whole number", "mend or remove that line")),
+        (lost_journal, (JOURNAL, "is missing", "restore it from a backup, or start once with --restore-topics")),
+        (empty_journal, (JOURNAL, "is empty", "restore it from a backup, or start once with --restore-topics")),
+        (torn_journal, (JOURNAL, "is empty", "restore it from a backup, or start once with --restore-topics")),
+        (garbled_journal, (JOURNAL, "line 2", "'leader epoch' is not an integer", "mend or remove that line")),
         (damaged_checkpoint, ("log-start-offset-checkpoint", "cut short")),
     ],
 )

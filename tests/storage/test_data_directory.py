@@ -82,7 +82,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 def test_a_directory_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(DataDirectoryError, match=r"holds something else \(thesis.txt\)"):
+    with pytest.raises(DataDirectoryError, match=r"contains other files \(thesis.txt\)"):
         DataDirectory(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 

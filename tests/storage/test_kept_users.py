@@ -85,7 +85,7 @@ def test_a_user_that_cannot_be_is_refused(tmp_path: Path, user: str, code: int) 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(DataDirectoryError, match="holds something else"):
+    with pytest.raises(DataDirectoryError, match="contains other files"):
         add_users(tmp_path, [])
     with pytest.raises(DataDirectoryError, match="is a file"):
         add_users(tmp_path / "letter.txt", [])

@@ -61,7 +61,7 @@ def test_who_decides_to_go_on_removes_what_tells_of_the_loss(tmp_path: Path) -> 
     assert str(index) in str(refused.value)
     index.unlink()
     (told,) = there.dies_and_comes_back()
-    assert f"{name(2)} is empty: a compaction has left nothing of it, or what it held is lost" in told
+    assert f"{name(2)} is empty: a compaction has left nothing of it, or its records are lost" in told
     assert bases(there) == [0, 4]
 
 
@@ -70,7 +70,7 @@ def test_where_nothing_was_promised_the_log_goes_on_and_the_loss_is_told(tmp_pat
     (there.folder / name(2)).unlink()
     (told,) = there.dies_and_comes_back()
     assert "offsets 2 to 3, and perhaps later ones, are missing" in told
-    assert "the log goes on without them" in told
+    assert "the log continues without them" in told
     assert bases(there) == [0, 4]
 
 
@@ -86,7 +86,7 @@ def test_of_an_empty_last_segment_nobody_knows_what_it_held(tmp_path: Path) -> N
     there = log_of_three_segments(tmp_path, delays=True)
     (there.folder / name(4)).write_bytes(b"")
     (told,) = there.dies_and_comes_back()
-    assert told.endswith("the broker died before it wrote the first record to it, or what it held is lost")
+    assert told.endswith("the broker died before it wrote the first record to it, or its records are lost")
     assert there.log.log_end_offset == 4
 
 
@@ -121,7 +121,7 @@ def test_a_log_whose_files_end_before_its_start_goes_on_at_its_start(tmp_path: P
     there.log.delete_before(5)
     (there.folder / name(4)).write_bytes(b"")
     (told,) = there.dies_and_comes_back()
-    assert "the log starts at offset 5, and its files end at 4; it goes on at 5" in told
+    assert "the log starts at offset 5, and its files end at 4; it continues at 5" in told
     assert there.log.append(batch(b"more"), wall_ms=0) == 5
     assert there.dies_and_comes_back() == []
     assert bases(there) == [5]

@@ -30,7 +30,7 @@ def test_a_salted_password_is_taken_with_its_salt() -> None:
         ("SCRAM-SHA-256=[name=a,saltedpassword=AAAA]", "has a saltedpassword without its salt"),
         ("SCRAM-SHA-256=[name=a,salt=?,password=very-secret]", "has a salt that is not base64"),
         ("SCRAM-SHA-256=[name=a,password=very-secret,iterations=1]", "has iterations=1; it must be from 4096 to 16384"),
-        ("SCRAM-SHA-256=[name=a,password=very-secret,color=red]", "contains other files than name"),
+        ("SCRAM-SHA-256=[name=a,password=very-secret,color=red]", "holds something else than name"),
         ("SCRAM-SHA-256=[name=a,name=b,password=very-secret]", "has name twice"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Files of Python, as far as the tests of the house look at them."""
+"""Python files as the tests of the project's structure see them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ from typing import NamedTuple
 
 
 class File(NamedTuple):
-    """What the tests of the house look at in a file of Python, which is parsed once."""
+    """Facts about a Python file, which is parsed once.
 
-    functions: list[tuple[str, int]]
-    """Names, and how many lines each has."""
-    imports: list[tuple[int, str, list[str]]]
-    """Line, module and names of each `from … import …`."""
-    by_name: list[str]
-    """The arguments of imports by name."""
+    Lines are lines of code: blank lines, comments and docstrings do not count, so that explaining code is free.
+    """
+
+    lines: int
+    functions: list[tuple[str, int]]  # name and lines of code
+    imports: list[tuple[int, str, list[str]]]  # line, module and names of each `from … import …`
+    by_name: list[str]  # arguments of imports by name
 
 
 @cache
 def parsed(path: Path) -> File:
-    file = File([], [], [])
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    tree = ast.parse(text)
+    code = {number for number, line in enumerate(text.splitlines(), 1) if line.strip() and line.strip()[0] != "#"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            code.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    file = File(len(code), [], [], [])
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            file.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
+            end = (node.end_lineno or node.lineno) + 1
+            file.functions.append((node.name, len(code.intersection(range(node.lineno, end)))))
         elif isinstance(node, ast.ImportFrom):
-            file.imports.append((node.lineno, node.module or "", [each.name for each in node.names]))
+            file.imports.append((node.lineno, node.module or "", [name.name for name in node.names]))
         elif isinstance(node, ast.Call) and _name(node.func).endswith(("import_module", "__import__")):
             file.by_name.append(ast.unparse(node.args[0]))
     return file
 
 
 def _name(function: ast.expr) -> str:
-    """What is called, without what it belongs to."""
+    """Return the name of a called function, without its object or module."""
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""

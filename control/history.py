@@ -62,7 +62,7 @@ class Rebalance:
     evicted: tuple[str, ...] = ()
     """Member ids; who did not rejoin in time."""
     laggard: str = ""
-    """The client id of the member that rejoined last, or of the first that was evicted.
+    """The client id of the member that the group waited for last; empty if it waited for none, or only for a delay.
 
     In a consumer group the one that took longest to give up partitions, or has not yet.
     """
@@ -163,7 +163,7 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
         rebalance.prepare_ms = (event.duration_us or 0) / 1000
         rebalance.joined, rebalance.left = event.joined or (), event.left or ()
         rebalance.evicted, rebalance.members = event.evicted or (), event.members or 0
-        rebalance.laggard = _client(rebalance, rebalance.evicted[0] if rebalance.evicted else event.member_id)
+        rebalance.laggard = _client(rebalance, event.member_id)
         rebalance.laggard_ms = rebalance.prepare_ms if rebalance.laggard else None
         if not rebalance.members:
             rebalance.outcome = DONE

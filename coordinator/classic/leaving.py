@@ -60,7 +60,8 @@ def _leave(group: ClassicGroup, leaver: MemberIdentity) -> Cause | ErrorCode:
         return _remove(group, by_instance, "leave_admin", reason)
     if group.is_pending(member_id):
         group.forget_pending(member_id)
-        # Counts as a success: a running group rebalances for somebody who never was in it (classic-groups §6.4).
+        group.coordinator.observer.member_id_discarded(group, member_id)
+        # Kafka reports success and rebalances, although the member never was in the group (classic-groups §6.4).
         return Cause("leave_explicit", member_id, reason=reason)
     error = group.check_member(member_id, instance_id)
     if error is not ErrorCode.none:
@@ -72,7 +73,7 @@ def _rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
     """One rebalance for all who have left; an empty group has nothing to rebalance."""
     if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
         return prepare_rebalance(group, cause, now_ms)
-    return maybe_complete_join(group, now_ms)
+    return maybe_complete_join(group, now_ms, cause)
 
 
 def _remove(group: ClassicGroup, member_id: str, name: str, reason: str) -> Cause:

@@ -1,6 +1,6 @@
 """What happens to classic groups, as an observer hears of it while it happens. No group decides anything by it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
@@ -45,6 +45,9 @@ class Observer:
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
         """A request names an instance id that another member has by now."""
 
+    def member_id_discarded(self, group: "ClassicGroup", member_id: str) -> None:
+        """A new client did not join with the member id that it had received; the group waited for it (KIP-394)."""
+
     # Rebalances
 
     def rebalance_started(self, group: "ClassicGroup", cause: Cause) -> None:
@@ -53,7 +56,7 @@ class Observer:
     def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
         """Members are waited for, at most for `timeout_ms`."""
 
-    def join_completed(self, group: "ClassicGroup", missing: Iterable["Member"], timeout_ms: int) -> None:
+    def join_completed(self, group: "ClassicGroup", missing: Collection["Member"], timeout_ms: int) -> None:
         """The join phase is over: the group has its next generation, with members or without."""
 
     def assignment_received(

@@ -9,7 +9,7 @@ from typing import Final
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT, Member
+from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.replies import answer_joins, answer_sync, sync_refused
 from kohort.coordinator.classic.states import State
@@ -21,6 +21,8 @@ from kohort.purgatory import DelayedOperation
 
 _EMPTY: Final = State.EMPTY
 _PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
+
+ALL_JOINED: Final = Cause("all_joined")
 
 UNFORESEEN: Final = (NoCommonProtocol, ImpossibleLengthError)
 """Kafka does not foresee this when a join phase ends: the group hangs in its new generation (classic-groups §2.4)."""
@@ -52,10 +54,11 @@ class InitialDelay(JoinPhase):
         self.remaining_ms = remaining_ms
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """One more round if a member was added in this one and there is time left."""
+        """Start another round if a member was added in this one and time is left; otherwise end the phase."""
         group = self.group
         if not (group.new_member_added and self.remaining_ms):
-            super().on_complete(now_ms, expired=expired)
+            group.join_phase = None
+            unattended(group, lambda: complete_join(group, now_ms, Cause("initial_delay")))
             return
         group.new_member_added = False
         group.join_phase = None
@@ -98,23 +101,34 @@ def rebalance_or_complete(group: ClassicGroup, cause: Cause, now_ms: int) -> int
     return maybe_complete_join(group, now_ms)
 
 
-def maybe_complete_join(group: ClassicGroup, now_ms: int) -> int | None:
-    """Ends the join phase if nobody is missing; an initial one goes on till its timer (classic-groups §4.2)."""
+def maybe_complete_join(group: ClassicGroup, now_ms: int, cause: Cause = ALL_JOINED) -> int | None:
+    """End the join phase if no member is missing; an initial phase continues until its timer (classic-groups §4.2).
+
+    Args:
+        cause: Why no member is missing any more.
+    """
     if group.state is not _PREPARING_REBALANCE or group.previous_state is _EMPTY:
         return None
-    return complete_join(group, now_ms) if group.has_all_members_joined else None
+    return complete_join(group, now_ms, cause) if group.has_all_members_joined else None
 
 
-def complete_if_nobody_is_missing(group: ClassicGroup, now_ms: int) -> None:
-    """As above when a session or a handed-out id has ended: that ends an initial phase too (classic-groups §4.2)."""
+def complete_without(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
+    """End the join phase if only the member that has just expired was missing.
+
+    Unlike `maybe_complete_join` this also ends an initial phase (classic-groups §4.2).
+    """
     if group.state is State.PREPARING_REBALANCE and group.has_all_members_joined:
-        unattended(group, lambda: complete_join(group, now_ms))
+        unattended(group, lambda: complete_join(group, now_ms, cause))
 
 
-def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
-    """Ends the join phase (classic-groups §4.3). Returns the token of the record of a group that is empty now.
+def complete_join(group: ClassicGroup, now_ms: int, cause: Cause = ALL_JOINED) -> int | None:
+    """End the join phase (classic-groups §4.3). Return the token of the record of a group that is empty now.
 
-    Raises NoCommonProtocol or consumer.ImpossibleLengthError: the group then stays as it is, one generation further.
+    Args:
+        cause: Why the phase ends, unless members are missing.
+
+    Raises:
+        NoCommonProtocol: The group stays in its state, one generation further, as for ImpossibleLengthError.
     """
     stop_waiting(group)
     observer, timeout_ms = group.coordinator.observer, group.rebalance_timeout_ms
@@ -130,8 +144,11 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
         return None
     _elect_joined_leader(group)
     group.start_generation()
-    reason = ", ".join(f"{m.member_id}@{m.client_host.lstrip('/')}" for m in missing)
-    cause = Cause(_why_complete(group, missing), reason=reason)
+    if missing:
+        names = ", ".join(f"{m.member_id}@{m.client_host.lstrip('/')}" for m in missing)
+        cause = Cause("barrier_timeout", reason=names)
+    elif not group.members:
+        cause = Cause("nobody_left")
     if not group.members:
         group.move(State.EMPTY, cause, now_ms)
         observer.join_completed(group, (), 0)
@@ -166,12 +183,6 @@ def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
         step()
     except UNFORESEEN as error:
         group.coordinator.effects.append(GroupWarning(group.group_id, stuck(error)))
-
-
-def _why_complete(group: ClassicGroup, missing: list[Member]) -> str:
-    if missing:
-        return "barrier_timeout"
-    return "all_joined" if group.members else "nobody_left"
 
 
 def _elect_joined_leader(group: ClassicGroup) -> None:

@@ -54,7 +54,8 @@ def hand_out(group: ClassicGroup, member_id: str, timeout_ms: int, now_ms: int) 
 def _expire(group: ClassicGroup, member_id: str, now_ms: int) -> None:
     if group.is_pending(member_id):
         group.forget_pending(member_id)
-        rebalancing.complete_if_nobody_is_missing(group, now_ms)
+        group.coordinator.observer.member_id_discarded(group, member_id)
+        rebalancing.complete_without(group, Cause("new_member_join_timeout", member_id), now_ms)
         return
     member = group.members[member_id]
     member.session = None  # this one is over
@@ -69,6 +70,6 @@ def _expire(group: ClassicGroup, member_id: str, now_ms: int) -> None:
 
 def _gone(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
     if group.state is State.PREPARING_REBALANCE:
-        rebalancing.complete_if_nobody_is_missing(group, now_ms)
+        rebalancing.complete_without(group, cause, now_ms)
     elif group.can_rebalance:
         rebalancing.unattended(group, lambda: rebalancing.prepare_rebalance(group, cause, now_ms))

@@ -4,12 +4,13 @@ What is to be remembered of a group and a member stands in `GroupEventState` and
 nothing by it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.context import OnWritten
@@ -24,7 +25,6 @@ from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.classic_member import Member
     from kohort.coordinator.shared_values import Protocols
 
 
@@ -41,13 +41,13 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
         """A member is new in the group; its join waits."""
         member.stats = MemberStats(self.client_of(ticket).client_software, self.coordinator_ms())
-        self.of(group).last_joined = member.member_id
+        self.of(group).last_awaited = member
         self._of_member("member_added", group, member, cause=cause.name, reason=cause.reason)
 
     def member_rejoined(self, group: "ClassicGroup", member: "Member", reason: str) -> None:
         """A member has come back while a rebalance goes on: the rejoin delay."""
         state = self.of(group)
-        state.last_joined = member.member_id
+        state.last_awaited = member
         now_us = self.now_us()
         state.owners.rejoined(member.member_id, owned_by(member.protocols), now_us)
         delay_us = now_us - state.started_us
@@ -71,11 +71,14 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             self._of_member("member_metadata_changed", group, member, detail={"what": what})
 
     def member_removed(self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "") -> None:
-        """A member is gone."""
+        """A member was removed. If it had not rejoined, the group waited for it until now."""
         silent_ms = self.coordinator_ms() - self.stats_of(member).heard_ms
-        self.of(group).owners.gone(member.member_id, self.now_us())
+        state = self.of(group)
+        state.owners.gone(member.member_id, self.now_us())
+        if member.join_ticket is None:
+            state.last_awaited = member
         if cause in ("barrier_timeout", "sync_timeout"):
-            self.of(group).evicted.append(member.member_id)
+            state.evicted.append(member.member_id)
         self._of_member("member_removed", group, member, cause=cause, reason=reason, duration_us=silent_ms * US_PER_MS)
         self.flush_stats_of(group, member)
 
@@ -84,6 +87,10 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         error = ErrorCode.fenced_instance_id
         if self.of(group).refusals.is_first(member_id, FENCED, NOBODY_KNOWN, group.generation_id):
             self._emit("member_fenced", group, member_id=member_id, instance_id=instance_id, error=name_of(error))
+
+    def member_id_discarded(self, group: "ClassicGroup", member_id: str) -> None:
+        """A new client did not join with the member id that it had received."""
+        self.of(group).last_awaited = member_id
 
     # Rebalances
 
@@ -103,6 +110,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             state.joined_us = now_us
         stable_us = now_us - state.stable_us
         state.rebalance_id, state.started_us = rebalance_id, now_us
+        state.last_awaited, state.is_initial = None, group.previous_state is State.EMPTY
         member = group.members.get(cause.member_id)
         self._emit(
             "rebalance_started",
@@ -146,26 +154,31 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             rebalance_timeout_ms=group.rebalance_timeout_ms,
         )
 
-    def join_completed(self, group: "ClassicGroup", missing: Iterable["Member"], timeout_ms: int) -> None:
-        """The join phase is over: the group has its next generation, with members or without."""
+    def join_completed(self, group: "ClassicGroup", missing: Collection["Member"], timeout_ms: int) -> None:
+        """Report the end of a join phase, with the member that the group waited for last.
+
+        That is a member that is still missing, or else the last one that joined or was removed without having joined.
+        After the initial delay it is none: the timer ended the phase, whoever joined last.
+        """
         state, now_us = self.of(group), self.now_us()
         waited_for = _ids(missing)
         state.summary, state.joined_us = state.who_changed(set(group.members)), now_us
         self._no_half_time(state)
         if not group.members:
             return
-        last = group.members.get(state.last_joined or "")
+        last = next(iter(missing), None if state.is_initial else state.last_awaited)
+        member = last if isinstance(last, Member) else None
         heard_ms = self.coordinator_ms()
-        for member in group.members.values():
-            self.stats_of(member).heard_ms = heard_ms
+        for joined in group.members.values():
+            self.stats_of(joined).heard_ms = heard_ms
         self._emit(
             "join_completed",
             group,
-            client=None if last is None else self._client(None, last),
+            client=None if member is None else self._client(None, member),
             state=True,
             generation=group.generation_id,
-            member_id=None if last is None else last.member_id,
-            instance_id=None if last is None else last.group_instance_id,
+            member_id=last if member is None else member.member_id,
+            instance_id=None if member is None else member.group_instance_id,
             cause="barrier_timeout" if waited_for else None,
             duration_us=now_us - state.started_us,
             waited_for=waited_for,

@@ -1,13 +1,16 @@
 """What is remembered of a group between its events, while somebody listens: plain data."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.classic_member import Member
 
 FENCED = "fenced"
 """A refusal that is reported once a minute, and not counted."""
@@ -78,7 +81,7 @@ class EventState:
 class GroupEventState(EventState):
     """What is remembered of a classic group. `known`: members of the last generation whose join phase was completed."""
 
-    __slots__ = ("half_time", "joined_us", "last_joined", "next_shares", "owners", "summary")
+    __slots__ = ("half_time", "is_initial", "joined_us", "last_awaited", "next_shares", "owners", "summary")
 
     def __init__(self, known: Iterable[str], owners: Owners, now_us: int) -> None:
         super().__init__(known, now_us)
@@ -86,7 +89,10 @@ class GroupEventState(EventState):
         self.next_shares: dict[str, frozenset[TopicPartition]] | None = None
         """The shares of the assignment that is being written; None: they cannot be read."""
         self.joined_us = now_us
-        self.last_joined: str | None = None
+        # The last member that the join phase waited for, or the id of a client that never joined with it.
+        self.last_awaited: Member | str | None = None
+        # Whether the join phase ends with the initial rebalance delay, whichever members it waits for.
+        self.is_initial = False
         self.half_time: DelayedOperation | None = None
         """Reports a join phase half of whose time is over."""
         self.summary: dict[str, Any] = {}

@@ -70,7 +70,7 @@ class ClassicJoins(ClassicKnown):
         error = answer.error_code
         if error is ErrorCode.member_id_required:
             self.evidence = ANSWER
-            self._issued[answer.member_id] = None
+            self._issued[answer.member_id] = self._unused_ids[answer.member_id] = None
             while len(self._issued) > self._world.most_gone:
                 del self._issued[next(iter(self._issued))]
             self._source.member_id_issued(self.group, answer.member_id, overheard)
@@ -142,6 +142,7 @@ class ClassicJoins(ClassicKnown):
         )
         member.is_new, member.join_ticket = True, overheard
         self._issued.pop(join.member_id, None)
+        self._unused_ids.pop(join.member_id, None)
         if not group.members:
             group.protocol_type = request.protocol_type
         group.members[join.member_id] = member
@@ -248,7 +249,18 @@ class ClassicJoins(ClassicKnown):
         group.subscribed_topics = group.read_subscriptions()
         self.has_generation, self._handed_out, self._unsynced = True, None, set(self.members)
         self._go(State.COMPLETING_REBALANCE)
-        self._somebody_is_absent = any(each.join_ticket is None for each in self.members.values())
+        absent = [member for member in self.members.values() if member.join_ticket is None]
+        self._somebody_is_absent = bool(absent)
+        # The coordinator waited for these, because a phase does not end before every member of the last generation and
+        # every new id has joined, expired or left. Only the leader receives which absent members are still in the group.
+        events = self._source.of(group)
+        joining = [self._member_of(waiting) for waiting in self.joins.values()]  # static members join without their id
+        absent = [member for member in absent if member.member_id in events.known and member not in joining]
+        if absent:
+            events.last_awaited = absent[0] if self.is_complete else None
+        elif self._unused_ids:
+            events.last_awaited = list(self._unused_ids)[-1]
+        self._unused_ids.clear()
         self.evidence = f"{ANSWER}{self._who_is_gone()}"
         self._source.join_completed(group, (), group.rebalance_timeout_ms)
         self._left = []

@@ -89,6 +89,7 @@ class ClassicKnown(Sight):
         self._early: list[tuple[Overheard, Join, JoinGroupResponse]] = []
         """Answers with another generation that have come before that of the leader, who is told the members."""
         self._issued: dict[str, None] = {}
+        self._unused_ids: dict[str, None] = {}  # those issued since the last generation that no member has used
         """Member ids that newcomers were given and have not used, the oldest first."""
         self._somebody_is_absent = False
         """Whether a member of this generation has not been heard to join it."""

@@ -124,7 +124,10 @@ class ClassicSight(ClassicDescribed):
             reason = each.reason or ""
             name = "leave_poll_timeout" if POLL_TIMEOUT in reason else "leave_explicit"
             if member is None and each.member_id in self._issued:
-                del self._issued[each.member_id]  # the group rebalances for somebody who never was in it
+                # The group rebalances, although the member never was in it.
+                del self._issued[each.member_id]
+                self._unused_ids.pop(each.member_id, None)
+                self._source.member_id_discarded(self.group, each.member_id)
                 causes.append(Cause("leave_explicit", each.member_id, reason=reason))
             if member is not None:
                 causes.append(member.cause(name if each.member_id else "leave_admin", reason))

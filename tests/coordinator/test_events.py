@@ -7,7 +7,7 @@ import pytest
 from kohort.coordinator.events.group_event import CLIENT_KINDS, CONSUMER_KINDS, KINDS, RECORD_KINDS, GroupEvent
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
-from tests.support.coordinator_world import EPOCH_MS, World, subscription
+from tests.support.coordinator_world import EPOCH_MS, Speaker, World, subscription
 
 
 def listening(**settings: Any) -> World:
@@ -54,7 +54,8 @@ def test_a_group_from_its_first_word_to_its_first_assignment() -> None:
     world.after(5)
     (completed,) = world.events_of("join_completed")
     assert (completed.generation, completed.joined, completed.left, completed.evicted) == (1, (ada.member_id,), (), ())
-    assert (completed.member_id, completed.cause, completed.waited_for) == (ada.member_id, None, ())
+    # The timer ended the phase, and no member is to blame for it.
+    assert (completed.member_id, completed.cause, completed.waited_for) == (None, None, ())
     assert (completed.protocol, completed.detail) == ("range", {"leader": ada.member_id})
     kinds(world)
     world.after(40)
@@ -162,6 +163,66 @@ def test_a_member_that_does_not_sync() -> None:
     assert last(world, "rebalance_started").cause == "sync_timeout"
     ada.joins()
     assert last(world, "join_completed").evicted == (bob.member_id,)
+
+
+def three_members(**traits: Any) -> tuple[World, list[Speaker]]:
+    world = listening()
+    ada, bob, eve = world.stable("ada", "bob", "eve", **traits)
+    kinds(world)
+    return world, [ada, bob, eve]
+
+
+def test_laggard_is_member_that_expired() -> None:
+    world, (ada, bob, eve) = three_members()
+    eve.leaves()
+    world.after(9_000)
+    ada.joins()
+    world.after(1_000)
+    completed = last(world, "join_completed")
+    assert (completed.member_id, completed.client_id, completed.cause) == (bob.member_id, "bob", None)
+
+
+def test_laggard_is_member_that_left() -> None:
+    world, (ada, bob, eve) = three_members()
+    eve.leaves()
+    ada.joins()
+    world.after(5_000)
+    bob.leaves()
+    assert last(world, "join_completed").member_id == bob.member_id
+
+
+def test_laggard_is_first_missing_member() -> None:
+    world, (ada, bob, eve) = three_members(session_ms=60_000)
+    eve.leaves()
+    ada.joins()
+    world.after(30_000)
+    completed = last(world, "join_completed")
+    assert (completed.member_id, completed.waited_for) == (bob.member_id, (bob.member_id,))
+
+
+def test_laggard_is_absent_static_member() -> None:
+    world = listening()
+    (ada,) = world.stable("ada", session_ms=60_000)
+    bob = world.speaker("bob", session_ms=60_000, instance="desk-1")
+    bob.joins()
+    ada.joins()
+    world.synced(ada, bob)
+    world.speaker("eve").enters()
+    ada.joins()
+    world.after(30_000)
+    completed = last(world, "join_completed")
+    assert (completed.member_id, completed.instance_id) == (bob.member_id, "desk-1")
+
+
+def test_laggard_is_id_that_never_joined() -> None:
+    world = listening()
+    (ada,) = world.stable("ada", session_ms=400_000, rebalance_ms=600_000)
+    bob = world.speaker("bob")
+    bob.joins()
+    world.speaker("eve").enters()
+    ada.joins()
+    world.after(10_000)
+    assert last(world, "join_completed").member_id == bob.member_id
 
 
 def test_an_assignment_that_comes_too_late_is_stored_and_the_rebalance_superseded() -> None:

@@ -167,12 +167,10 @@ def ci(shared: Path) -> list[list[Stage]]:
     return [
         [
             LINT,
-            Stage(
-                "tests", "make test, with more examples; Spark has a stage", "test WITHOUT=spark", environment=EFFORT
-            ),
+            Stage("tests", "make test with more examples; without Spark", "test WITHOUT=spark", environment=EFFORT),
             Stage(
                 "spark",
-                "tests that start Spark, if what they depend on has changed",
+                "tests that start Spark, if a file they depend on has changed",
                 "spark WITHOUT=cluster",
                 spark_is_known,
             ),
@@ -181,7 +179,7 @@ def ci(shared: Path) -> list[list[Stage]]:
             Stage("compile", "a wheel with compiled modules, not optimised", "compiled", no_compiler, QUICKLY),
             Stage(
                 "conformance",
-                "recorded conversations that do not wait, with compiled modules",
+                "recorded conversations without long waits, with compiled modules",
                 f"conformance CONFORMANCE=--quick --kohort {QUICKLY_COMPILED}",
                 compiled_recordings(shared, QUICKLY_COMPILED),
             ),
@@ -204,7 +202,7 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "without-fast TESTS=tests/broker tests/test_conversations.py",
             ),
             Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
-            Stage("fuzz", "requests that nobody should send", "fuzz"),
+            Stage("fuzz", "malformed and hostile requests", "fuzz"),
         ],
     ]
 
@@ -215,22 +213,22 @@ def deep(shared: Path) -> list[list[Stage]]:
         [
             LINT,
             Stage("tests", "all but other languages; all Spark", "everything", environment={"KOHORT_EFFORT": "deep"}),
-            Stage("stalls", "how long others wait while somebody asks for much", "stalls"),
-            Stage("differential", "a real Kafka and kohort hear the same", "differential", no_kafka(shared)),
-            Stage("simulations", "50 new worlds of share and of streams groups, 3,000 steps each", "simulations"),
+            Stage("stalls", "delay of other clients during large requests", "stalls"),
+            Stage("differential", "the same requests to a real Kafka and to kohort", "differential", no_kafka(shared)),
+            Stage("simulations", "50 new simulations each of share and streams groups, 3,000 steps", "simulations"),
         ],
         [
-            Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared)),
+            Stage("conformance", "all recorded conversations", "conformance", no_recordings(shared)),
             Stage("compile", "a wheel with compiled modules", "compiled", no_compiler),
             Stage(
                 "proxied",
-                "recorded conversations through the proxy, also those that wait",
+                "all recorded conversations through the proxy",
                 "conformance CONFORMANCE=--proxy",
                 no_recordings(shared),
             ),
             Stage(
                 "compiled conformance",
-                "recorded conversations that do not wait, with compiled modules",
+                "recorded conversations without long waits, with compiled modules",
                 f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
                 compiled_recordings(shared, COMPILED),
             ),
@@ -245,13 +243,13 @@ def deep(shared: Path) -> list[list[Stage]]:
             Stage("clients", "clients in other languages, Kafka's tools, Connect, Streams", "clients"),
             Stage(
                 "proxied clients",
-                "the same clients through the proxy, but for TLS and brokers of their own",
+                "the same clients through the proxy, except TLS and own brokers",
                 "clients",
                 environment={"KOHORT_THROUGH_PROXY": "1"},
             ),
-            Stage("crash", "a broker killed 200 times, each call to the disk failing once", "crash"),
-            Stage("fuzz", "requests that nobody should send, 50,000 of each kind", "fuzz FRAMES=50000"),
-            Stage("flakes", "the plugin's fixtures, again and again", "flakes TIMES=100"),
+            Stage("crash", "a broker killed 200 times; each disk call fails once", "crash"),
+            Stage("fuzz", "malformed and hostile requests, 50,000 of each type", "fuzz FRAMES=50000"),
+            Stage("flakes", "the pytest plugin's fixtures, repeatedly", "flakes TIMES=100"),
         ],
     ]
 

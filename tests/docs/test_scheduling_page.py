@@ -1,4 +1,4 @@
-"""The table in ARCHITECTURE.md of when something is done has the numbers of the code."""
+"""The scheduling table of ARCHITECTURE.md has the numbers of the code."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.broker.scheduling.write_batching import AT_ONCE
 from tests.docs.sources import ROOT
 
-PAGE = (ROOT / "ARCHITECTURE.md").read_text().partition("## When something is done")[2].partition("\n## ")[0]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text().partition("## Scheduling")[2].partition("\n## ")[0]
 
 
 @pytest.mark.parametrize(
     ("what", "number"),
     [
-        ("one connection is served at a time", f"{TURN_US // 1000} ms"),
-        ("that queue is served between two looks", f"{ROUND_US // 1000} ms"),
-        ("who asked for much lately", f"{LITTLE_NS / 1e6} ms"),
-        ("JoinGroup and SyncGroup requests", f"{AT_A_TIME}"),
-        ("comes in chunks", f"{SHORT}"),
-        ("of more array elements", f"{READ_AT_ONCE:,}"),
-        ("replies that are written together", f"{AT_ONCE}"),
-        ("a socket is not read", f"{WAITING_BYTES // 1024} KiB, {LOOK_EVERY_MS // 1000} s"),
+        ("serve one connection at a time", f"{TURN_US // 1000} ms"),
+        ("serve the queue between two polls", f"{ROUND_US // 1000} ms"),
+        ("whose requests took long lately", f"{LITTLE_NS / 1e6} ms"),
+        ("JoinGroup and SyncGroup, also", f"{AT_A_TIME}"),
+        ("into chunks", f"{SHORT}"),
+        ("with more array elements", f"{READ_AT_ONCE:,}"),
+        ("write responses together", f"{AT_ONCE}"),
+        ("stop reading a socket", f"{WAITING_BYTES // 1024} KiB, {LOOK_EVERY_MS // 1000} s"),
         ("leaves more unread", f"{UNREAD_BYTES // 1024} KiB"),
-        ("APIs are loaded", f"{round(EVERY_S * 1000)} ms"),
-        ("A timer that rings", f"{LATE_US // 1000} ms"),
-        ("sockets are read for", f"{round(READING_S * 1000)} ms"),
+        ("load APIs in advance", f"{round(EVERY_S * 1000)} ms"),
+        ("A timer that fires", f"{LATE_US // 1000} ms"),
+        ("reads sockets for", f"{round(READING_S * 1000)} ms"),
     ],
 )
 def test_it_says_the_number_that_is_meant(what: str, number: str) -> None:

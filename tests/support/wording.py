@@ -93,6 +93,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+
 
 class Offender(NamedTuple):
     """A place that breaks a check."""
@@ -113,7 +115,7 @@ class Offender(NamedTuple):
 
 
 def _python_files() -> list[Path]:
-    """Return the Python files that git knows, and new ones; all of them where git does not answer."""
+    """Return the Python files that git tracks, and new ones; without git, every file outside of hidden folders."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"]
     try:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -218,9 +220,17 @@ def _check_words(path: str, text: str, quotations: re.Pattern[str] | None) -> It
         kind = token.lastgroup
         if kind is None or not DIALECT.search(token[0]):
             continue
-        content = quotations.sub(lambda match: "-" * len(match[0]), token[0]) if quotations else token[0]
+        content = token[0]
+        if "f" in content.partition('"')[0].lower():
+            content = _PLACEHOLDER.sub(_masked, content)
+        if quotations:
+            content = quotations.sub(_masked, content)
         for match in DIALECT.finditer(content):
             yield Offender("dialect", path, text.count("\n", 0, token.start() + match.start()) + 1, match[0])
+
+
+def _masked(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", "-", match[0])
 
 
 def quoted(phrases: list[str]) -> re.Pattern[str] | None:
@@ -296,7 +306,7 @@ _NOT_VERBS = frozenset(_NOT_VERBS_TEXT.split())
 
 
 def branch_subjects() -> list[str]:
-    """Return the subjects of the commits on this branch, or nothing where there is no history to compare with."""
+    """Return the subjects of the commits on this branch, or an empty list without a history to compare with."""
     ranges = []
     for main in ("origin/main", "main"):
         base = _git("merge-base", "HEAD", main).strip()

@@ -1,4 +1,4 @@
-"""`KOHORT_ABSENT=kohort.broker.fast` runs the tests as if a package were not there."""
+"""Runs of the tests without an optional package, as with `KOHORT_ABSENT=kohort.broker.fast`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from types import ModuleType
 
 
 def is_absent(package: str) -> bool:
-    """Whether this run does without it."""
+    """Return whether this run does without the package."""
     return os.environ.get("KOHORT_ABSENT") == package
 
 
 class _Absent:
-    """Stands before what finds modules."""
+    """Import finder that comes before the others and hides a package."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
-        """Finds nothing; raises for what is absent."""
+        """Return None, or raise if the module belongs to the hidden package."""
         if is_absent(name):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def take_away() -> None:
-    """What is absent can't be imported from now on. Programs that the tests start have it."""
+    """Hide the package from now on. Programs that the tests start can still import it."""
     if "KOHORT_ABSENT" in os.environ:
         sys.meta_path.insert(0, _Absent)

@@ -1,4 +1,4 @@
-"""Record batches for tests, made byte by byte."""
+"""Record batches for tests, built byte by byte."""
 
 import gzip
 from collections.abc import Generator, Sequence
@@ -42,9 +42,11 @@ def batch(
     last_offset_delta: int | None = None,
     crc_off_by: int = 0,
 ) -> bytes:
-    """A batch of values, or of pairs of key and value. `at`: the time of all records, or of each of them.
+    """Return a batch of values, or of pairs of key and value.
 
-    producer: id, epoch and sequence of the first record.
+    Args:
+        at: Timestamp of all records, or one timestamp for each.
+        producer: Id, epoch and sequence of the first record.
     """
     pairs = [each if isinstance(each, tuple) else (None, each) for each in records]
     times = [at] * max(len(pairs), 1) if isinstance(at, int) else list(at)
@@ -62,7 +64,7 @@ def batch(
 
 
 def result_of(steps: Generator[None, None, T]) -> T:
-    """What work in steps comes to, all of them at once."""
+    """Run a task to its end and return its result."""
     while True:
         try:
             next(steps)
@@ -72,27 +74,27 @@ def result_of(steps: Generator[None, None, T]) -> T:
 
 
 def found_at(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
-    """What a log finds for a time."""
+    """Return the result of a log's search for a timestamp."""
     return result_of(log.offset_for_timestamp(timestamp))
 
 
 def split(chunks: Sequence[bytes | memoryview]) -> list[bytes]:
-    """The batches in what a log has read."""
-    data, found, start = b"".join(chunks), [], 0
+    """Split data read from a log into its batches."""
+    data, batches, start = b"".join(chunks), [], 0
     while start < len(data):
         after = start + 12 + unpack_from(">i", data, start + 8)[0]
-        found.append(data[start:after])
+        batches.append(data[start:after])
         start = after
-    return found
+    return batches
 
 
 def offsets(chunks: Sequence[bytes | memoryview]) -> list[int]:
-    """The base offsets of the batches in what a log has read."""
+    """Return the base offsets of the batches in data read from a log."""
     return [unpack_from(">q", each)[0] for each in split(chunks)]
 
 
 def contents(chunks: Sequence[bytes | memoryview]) -> list[tuple[int, bytes | None, bytes | None]]:
-    """Offset, key and value of every record; checks every checksum on the way."""
+    """Return offset, key and value of each record, after checking all checksums."""
     found = []
     for each in split(chunks):
         base, attributes, count = (

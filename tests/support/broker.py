@@ -1,4 +1,4 @@
-"""A broker without sockets: a cluster, a server on a loop that stands still, clients that say bytes and hear bytes."""
+"""Broker without sockets: a cluster, a server on a stopped event loop, and clients that send and receive bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.still_loop import StillLoop
 
 
 class NumberedSocket(NamedTuple):
-    """A socket, as far as its descriptor goes."""
+    """A socket of which only the descriptor exists."""
 
     number: int
 
@@ -30,7 +30,7 @@ class NumberedSocket(NamedTuple):
 
 
 class Wire:
-    """A transport that goes nowhere, and what the connection did to it."""
+    """A transport without a network that records the calls of its connection."""
 
     def __init__(self, peer: str, listener: tuple[str, int], descriptor: int = 3) -> None:
         self.names: dict[str, object] = {
@@ -46,7 +46,7 @@ class Wire:
         return self.names[name]
 
     def set_write_buffer_limits(self, high: int) -> None:
-        """The test itself calls pause_writing and resume_writing."""
+        """Ignore the limits: tests call pause_writing and resume_writing themselves."""
 
     def get_write_buffer_size(self) -> int:
         return sum(map(len, self.writes))
@@ -71,7 +71,7 @@ class Wire:
 
 
 class Client:
-    """Somebody at the other end of a wire."""
+    """A client at the other end of a wire."""
 
     def __init__(
         self,
@@ -88,11 +88,14 @@ class Client:
         self.connection.connection_made(self.wire)  # type: ignore[arg-type]
 
     def sends(self, *data: bytes) -> None:
-        """Sends, all in one go. A reply is written when the loop runs, together with others'."""
+        """Send data without a turn of the loop.
+
+        The broker writes its responses in the next turn, together with others.
+        """
         self.connection.data_received(b"".join(data))
 
     def says(self, *data: bytes) -> None:
-        """Sends, all in one go, and what is answered at once is written."""
+        """Send data and run the loop, so that immediate responses are written."""
         self.sends(*data)
         self._broker.loop.run_first(self._broker.server.writes.write)
 
@@ -101,7 +104,7 @@ class Client:
         return self.wire.closed
 
     def heard(self) -> list[bytes]:
-        """The frames it has been sent since it last listened, without their lengths."""
+        """Return the frames received since the last call, without their lengths."""
         data, frames = b"".join(self.wire.writes), []
         while data:
             size = int.from_bytes(data[:4], "big")
@@ -112,15 +115,15 @@ class Client:
         return frames
 
     def ids(self) -> list[int]:
-        """The correlation ids of what it has been sent since it last listened."""
+        """Return the correlation ids of the frames received since the last call."""
         return [int.from_bytes(each[:4]) for each in self.heard()]
 
     def hears(self, name: str, version: int = 0) -> list[tuple[int, Any]]:
-        """The same as responses of one API, with their correlation ids."""
+        """Decode the frames received since the last call and return them with their correlation ids."""
         return [message(name).read_response(version, each) for each in self.heard()]
 
     def asks(self, name: str, version: int = 0, **fields: Any) -> Any:
-        """Sends one request, and expects its answer at once."""
+        """Send a request and return its response, which must be immediate."""
         self.says(frame(name, version, 77, **fields))
         ((correlation_id, response),) = self.hears(name, version)
         assert correlation_id == 77
@@ -128,7 +131,7 @@ class Client:
 
 
 class Broker:
-    """All of kohort but its sockets."""
+    """All of kohort except its sockets."""
 
     def __init__(
         self,
@@ -154,11 +157,10 @@ class Broker:
         self.loop = StillLoop(self.clock)
         self.registry = Registry(self.cluster.settings.kohort_as_kafka)
         self.server = Server(self.cluster, self.registry, self.loop)  # type: ignore[arg-type]
-        self.stopwatch: Stopwatch | None = None
-        """What its turns are measured with, if a test has given it one."""
+        self.stopwatch: Stopwatch | None = None  # measures the turns, if a test sets it
 
     def api(self, name: str) -> Api:
-        """An API, whose handler a test may replace."""
+        """Return an API, whose handler a test may replace."""
         found = self.registry.find(API_BY_NAME[name].key)
         assert found is not None
         return found
@@ -167,13 +169,13 @@ class Broker:
         return Client(self, node, **where)
 
     def stranger(self, peer: str = "10.0.0.7") -> Client:
-        """Somebody who connects to the first of `listeners`."""
+        """Connect a client without a login to the first of `listeners`."""
         securing = Securing(self.cluster.settings, 1, 0)
         return Client(self, peer=peer, listener=securing.listeners(self.cluster)[0])
 
 
 class Stopwatch:
-    """The machine's time of a broker whose own clock stands still: each look at it takes a while."""
+    """The machine's time of a broker with a stopped clock: each reading takes a fixed time."""
 
     def __init__(self, broker: Broker, us_a_look: int) -> None:
         broker.stopwatch = self
@@ -182,7 +184,7 @@ class Stopwatch:
         broker.server.scheduler.now_ns = self._look
 
     def passes(self, us: int) -> None:
-        """Something takes so long."""
+        """Let this much time pass."""
         self._now_us += us
 
     def _look(self) -> int:

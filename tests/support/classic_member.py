@@ -1,4 +1,4 @@
-"""A member that speaks the classic protocol, eager or cooperative, in a group of either kind."""
+"""Member of the classic protocol, eager or cooperative, in a classic or a consumer group."""
 
 from __future__ import annotations
 
@@ -25,20 +25,16 @@ OUT, JOINED, SYNCED = "out", "joined", "synced"
 
 @dataclass(eq=False)
 class ClassicMember(GroupMember):
-    """See above."""
-
     generation: int = -1
     leader: str = ""
     session_ms: int = 10_000
     protocol_type: str = "consumer"
+    # Names and metadata; empty: `range` with its subscription and owned partitions
     protocols: tuple[tuple[str, bytes], ...] = ()
-    """Names and metadata. None: `range`, with its subscription and what it owns."""
     cooperative: bool = False
     phase: str = OUT
-    followers: tuple[Any, ...] = ()
-    """Everybody in its generation, if it leads."""
-    assignment: bytes | None = None
-    """What it was given in its generation; None: it was given nothing yet."""
+    followers: tuple[Any, ...] = ()  # all members of its generation, if it is the leader
+    assignment: bytes | None = None  # from its generation; None before the first assignment
 
     @property
     def epoch(self) -> int:
@@ -49,7 +45,10 @@ class ClassicMember(GroupMember):
         return self.member_id == self.leader
 
     def next(self) -> Said:
-        """An eager member gives everything up before it joins. A leader says who gets what."""
+        """Return the next request.
+
+        An eager member revokes everything before it joins. A leader sends the assignments.
+        """
         if self.phase == OUT:
             if not self.cooperative:
                 self.gives_up(self.owned)
@@ -62,15 +61,15 @@ class ClassicMember(GroupMember):
         self.is_out()
 
     def is_out(self) -> None:
-        """It joins next."""
+        """Record that the member has left the group, and joins next."""
         self.phase, self.followers, self.assignment = OUT, (), None
 
     def is_cut_off(self) -> None:
-        """A join or a sync may have happened: it joins again."""
+        """Record that a response was lost: a join or sync may have happened, and the member joins again."""
         if self.phase == JOINED:
             self.is_out()
 
-    # What it says
+    # Requests
 
     def join(self, *, reason: str | None = None) -> Said:
         fields = {
@@ -108,14 +107,14 @@ class ClassicMember(GroupMember):
         return Said("heartbeat", {**fields, "group_instance_id": self.instance}, self._beaten)
 
     def leave(self, *others: ClassicMember, reason: str | None = None) -> Said:
-        """`others` leave in the same request."""
+        """Leave the group, together with `others` in the same request."""
         members = tuple(
             MemberIdentity(member_id=each.member_id, group_instance_id=each.instance, reason=reason)
             for each in (self, *others)
         )
         return Said("leave_group", {"group_id": self.group_id, "members": members}, self._left)
 
-    # What it hears
+    # Responses
 
     def _joined(self, response: Any) -> E:
         error: E = response.error_code
@@ -154,7 +153,7 @@ class ClassicMember(GroupMember):
         return error
 
     def is_refused(self, error: E) -> None:
-        """A cooperative member keeps what it owns through a rebalance, and what went wrong at the broker."""
+        """Apply an error. A cooperative member keeps its partitions through a rebalance and errors of the broker."""
         if error in ELSEWHERE:
             return
         self.is_out()
@@ -166,7 +165,7 @@ class ClassicMember(GroupMember):
     # A leader's work
 
     def shares(self) -> dict[str, bytes]:
-        """What each of those that it leads gets: each topic is dealt out, but for what somebody else still owns."""
+        """Assign the topics to the members that it leads, except partitions that another member still owns."""
         wants = {each.member_id: read_subscription(each.metadata) for each in self.followers}
         holders = {
             (name, number): member_id

@@ -1,4 +1,4 @@
-"""Which modules of the kohort that is tested are compiled."""
+"""Compiled modules of the kohort under test."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def listed() -> list[str]:
-    """The files that a wheel with KOHORT_COMPILE=1 has compiled."""
+    """Return the files that a wheel with KOHORT_COMPILE=1 has compiled."""
     settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    found: list[str] = settings["tool"]["kohort"]["compiled"]
-    return found
+    files: list[str] = settings["tool"]["kohort"]["compiled"]
+    return files
 
 
 def is_compiled(path: str) -> bool:
-    """Whether Python imports this module from something else than its source."""
+    """Return whether Python imports this module from a compiled file."""
     if is_absent("kohort." + path.rpartition("/")[0].replace("/", ".")):
         return False
     spec = find_spec("kohort." + path.removesuffix(".py").replace("/", "."))

@@ -1,4 +1,4 @@
-"""What coordinators know of consumer groups, for comparison; and what always holds for it."""
+"""State of consumer groups in a coordinator, for comparison, and its invariants."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 
 
 def one_owner_each(coordinator: GroupCoordinator) -> None:
-    """At every moment: a partition has one owner, epochs are in order, and a group is of one kind."""
+    """Assert that each partition has one owner, epochs are in order, and a group has one type."""
     for group in coordinator.consumer_groups.values():
         owners: dict[object, str] = {}
         for member_id, member in group.members.items():
@@ -22,16 +22,16 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
         }
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
-        assert group.targets.keys() <= group.members.keys(), "a target of nobody"
+        assert group.targets.keys() <= group.members.keys(), "target of an unknown member"
     assert not coordinator.consumer_groups.keys() & coordinator.groups.keys()
 
 
 def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> set[tuple[UUID, int]]:
-    """Those of the partitions that Kafka, too, leaves to nobody until the group's next epoch.
+    """Return the partitions that Kafka, too, leaves without an owner until the group's next epoch.
 
-    What a newcomer that does not subscribe to the topic is to have (consumer-groups §10 rule 4). And what nobody had
-    when the group became a consumer group, if that has changed no epoch: no target was computed then
-    (consumer-groups §17.2 rule 5).
+    These are partitions assigned to a new member that does not subscribe to the topic (consumer-groups §10 rule 4), and
+    partitions without an owner when the group became a consumer group, if that did not change the epoch: no target was
+    computed then (consumer-groups §17.2 rule 5).
     """
     has_target = {
         (topic_id, number): topic_id in topic_ids(group, member.metadata)
@@ -44,12 +44,15 @@ def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> s
 
 
 def may_be_forgotten(coordinator: GroupCoordinator, state: dict[str, Any] | None) -> bool:
-    """Whether a group may be in the log alone: it had no members when somebody was refused (consumer-groups §17.1)."""
+    """Return whether the group may exist only in the log.
+
+    That is the case if a request was rejected while the group was empty (consumer-groups §17.1).
+    """
     return coordinator.forgotten is not None and state is not None and not state["members"]
 
 
 def picture(coordinator: GroupCoordinator) -> dict[str, Any]:
-    """What the log is to keep of each group, by id. None: a classic group in the middle of a rebalance."""
+    """Return the state that the log must contain, by group id; None for a classic group during a rebalance."""
     groups: dict[str, Any] = {}
     for group_id, group in coordinator.consumer_groups.items():
         groups[group_id] = {

@@ -1,4 +1,4 @@
-"""A member that speaks the consumer protocol (KIP-848)."""
+"""Member of the consumer protocol (KIP-848)."""
 
 from __future__ import annotations
 
@@ -11,32 +11,26 @@ from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from tests.support.group_member import GroupMember, Owned, Said
 
 REPLACED = (E.unreleased_instance_id, E.fenced_instance_id)
+# The member loses its assignment and joins again
 LOST = (E.fenced_member_epoch, E.unknown_member_id, E.group_id_not_found, *REPLACED)
-"""It has lost everything, and joins again."""
 
 
 @dataclass(eq=False)
 class ConsumerMember(GroupMember):
-    """See above."""
-
     member_epoch: int = 0
     regex: str | None = None
     assignor: str | None = None
-    told: Owned = field(default_factory=set)
-    """What it was last told to have."""
-    is_full: bool = True
-    """Whether its next heartbeat tells everything: the first one, and after an error."""
-    holds_on: bool = False
-    """It does not give anything up, and takes nothing."""
-    gets_id: bool = False
-    """The broker makes up its member id, as in version 0."""
+    told: Owned = field(default_factory=set)  # the last assignment received
+    is_full: bool = True  # the next heartbeat contains all fields: the first one, and after an error
+    holds_on: bool = False  # it neither revokes nor accepts partitions
+    gets_id: bool = False  # the broker generates its member id, as in version 0
 
     @property
     def epoch(self) -> int:
         return self.member_epoch
 
     def next(self) -> Said:
-        """It takes what it is told to have, and says so."""
+        """Accept the received assignment and return the heartbeat that reports it."""
         if self.owned != self.told and not self.holds_on:
             self.gives_up(self.owned - self.told)
             self.owned = set(self.told)
@@ -50,23 +44,23 @@ class ConsumerMember(GroupMember):
         self._loses_everything()
 
     def is_cut_off(self) -> None:
-        """It does not know what has become of its last request: the next one tells everything."""
+        """Record that a response was lost: the next heartbeat contains all fields."""
         self.is_full = True
 
-    # What it says
+    # Requests
 
     def beat(self, **changes: Any) -> Said:
-        """A heartbeat, which tells what it has only if it says so."""
+        """Return a heartbeat, which reports its partitions only if `changes` contains them."""
         fields: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
         return Said("consumer_group_heartbeat", {**fields, "instance_id": self.instance, **changes}, self._heard)
 
     def join(self, **changes: Any) -> Said:
-        """Joins anew, with nothing."""
+        """Join again without partitions."""
         self._loses_everything()
         return self.tell(**changes)
 
     def tell(self, **changes: Any) -> Said:
-        """A heartbeat that says everything."""
+        """Return a heartbeat with all fields."""
         fields: dict[str, Any] = {
             "rebalance_timeout_ms": self.rebalance_ms,
             "subscribed_topic_names": self.names,
@@ -80,7 +74,7 @@ class ConsumerMember(GroupMember):
         return self.beat(member_epoch=-1, **changes)
 
     def step_out(self) -> Said:
-        """A static member goes, and wants to come back."""
+        """Leave temporarily, as a static member."""
         return self.beat(member_epoch=-2)
 
     def _as_request(self) -> tuple[TopicPartitions, ...]:
@@ -89,7 +83,7 @@ class ConsumerMember(GroupMember):
             by_topic.setdefault(topic_id, []).append(partition)
         return tuple(TopicPartitions(topic_id=each, partitions=tuple(by_topic[each])) for each in by_topic)
 
-    # What it hears
+    # Responses
 
     def _heard(self, response: Any) -> E:
         error: E = response.error_code
@@ -104,7 +98,7 @@ class ConsumerMember(GroupMember):
         return error
 
     def is_refused(self, error: E) -> None:
-        """With a stale epoch it waits for the next heartbeat."""
+        """Apply an error. After a stale epoch the member waits for its next heartbeat."""
         if error in (E.unknown_member_id, E.group_id_not_found, E.illegal_generation):
             self._loses_everything()
 

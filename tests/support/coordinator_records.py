@@ -1,4 +1,4 @@
-"""Records of a coordinator as tests look at them: keys and values, and what compaction leaves of them."""
+"""Records of a coordinator as keys and values, and the result of their compaction."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Record = tuple[bytes, bytes | None]
 
 
 def keyed(records: EncodedRecords) -> list[Record]:
-    """Keys and values. In the offsets topic every record has a key."""
-    found: list[Record] = []
+    """Return keys and values. Every record of the offsets topic has a key."""
+    pairs: list[Record] = []
     for key, value in records:
         assert key is not None
-        found.append((key, value))
-    return found
+        pairs.append((key, value))
+    return pairs
 
 
 def compacted(records: Iterable[Record]) -> list[Record]:
-    """What a compacted log keeps: the last record of each key, in the order in which these were written."""
+    """Return the records that compaction keeps: the last one of each key, in log order."""
     last: dict[bytes, bytes | None] = {}
     for key, value in records:
         last.pop(key, None)

@@ -1,12 +1,12 @@
-"""A coordinator and those who talk to it: named speakers, a clock moved by hand, a log that answers when it is told to.
+"""A coordinator with its clients: named members, a clock moved by hand, and a log whose writes the test completes.
 
     world = World()
     ada, bob = world.stable("ada", "bob")
     bob.leaves()
     assert ada.beats() is E.rebalance_in_progress
 
-A request gives a `Ticket`; `ticket.heard` is what was answered, None as long as nothing was. Speakers remember the id
-and the generation they were told.
+A request returns a `Ticket`; `ticket.heard` is its response, or None before that. Members remember the id and the
+generation that they received.
 """
 
 from dataclasses import dataclass, field, replace
@@ -41,19 +41,18 @@ from tests.support.coordinator_records import Record, compacted, keyed
 from tests.support.frames import message
 from tests.support.group_member import GroupMember, Said
 
-EPOCH_MS = 1_700_000_000_000
-"""The wall clock when a world begins."""
+EPOCH_MS = 1_700_000_000_000  # the wall clock when a world starts
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer says of itself when it joins (offsets-topic §5.3, version 0)."""
+    """Return the metadata of a consumer that joins (offsets-topic §5.3, version 0)."""
     names = b"".join(pack(">h", len(raw)) + raw for raw in map(str.encode, topics))
     return pack(">hi", 0, len(topics)) + names + pack(">i", -1)
 
 
 @dataclass(eq=False)
 class Ticket:
-    """One request, and what it heard."""
+    """One request and its response."""
 
     asked: str
     speaker: "Talker | None" = None
@@ -69,7 +68,7 @@ class Ticket:
 
     @property
     def error(self) -> E | None:
-        """The code of the answer; None while there is none."""
+        """The error code of the response, or None before the response."""
         return None if self.heard is None else self.heard.error_code
 
 
@@ -77,18 +76,20 @@ WorldT = TypeVar("WorldT", bound="World")
 
 
 class World:
-    """One coordinator that leads all partitions of the offsets topic, and the log behind it."""
+    """One coordinator that leads all partitions of the offsets topic, with its log."""
 
     def __init__(self, *, partitions: int = 1, lead: bool = True, **settings: Any) -> None:
-        """`settings` as in GroupSettings; other than in Kafka there is no initial delay unless it is asked for."""
+        """Create a coordinator.
+
+        Args:
+            settings: Fields of GroupSettings. In contrast to Kafka the initial rebalance delay is 0 by default.
+        """
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
         self.now_ms = 0
         self.log: dict[int, list[Record]] = {partition: [] for partition in range(partitions)}
-        self.transitions: list[str] = []
-        """`Stable -> PreparingRebalance: join_new`"""
+        self.transitions: list[str] = []  # such as `Stable -> PreparingRebalance: join_new`
         self.warnings: list[str] = []
-        self.events: list[GroupEvent] = []
-        """What whoever listens is told; see `listen`."""
+        self.events: list[GroupEvent] = []  # group events since `listen`
         self.kinds_told: set[str] = set()
         self.holding = False
         self.failing = E.none
@@ -106,17 +107,17 @@ class World:
         return f"u{self._ids}"
 
     def listen(self) -> None:
-        """Somebody listens to group events from now on."""
+        """Collect group events from now on."""
         EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7).listen()
 
     def events_of(self, *kinds: str) -> list[GroupEvent]:
-        """The events of these kinds so far."""
+        """Return the events of these types so far."""
         return [event for event in self.events if event.kind in kinds]
 
-    # Time, and the log
+    # Time and the log
 
     def after(self, span_ms: int) -> None:
-        """Lets time pass; whatever falls due happens, each at its own moment."""
+        """Let time pass; deadlines expire in order, each at its own time."""
         until_ms = self.now_ms + span_ms
         while (wakeup_ms := self.purgatory.next_wakeup_ms) is not None and wakeup_ms <= until_ms:
             self.now_ms = max(self.now_ms, wakeup_ms)
@@ -127,7 +128,7 @@ class World:
         self.settle()
 
     def settle(self) -> None:
-        """Does what the coordinator wants done."""
+        """Execute the effects of the coordinator."""
         effects = self.coordinator.effects
         while effects:
             self._do(effects.pop(0))
@@ -153,7 +154,7 @@ class World:
                 self.warnings.append(effect.text)
 
     def write(self, error: E | None = None, count: int | None = None) -> None:
-        """The held records are written, or fail: all of them, or only the first `count`."""
+        """Complete or fail the held writes: all, or only the first `count`."""
         error = self.failing if error is None else error
         for _ in range(len(self.held) if count is None else count):
             append = self.held.pop(0)
@@ -170,13 +171,13 @@ class World:
         self.settle()
 
     def load(self, partition: int = 0) -> int:
-        """Becomes coordinator from what the log holds."""
+        """Load a partition from its log and become its coordinator."""
         count = load(self.coordinator, partition, compacted(self.log[partition]), self.now_ms)
         self.settle()
         return count
 
     def loaded_into(self, other: WorldT, *, compact: bool) -> WorldT:
-        """Another world, which knows what the log of the first partition says, and nothing else but the topics."""
+        """Load the log of the first partition into another world, which knows only that and the topics."""
         other.coordinator.topics = self.coordinator.topics
         other.log = {0: compacted(self.log[0]) if compact else list(self.log[0])}
         other.coordinator.shards = {}
@@ -188,7 +189,7 @@ class World:
             self.unload(partition)
             self.load(partition)
 
-    # Those who talk
+    # Clients
 
     def group(self, group_id: str = "g") -> ClassicGroup:
         return self.coordinator.groups[group_id]
@@ -201,7 +202,7 @@ class World:
         return Speaker(name=name, world=self, **traits)
 
     def stable(self, *names: str, **traits: Any) -> list["Speaker"]:
-        """A group whose named members have joined and synced; the first one leads."""
+        """Return the members of a new group that have joined and synced; the first one is the leader."""
         speakers = [self.speaker(name, **traits) for name in names]
         for speaker in speakers:
             speaker.enters()
@@ -215,14 +216,14 @@ class World:
         return speakers
 
     def joined(self, *speakers: "Speaker") -> list[Ticket]:
-        """All of them join again, so that the next generation begins."""
+        """Let the members join again, so that the next generation starts."""
         return [speaker.joins() for speaker in speakers]
 
     def synced(self, *speakers: "Speaker") -> list[Ticket]:
-        """All of them sync; whoever leads gives everybody a share of its own name."""
+        """Let the members sync; the leader sends each an assignment that contains its name."""
         return [speaker.syncs({s.member_id: s.share for s in speakers}) for speaker in speakers]
 
-    # Requests that come from nobody in particular
+    # Requests without a member
 
     def deletes_group(self, group_id: str = "g") -> Ticket:
         ticket = Ticket(f"delete {group_id}")
@@ -247,13 +248,13 @@ class World:
         return ticket
 
     def sweeps(self) -> None:
-        """What the coordinator does from time to time."""
+        """Run the coordinator's periodic cleanup."""
         for _ in sweep(self.coordinator, self.now_ms):
             self.settle()
         self.settle()
 
     def offsets(self, *topics: str, group_id: str = "g", partitions: tuple[int, ...] = (0,)) -> dict[str, int]:
-        """What OffsetFetch says, by `topic-partition`; no topics named: all there are."""
+        """Return the committed offsets from OffsetFetch, by `topic-partition`; of all topics by default."""
         asked = tuple(
             OffsetFetchRequestTopic(name=name, topic_id=None, partition_indexes=partitions) for name in topics
         )
@@ -274,7 +275,7 @@ def _client_of(ticket: object) -> Client:
 
 @dataclass
 class Outcome:
-    """What a deletion came to."""
+    """The result of a deletion."""
 
     error_code: E
     in_use: frozenset[str] = frozenset()
@@ -283,28 +284,28 @@ class Outcome:
 
 @dataclass(eq=False, kw_only=True)
 class Talker(GroupMember):
-    """A member of either protocol that talks to a world's coordinator."""
+    """A member of either protocol that sends its requests to a world's coordinator."""
 
     world: World
     host: str = "/127.0.0.1"
     tickets: list[Ticket] = field(default_factory=list)
 
     def hear(self, ticket: Ticket) -> None:
-        """One of its requests was answered."""
+        """Apply the response of a request."""
         raise NotImplementedError
 
     def _ticket(self, said: Said) -> Ticket:
-        """The ticket of a request that is about to be asked."""
+        """Return a ticket for a request that is about to be sent."""
         ticket = Ticket(f"{self.world.now_ms} {self.name} {said.api}", self)
         self.tickets.append(ticket)
         return ticket
 
     def _asks(self, request: Any, ticket: Ticket) -> object:
-        """What the coordinator answers at once; None: nothing yet."""
+        """Send a request and return its response, or None if it is delayed."""
         raise NotImplementedError
 
     def _says(self, said: Said, asker: "Talker | None" = None) -> Ticket:
-        """`asker`: as whom, if something is different for this request."""
+        """Send a request. `asker` replaces the sender for this request."""
         ticket = self._ticket(said)
         response = (asker or self)._asks(message(said.api).request(**said.fields), ticket)
         if response is not None:
@@ -317,12 +318,9 @@ class Talker(GroupMember):
 class ClassicTalker(Talker, ClassicMember):
     """A client of the classic protocol."""
 
-    needs_id: bool = True
-    """Speaks JoinGroup v4 or newer."""
-    skips: bool = True
-    """Speaks JoinGroup v9 or newer."""
-    knows_epochs: bool = True
-    """Speaks OffsetCommit v9 or newer."""
+    needs_id: bool = True  # uses JoinGroup v4 or newer
+    skips: bool = True  # uses JoinGroup v9 or newer
+    knows_epochs: bool = True  # uses OffsetCommit v9 or newer
 
     def _asks(self, request: Any, ticket: Ticket) -> object:
         coordinator, now_ms = self.world.coordinator, self.world.now_ms
@@ -347,16 +345,16 @@ class ClassicTalker(Talker, ClassicMember):
         assert isinstance(request, HeartbeatRequest)
         who = self.group_id, self.member_id, self.instance, self.generation
         error = heartbeat(coordinator, *who, now_ms)
-        if error is E.unknown_member_id:  # as `broker/apis/heartbeat.py` asks: first the classic groups
+        if error is E.unknown_member_id:  # in the order of `broker/apis/heartbeat.py`: classic groups first
             error = heartbeat_in_consumer_group(coordinator, *who, now_ms)
         return Outcome(error)
 
 
 @dataclass(eq=False, kw_only=True)
 class Speaker(ClassicTalker):
-    """A client with what it believes of itself. Traits may be changed for one request, by keyword.
+    """A client whose requests a test chooses. It remembers its own id and generation from the responses.
 
-    It says what the test says, and of the answers it remembers who it is.
+    Keyword arguments change its attributes for one request.
     """
 
     protocols: tuple[tuple[str, bytes], ...] = (("range", subscription("t")),)
@@ -366,7 +364,7 @@ class Speaker(ClassicTalker):
         return b"share of " + self.name.encode()
 
     def hear(self, ticket: Ticket) -> None:
-        """Remembers what concerns itself in the answer to a join."""
+        """Apply the response of a join to its own state."""
         response = ticket.heard
         if hasattr(response, "leader") and response.error_code in (E.none, E.member_id_required):
             self.member_id = response.member_id
@@ -378,12 +376,12 @@ class Speaker(ClassicTalker):
         return self._says(this.join(reason=reason), this)
 
     def enters(self, **changes: Any) -> Ticket:
-        """Joins; if an id is handed out, once more with it."""
+        """Join, and join again with the member id if the broker assigns one."""
         ticket = self.joins(**changes)
         return self.joins(**changes) if ticket.error is E.member_id_required else ticket
 
     def syncs(self, assignments: dict[str, bytes] | None = None, **changes: Any) -> Ticket:
-        """Asks for its share; the leader brings the assignments along."""
+        """Request its assignment; the leader sends the assignments of all members."""
         named = {name: changes.pop(name, None) for name in ("protocol_type", "protocol_name")}
         said = replace(self, **changes).sync(assignments if assignments and self.leads else {})
         return self._says(said._replace(fields=said.fields | named))
@@ -394,7 +392,7 @@ class Speaker(ClassicTalker):
         return error
 
     def leaves(self, *others: ClassicMember, reason: str | None = None, **changes: Any) -> Ticket:
-        """Leaves, `others` in the same request."""
+        """Leave the group, together with `others` in the same request."""
         return self._says(replace(self, **changes).leave(*others, reason=reason))
 
     def commits(
@@ -408,7 +406,7 @@ class Speaker(ClassicTalker):
         topic_id: Any = None,
         **changes: Any,
     ) -> Ticket:
-        """Commits one offset. `ticket.commit_error` of the answer is that of its partition."""
+        """Commit one offset. `ticket.commit_error` of the response is the error of its partition."""
         this = replace(self, **changes)
         return self._says(
             this.commit(topic, partition, offset, metadata=metadata, topic_id=topic_id, retention_ms=retention_ms), this
@@ -416,7 +414,7 @@ class Speaker(ClassicTalker):
 
 
 def commit_error(ticket: Ticket) -> E | None:
-    """The error of the only partition of a commit; None: not answered yet."""
+    """Return the error of the only partition of a commit, or None before the response."""
     if ticket.heard is None:
         return None
     (topic,) = ticket.heard.topics

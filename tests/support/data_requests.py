@@ -1,4 +1,4 @@
-"""Requests of the data APIs in few words, for conversations with the broker of `broker.py`."""
+"""Short forms of requests of the data APIs, for the broker of `broker.py`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from tests.support.batches import contents
 from tests.support.broker import Client
 from tests.support.frames import frame
 
-NOW_MS = 1_700_000_000_000
-"""The wall clock of a `ManualClock` that nobody has moved."""
+NOW_MS = 1_700_000_000_000  # the wall clock of a `ManualClock` that was not moved
 
 UNKNOWN_ID = UUID("00000000-0000-4000-8000-000000000001")
 
@@ -32,7 +31,7 @@ def topic(
     assignments: dict[int, tuple[int, ...]] | None = None,
     configs: dict[str, str | None] | None = None,
 ) -> CreatableTopic:
-    """A topic to create."""
+    """Return a topic for CreateTopics."""
     return CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -46,7 +45,7 @@ def topic(
 
 
 def given_topic(client: Client, name: str = "topic", partitions: int = 1, **configs: str) -> UUID:
-    """Creates a topic; returns its id."""
+    """Create a topic and return its id."""
     settings: dict[str, str | None] = {key.replace("_", "."): value for key, value in configs.items()}
     response = client.asks("create_topics", 7, topics=(topic(name, partitions, configs=settings),))
     assert response.topics[0].error_code == ErrorCode.none
@@ -55,7 +54,7 @@ def given_topic(client: Client, name: str = "topic", partitions: int = 1, **conf
 
 
 def delete(client: Client, name: str = "topic") -> None:
-    """Deletes a topic."""
+    """Delete a topic."""
     response = client.asks("delete_topics", 6, timeout_ms=10_000, topics=(DeleteTopicState(name=name, topic_id=None),))
     assert response.responses[0].error_code == ErrorCode.none
 
@@ -63,7 +62,7 @@ def delete(client: Client, name: str = "topic") -> None:
 def production(
     records: bytes | None, name: str = "topic", index: int = 0, acks: int = -1, **more: Any
 ) -> dict[str, Any]:
-    """The fields of a Produce request for one partition."""
+    """Return the fields of a Produce request for one partition."""
     topic_id = more.pop("topic_id", None)
     data = PartitionProduceData(index=index, records=records)
     return {
@@ -77,7 +76,7 @@ def production(
 def produce(
     client: Client, records: bytes | None, name: str = "topic", index: int = 0, version: int = 9, **more: Any
 ) -> Any:
-    """The answer to a batch for one partition."""
+    """Produce a batch to one partition and return the response."""
     response = client.asks("produce", version, **production(records, name, index, **more))
     return response.responses[0].partition_responses[0]
 
@@ -91,7 +90,7 @@ def fetch_frame(
     epoch: int = -1,
     **more: Any,
 ) -> bytes:
-    """A Fetch of (topic's name or id, partition, offset)."""
+    """Build a Fetch request from tuples of topic name or id, partition and offset."""
     topics = tuple(
         FetchTopic(
             topic=name if isinstance(name, str) else "",
@@ -111,19 +110,19 @@ def fetch_frame(
 
 
 def fetch(client: Client, *offsets: tuple[str | UUID, int, int], version: int = 12, **more: Any) -> Any:
-    """The answer to a fetch that is answered at once."""
+    """Send a fetch and return its immediate response."""
     client.says(fetch_frame(*offsets, version=version, **more))
     return heard_fetch(client, version)
 
 
 def heard_fetch(client: Client, version: int = 12) -> Any:
-    """The answer that a fetch has just been given."""
+    """Return the response of a delayed fetch."""
     ((_, response),) = client.hears("fetch", version)
     return response
 
 
 def records(response: Any) -> list[tuple[int, bytes | None, bytes | None]]:
-    """Offset, key and value of everything a fetch was answered."""
+    """Return offset, key and value of each record in a Fetch response."""
     return [
         record
         for each in response.responses
@@ -136,7 +135,7 @@ def records(response: Any) -> list[tuple[int, bytes | None, bytes | None]]:
 def offset_at(
     client: Client, timestamp: int, name: str = "topic", index: int = 0, version: int = 9, epoch: int = -1
 ) -> Any:
-    """The answer of ListOffsets for one partition."""
+    """Query one partition with ListOffsets and return the response."""
     part = ListOffsetsPartition(partition_index=index, timestamp=timestamp, current_leader_epoch=epoch)
     response = client.asks(
         "list_offsets", version, replica_id=-1, topics=(ListOffsetsTopic(name=name, partitions=(part,)),)

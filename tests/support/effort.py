@@ -1,7 +1,7 @@
-"""How much a run of the tests plays: one table, and `KOHORT_EFFORT` chooses the row.
+"""Amount of work in a test run: one table, in which `KOHORT_EFFORT` selects the row.
 
-`fast` is for every change, `ci` for what lands, `deep` for a release. Variables that name one thing only
-(`KOHORT_SEEDS`, `KOHORT_NEW_SEEDS`, `KOHORT_STEPS`: `seeds.py`) go before the row.
+`fast` is for every change, `ci` for a merge, `deep` for a release. Variables for a single number (`KOHORT_SEEDS`,
+`KOHORT_NEW_SEEDS`, `KOHORT_STEPS`: `seeds.py`) override the row.
 """
 
 from __future__ import annotations
@@ -16,28 +16,18 @@ ItemT = TypeVar("ItemT")
 
 
 class Effort(NamedTuple):
-    """One row of the table. A property is a test that hypothesis makes up examples for."""
+    """A row of the table. A property is a test whose examples hypothesis generates."""
 
-    examples: int
-    """Examples of a property with the share 1."""
-    seeds: int
-    """Fixed seeds of a simulated world."""
-    seeds_on_disk: int
-    """Fixed seeds of a world with a disk, which is slower."""
-    new_seeds: int
-    """Seeds beside them that nobody has played before."""
-    steps: int
-    """Steps of a simulated world."""
-    walks: int
-    """Random walks of one kind: consumers of a group, logins, rules."""
-    kills: int
-    """How often a broker under load is killed."""
-    frames: int
-    """Damaged frames that are read without a broker."""
-    cuts: int
-    """In how many parts a recording is cut: at each of their borders."""
-    one_in: int
-    """What is done to each of many alike (conversations, versions, recorded groups) is done to one in so many."""
+    examples: int  # of a property with the share 1
+    seeds: int  # fixed seeds of a simulation
+    seeds_on_disk: int  # fixed seeds of a simulation with a disk, which is slower
+    new_seeds: int  # new seeds in addition to the fixed ones
+    steps: int  # of a simulation
+    walks: int  # random walks of one type: consumers of a group, logins, rules
+    kills: int  # of a broker under load
+    frames: int  # damaged frames that are decoded without a broker
+    cuts: int  # parts of a recording, which is cut at each of their borders
+    one_in: int  # of many similar conversations, versions or recorded groups, one in this number is tested
 
 
 EFFORTS = {
@@ -64,23 +54,24 @@ EFFORT = EFFORTS[CHOSEN]
 
 
 def examples(share: float, *, without: Iterable[HealthCheck] = (), steps: int = 50) -> settings:
-    """Settings of a property that gets another share of the examples than 1.
+    """Return settings for a property with another share of the examples.
 
-    share: more than 1 for what is cheap, less for what is slow or is asked once for each version of each API.
-    without: health checks that are left out.
-    steps: of a state machine, at most.
+    Args:
+        share: More than 1 for cheap properties, less for slow ones and for those repeated for each version of each API.
+        without: Health checks to disable.
+        steps: Maximum number of steps of a state machine.
     """
     most = max(2, round(EFFORT.examples * share))
     return settings(max_examples=most, suppress_health_check=list(without), stateful_step_count=steps)
 
 
 def in_turn(items: Sequence[ItemT], number: int) -> list[ItemT]:
-    """The items that this one of many alike gets: in a fast run one in some, and others than its neighbours."""
+    """Select the items for one of many similar tests: in a fast run a part of them, rotated by `number`."""
     return list(items[number % EFFORT.one_in :: EFFORT.one_in])
 
 
 def some_versions(first: int, last: int) -> Sequence[int]:
-    """Versions of an API: in a fast run the first, the last, and one in some of those between."""
+    """Select versions of an API: in a fast run the first, the last, and a part of those between."""
     return sorted({*range(first, last, EFFORT.one_in), last})
 
 

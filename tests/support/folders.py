@@ -1,4 +1,4 @@
-"""What a folder holds."""
+"""Contents of folders, for comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def contents(path: Path) -> dict[str, bytes | None]:
-    """All that is there; the lock says nothing."""
+    """Return the files of a folder with their contents; the lock file has none."""
     if path.is_file():
         return {"": path.read_bytes()}
     paths = (each for each in path.rglob("*") if each.name != ".lock")

@@ -1,4 +1,4 @@
-"""Requests as they travel, and the long parts of some in few words."""
+"""Encoded requests, and short forms of some long fields."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 
 message = message_of
-"""The messages of an API."""
 
 
 def frame(
     name: str, version: int = 0, correlation_id: int = 0, client_id: str | None = "ada", **fields: object
 ) -> bytes:
-    """A request as it travels, its length included."""
-    made = message(name)
-    body = made.write_request(version, correlation_id, client_id, made.request(**fields))
+    """Return an encoded request with its length."""
+    request = message(name)
+    body = request.write_request(version, correlation_id, client_id, request.request(**fields))
     return len(body).to_bytes(4, "big") + bytes(body)
 
 
 def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
-    """The smallest request there is."""
+    """Return the smallest possible request."""
     return frame("heartbeat", version, correlation_id, group_id="g", generation_id=1, member_id="m")
 
 
 def long_request(correlation_id: int = 1) -> bytes:
-    """A FindCoordinator request: tests of turns give it a handler that takes long."""
+    """Return a FindCoordinator request, for which tests of turns install a slow handler."""
     return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
 
 
 def to_commit(
     topic: str, offsets: Mapping[int, int], metadata: str | None = "", topic_id: UUID | None = None
 ) -> tuple[OffsetCommitRequestTopic, ...]:
-    """The only topic of an OffsetCommit request. `offsets`: by partition."""
+    """Return the only topic of an OffsetCommit request, with its offsets by partition."""
     parts = tuple(
         OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
         for index, offset in offsets.items()
@@ -44,6 +43,6 @@ def to_commit(
 
 
 def to_fetch(group_id: str, topic: str | None = None, *partitions: int) -> tuple[OffsetFetchRequestGroup, ...]:
-    """The only group of an OffsetFetch request. Without a topic: all that it has committed."""
+    """Return the only group of an OffsetFetch request, for all committed offsets if no topic is given."""
     topics = None if topic is None else (OffsetFetchRequestTopic(name=topic, partition_indexes=partitions),)
     return (OffsetFetchRequestGroup(group_id=group_id, topics=topics),)

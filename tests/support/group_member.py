@@ -1,12 +1,13 @@
-"""A member of a group as its client knows it, without a connection: what it says, and what it makes of the answers.
+"""A group member without a connection: its requests, and its reaction to responses, like a client library.
 
-There are two: `ClassicMember` and `ConsumerMember`. Both do what a client library does. Whoever drives one brings its
-requests to a broker, and the answers back:
+There are `ClassicMember` and `ConsumerMember`. The driver of a member passes its requests to a broker, and the
+responses
+back:
 
     said = member.next()
     said.hear(wire.asks(said.api, VERSIONS[said.api], **said.fields))
 
-What differs on purpose (a member that crashes, lies, or takes its time) is the driver's.
+Intended deviations, such as a member that crashes, lies or is slow, belong to the driver.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from tests.support.frames import to_commit
 
+# Retry with another coordinator or later; the state of the member is unchanged
 ELSEWHERE = (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress)
-"""Somebody else is to be asked, or later. Nothing else has changed for the member."""
-JOINING = (E.none, E.member_id_required, *ELSEWHERE)
-"""What a member may be answered that joins a group of its own."""
+JOINING = (E.none, E.member_id_required, *ELSEWHERE)  # valid errors for a member that joins a group alone
+# The result of a commit is unknown, and the member retries
 LATER = (
     E.unknown_topic_or_partition, E.unstable_offset_commit, E.unknown_server_error, E.kafka_storage_error,
 )  # fmt: skip
-"""What has become of an offset is not known: the member tries again."""
+# The newest versions in which topics have names
 VERSIONS = {
     "join_group": 9, "sync_group": 5, "heartbeat": 4, "leave_group": 5, "consumer_group_heartbeat": 1,
     "offset_commit": 9, "offset_fetch": 9,
 }  # fmt: skip
-"""The newest in which a topic has a name."""
 
 Owned = set[tuple[UUID, int]]
 
@@ -42,28 +42,27 @@ class Said(NamedTuple):
 
     api: str
     fields: dict[str, Any]
-    hear: Callable[[Any], E]
-    """What the member makes of the answer; returns its error."""
+    hear: Callable[[Any], E]  # applies the response to the member and returns its error
 
 
 class Topics(Protocol):
-    """What a client knows of topics."""
+    """Topics as a client knows them."""
 
     def name_of(self, topic_id: UUID) -> str:
-        """The name of a topic, also of one that is gone."""
+        """Return the name of a topic, even if it was deleted."""
         ...
 
     def topic_ids(self) -> dict[str, UUID]:
-        """The topics that there are, by name."""
+        """Return the ids of the existing topics by name."""
         ...
 
     def partitions_of(self, name: str) -> int:
-        """How many a topic has; 0: it is not there."""
+        """Return the number of partitions of a topic, or 0 if it does not exist."""
         ...
 
 
 class NoTopics:
-    """For members that nobody gives anything."""
+    """Topics for members without an assignment."""
 
     def name_of(self, topic_id: UUID) -> str:
         raise KeyError(topic_id)
@@ -77,47 +76,44 @@ class NoTopics:
 
 @dataclass(eq=False)
 class GroupMember:
-    """What both have."""
+    """Common part of both members."""
 
-    name: str
-    """The client id."""
+    name: str  # the client id
     group_id: str = "g"
-    names: tuple[str, ...] = ()
-    """The topics it subscribes to."""
+    names: tuple[str, ...] = ()  # the topics it subscribes to
     topics: Topics = field(default_factory=NoTopics)
     instance: str | None = None
     rebalance_ms: int = 30_000
     member_id: str = ""
-    owned: Owned = field(default_factory=set)
-    """What it consumes now, as far as it knows."""
+    owned: Owned = field(default_factory=set)  # partitions it consumes, as far as it knows
+    # Offsets of owned partitions, if it has queried them
     positions: dict[tuple[UUID, int], int] = field(default_factory=dict)
-    """Where it is in what it owns, if it has found out."""
 
     @property
     def epoch(self) -> int:
-        """Or generation; 0 or less: it is not in the group."""
+        """The epoch or generation; 0 or less if it is not in the group."""
         raise NotImplementedError
 
     def next(self) -> Said:
-        """What its client says next, when nothing is to be committed."""
+        """Return the next request of the client, except for commits."""
         raise NotImplementedError
 
     def leave(self) -> Said:
-        """Leaves for good."""
+        """Leave the group permanently."""
         raise NotImplementedError
 
     def forget(self) -> None:
-        """It crashes: what acts next is a new process."""
+        """Forget its state, as after a crash: the next action is that of a new process."""
         raise NotImplementedError
 
     def is_cut_off(self) -> None:
-        """The answer to its last request will not come."""
+        """Record that the response of the last request is lost."""
 
     def is_refused(self, error: E) -> None:
-        """A commit or a fetch of offsets was refused."""
+        """Apply the error of a commit or of a fetch of offsets."""
 
     def gives_up(self, gone: Owned) -> None:
-        """It does not consume these any more."""
+        """Stop consuming these partitions."""
         self.owned = self.owned - gone
         self.positions = {at: offset for at, offset in self.positions.items() if at in self.owned}
 
@@ -132,7 +128,11 @@ class GroupMember:
         topic_id: UUID | None = None,
         retention_ms: int = -1,
     ) -> Said:
-        """Commits one offset. `epoch`: in place of its own."""
+        """Commit one offset.
+
+        Args:
+            epoch: Replaces the member's own epoch.
+        """
         fields = {
             "group_id": self.group_id,
             "member_id": self.member_id,
@@ -149,7 +149,7 @@ class GroupMember:
         return Said("offset_commit", fields, heard)
 
     def fetch_offsets(self, partitions: Owned) -> Said:
-        """Asks where its group is in partitions that it owns; what is not told stays unknown."""
+        """Request the committed offsets of owned partitions; those without a response stay unknown."""
         topics = tuple(
             OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
             for name, indexes in self.by_name(partitions).items()
@@ -170,7 +170,7 @@ class GroupMember:
         return Said("offset_fetch", {"groups": (asked,), "require_stable": True}, heard)
 
     def fetched(self, at: tuple[UUID, int], offset: int) -> None:
-        """Where its group is; -1: nobody has said."""
+        """Apply a committed offset; -1 means that none was committed."""
         self.positions[at] = max(offset, 0)
 
     def _heard_of_offsets(self, error: E) -> E:
@@ -179,7 +179,7 @@ class GroupMember:
         return error
 
     def by_name(self, partitions: Owned) -> dict[str, tuple[int, ...]]:
-        """Indexes by the names of topics."""
+        """Return partition indexes by topic name."""
         by_name: dict[str, tuple[int, ...]] = {}
         for topic_id, partition in sorted(partitions):
             name = self.topics.name_of(topic_id)

@@ -1,4 +1,4 @@
-"""The recording of a real three-broker cluster: tests/recordings/README.md."""
+"""Recording of a real three-broker cluster: tests/recordings/README.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ARCHIVE = Path(__file__).parent.parent / "recordings" / "kafka-4.3.tar.xz"
 
 
 def unpacked_recording(folder: Path) -> Path:
-    """Unpacks it below a folder, and returns its own folder there."""
+    """Unpack the recording below a folder and return its path there."""
     with tarfile.open(_ARCHIVE) as packed:
         packed.extractall(folder, filter="data")
     return folder / "kafka-4.3"

@@ -1,7 +1,6 @@
-"""What tests may lack, and where: a missing tool skips a test on a reader's machine, and fails it in CI.
+"""Optional tools of tests: a missing tool skips a test on a developer's machine and fails it in CI.
 
-Every skip of the tests goes through here; `tests/test_lacking.py` checks that. The variable CI says where we are: the
-forges set it.
+All skips of tests use this module; `tests/test_lacking.py` checks that. CI systems set the variable CI.
 """
 
 from __future__ import annotations
@@ -17,14 +16,11 @@ from tests.support.chromium_tab import chromium
 
 
 class Lack(NamedTuple):
-    """Something that some tests need."""
+    """A tool that some tests need."""
 
-    text: str
-    """Why they are skipped, in the summary."""
-    in_ci: bool = False
-    """Whether it may be missing in CI, too."""
-    is_there: Callable[[], bool] | None = None
-    """Looks for it, for the mark `needs`."""
+    text: str  # the reason for the skip, in the summary
+    in_ci: bool = False  # whether it may be missing in CI, too
+    is_there: Callable[[], bool] | None = None  # looks for it, for the mark `needs`
 
 
 def _ipv6() -> bool:
@@ -54,9 +50,10 @@ LACKS = {
 
 
 def lacks(what: str, detail: object = "") -> NoReturn:
-    """Skips the test; fails it in CI, unless this may be missing there.
+    """Skip the test, or fail it in CI unless the tool may be missing there.
 
-    what: a key of `LACKS`.
+    Args:
+        what: A key of `LACKS`.
     """
     lack = LACKS[what]
     text = f"{lack.text}: {detail}" if str(detail) else lack.text
@@ -66,7 +63,7 @@ def lacks(what: str, detail: object = "") -> NoReturn:
 
 
 def look_for_needs(item: pytest.Item) -> None:
-    """What the marks `needs` of a test name must be there."""
+    """Skip or fail a test if a tool named by its marks `needs` is missing."""
     for mark in item.iter_markers("needs"):
         for what in mark.args:
             is_there = LACKS[what].is_there

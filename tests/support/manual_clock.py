@@ -1,8 +1,8 @@
-"""A clock in a test's hand."""
+"""A clock that a test moves."""
 
 
 class ManualClock:
-    """A clock that stands still until somebody moves it."""
+    """A clock that stands still until it is moved."""
 
     zero_ns = None
 
@@ -11,23 +11,23 @@ class ManualClock:
         self.epoch_ms = epoch_ms
 
     def now_ms(self) -> int:
-        """Where the hand stands."""
+        """Return the current time in monotonic milliseconds."""
         return self._now_ms
 
     def now_us(self) -> int:
-        """Monotonic microseconds; always whole milliseconds."""
+        """Return monotonic microseconds; always whole milliseconds."""
         return self._now_ms * 1_000
 
     def machine_ns(self) -> int:
-        """Monotonic nanoseconds."""
+        """Return monotonic nanoseconds."""
         return self._now_ms * 1_000_000
 
     def seconds_until(self, due_ms: int) -> float | None:
-        """See `Clock`; the loop of a test counts in this clock's seconds too."""
+        """Return the time until a deadline; the loop of a test uses this clock, too."""
         return max(due_ms - self._now_ms, 0) / 1000
 
     def advance(self, length_ms: int) -> int:
-        """Moves on by `length_ms`; returns the new moment."""
+        """Move the clock by `length_ms` and return the new time."""
         assert length_ms >= 0, "time does not go back"
         self._now_ms += length_ms
         return self._now_ms

@@ -1,7 +1,8 @@
-"""How far a run in several workers is, in words: a line now and then instead of thousands of dots.
+"""Progress of a test run in several workers: a line from time to time instead of thousands of dots.
 
-Tests of one kind take about as long as each other (`scheduling.SECONDS`). So the share of the time that has passed is
-known, which the share of the tests does not tell: what takes longest goes first.
+Tests of a type take about the same time (`scheduling.SECONDS`). The share of elapsed time is therefore more accurate
+than
+the share of finished tests, because the slowest tests start first.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ EVERY_S = 10.0
 
 
 class Progress:
-    """Counts the tests that are done. pytest calls its methods."""
+    """A pytest plugin that counts finished tests."""
 
     def __init__(
         self, write: Callable[[str], object], clock: Callable[[], float] = time.monotonic, *, quiet: bool = False
     ) -> None:
-        """quiet: pytest itself tells of each test."""
+        """Create the plugin.
+
+        Args:
+            quiet: Print nothing, because pytest itself reports each test.
+        """
         self._write, self._clock = (lambda _: None) if quiet else write, clock
         self._began = self._said = clock()
         self._kinds: dict[str, str] = {}
@@ -31,7 +36,7 @@ class Progress:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Each worker has collected all tests."""
+        """Count the tests when each worker has collected them."""
         if not self._kinds:
             self._kinds = {nodeid: kind_of(nodeid) for nodeid in ids}
             self._seconds = sum(SECONDS.get(kind, 0.0) for kind in self._kinds.values())
@@ -52,13 +57,13 @@ class Progress:
             self._write(self.line())
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Passed tests are counted, not shown."""
+        """Suppress the output for passed tests."""
         if report.passed and report.when == "call":
             return "passed", "", "PASSED"
         return None
 
     def line(self) -> str:
-        """Time, share of it, tests, and how much longer it takes."""
+        """Return elapsed time, its share, the number of tests, and the remaining time."""
         passed_s = self._clock() - self._began
         share = self._seconds_done / self._seconds if self._seconds else 0.0
         text = f"\n{_minutes(passed_s)}  {share:4.0%}  {self._done:,} of {len(self._kinds):,} tests"

@@ -1,4 +1,4 @@
-"""A broker with an authorizer, people who talk to it, and what ACLs let them do."""
+"""A broker with an authorizer, clients of several users, and their ACLs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.broker import Broker, Client
 
 
 def guarded_broker(**settings: Any) -> Broker:
-    """A broker on which `User:admin` may do everything, and nobody else anything."""
+    """Create a broker on which only `User:admin` has permissions."""
     return Broker(**{"authorizer_class_name": STANDARD_AUTHORIZER, "super_users": "User:admin", **settings})
 
 
@@ -23,14 +23,14 @@ def access_of(broker: Broker) -> Access:
 
 
 def client_of(broker: Broker, user: str, **where: Any) -> Client:
-    """A connection of that user's, who is logged in."""
+    """Return a connection on which this user has logged in."""
     client = Client(broker, **where)
     client.connection.principal = Principal("User", user)
     return client
 
 
 def allow(broker: Broker, *texts: str) -> None:
-    """`allow(broker, "User:alice Read topic t")`"""
+    """Add ACLs, as in `allow(broker, "User:alice Read topic t")`."""
     access_of(broker).add([acl(f"allow {text}") for text in texts])
 
 
@@ -39,5 +39,5 @@ def deny(broker: Broker, *texts: str) -> None:
 
 
 def take_back(broker: Broker, *texts: str) -> None:
-    """What `allow` has allowed."""
+    """Remove ACLs that `allow` has added."""
     access_of(broker).remove([acl(f"allow {text}") for text in texts])

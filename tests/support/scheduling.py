@@ -1,7 +1,7 @@
-"""Which tests go together to a worker process of a run, and in which order.
+"""Assignment of tests to worker processes, and their order.
 
-With `--dist loadgroup` a group of tests stays in one worker. What waits goes first, several at a time; what computes
-fills the processors behind it.
+With `--dist loadgroup` a group of tests stays in one worker. Tests that wait start first, several at a time; tests that
+compute use the processors afterwards.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections import Counter
 import pytest
 
 AT_MOST = 40
-"""Tests of a file that go to a worker together. Fewer keep the controller busy, more make the last worker late."""
+"""Tests of a file that run together in a worker. Fewer keep the controller busy, more delay the last worker."""
 
 SECONDS = {"spark": 20.0, "libraries": 15.0, "recorded": 0.1, "clients": 2.5, "long": 2.0, "fast": 0.04}
-"""How long a test of a kind takes, about: its mark is the kind, or what it needs.
+"""Approximate duration of a test by type: its mark, or the fixture it needs.
 
-What takes longest goes first; the tests of `recorded` are short, and take long together.
+The slowest types start first. Tests of `recorded` are short, and slow together.
 """
 
 _RECORDED = {"recorded_silver", "recorded_groups", "incidents"}
-"""Fixtures that take seconds to make: the tests that want them are a kind, and stay in one worker."""
+"""Fixtures that take seconds to create. Tests that use them have a type of their own and stay in one worker."""
 
 
 def arrange(items: list[pytest.Item]) -> None:
-    """Sorts the tests, and marks each with its group."""
+    """Sort the tests and mark each with its group."""
     marks = {item: marks_of(item) for item in items}
     kinds = {item: _kind(item, marks[item]) for item in items}
     turns = {kind: turn for turn, kind in enumerate(SECONDS)}
@@ -36,24 +36,24 @@ def arrange(items: list[pytest.Item]) -> None:
 
 
 def marks_of(item: pytest.Item) -> set[str]:
-    """The names of its marks. Asking for one after the other took a tenth of the time that collecting takes."""
+    """Return the names of a test's marks. Separate queries for each took a tenth of the collection time."""
     return {mark.name for mark in item.iter_markers()}
 
 
 def check_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Fails a run whose tests pytest-xdist has not grouped: it would be slow, and four Sparks would start at a time."""
+    """Fail a run that pytest-xdist has not grouped: it would be slow and start four Sparks at a time."""
     if getattr(config.option, "loadgroup", False) and any(without_group(item.nodeid) == item.nodeid for item in items):
         raise pytest.UsageError("pytest-xdist can't group tests under this pytest: see constraints.txt")
 
 
 def without_group(nodeid: str) -> str:
-    """The name by which pytest finds the test: pytest-xdist writes the group behind it."""
+    """Return the test id without the group that pytest-xdist appends."""
     name, at, _ = nodeid.rpartition("@")
     return name if at and "]" not in nodeid[len(name) :] else nodeid
 
 
 def kind_of(nodeid: str) -> str:
-    """What kind of test this is, by the group behind its name: a key of `SECONDS`."""
+    """Return the type of a test from the group in its id: a key of `SECONDS`."""
     return nodeid.rpartition("@")[2].partition(" ")[0]
 
 
@@ -64,7 +64,7 @@ def _kind(item: pytest.Item, marks: set[str]) -> str:
 
 
 def _group(item: pytest.Item, kind: str, seen: Counter[str]) -> str:
-    """The kind of the test, and what tells this group from others of its kind."""
+    """Return the group of a test: its type, and a number or name that distinguishes groups of the type."""
     file = item.nodeid.partition("::")[0]
     names = getattr(item, "fixturenames", ())
     if kind == "spark":
@@ -79,7 +79,7 @@ def _group(item: pytest.Item, kind: str, seen: Counter[str]) -> str:
 
 
 def _shares_a_fixture(item: pytest.Item) -> bool:
-    """Whether a fixture of its module or class is made for several tests."""
+    """Return whether several tests share a fixture of its module or class."""
     info = getattr(item, "_fixtureinfo", None)
     return info is not None and any(
         definitions[-1].scope in ("module", "class", "package") for definitions in info.name2fixturedefs.values()

@@ -1,8 +1,8 @@
-"""Seeds of the simulated worlds, and how long each is played.
+"""Seeds of simulations, and the number of their steps.
 
-How many there are says `effort.py`. `KOHORT_SEED=7` plays one seed again. `KOHORT_SEEDS=50` plays the seeds 0 to 49.
-`KOHORT_NEW_SEEDS=3` plays three seeds beside the fixed ones that nobody has played before: they come from the time, and
-the last lines of the test run name them. `KOHORT_STEPS=100000` plays longer.
+`effort.py` sets the defaults. `KOHORT_SEED=7` repeats one seed. `KOHORT_SEEDS=50` runs the seeds 0 to 49.
+`KOHORT_NEW_SEEDS=3` adds three new seeds, which are derived from the time and listed at the end of the test run.
+`KOHORT_STEPS=100000` runs longer simulations.
 """
 
 from __future__ import annotations
@@ -19,35 +19,34 @@ _FROM = "KOHORT_NEW_SEEDS_FROM"
 
 
 def choose_new_seeds() -> None:
-    """Chooses the first of the new seeds. The worker processes of a test run inherit it."""
+    """Choose the first new seed. The worker processes of a test run inherit it."""
     os.environ.setdefault(_FROM, str(int(time()) * 10))
 
 
 def new_seeds() -> list[int]:
-    """Seeds that nobody has played before."""
+    """Return the new seeds of this run."""
     first = int(os.environ.get(_FROM, "0"))
     return list(range(first, first + int(os.environ.get("KOHORT_NEW_SEEDS", EFFORT.new_seeds))))
 
 
 def new_seeds_line() -> str:
-    """The last line of a test run; empty when no new seeds were played."""
+    """Return the last line of a test run, or an empty string if no new seeds were used."""
     if "KOHORT_SEED" in os.environ or not new_seeds():
         return ""
     return f"new seeds of the simulations: {', '.join(map(str, new_seeds()))}; KOHORT_SEED=… plays one of them again"
 
 
 def seeds(fixed: int = EFFORT.seeds) -> list[int]:
-    """The seeds to play."""
+    """Return the seeds to run."""
     if "KOHORT_SEED" in os.environ:
         return [int(os.environ["KOHORT_SEED"])]
     return [*range(int(os.environ.get("KOHORT_SEEDS", fixed))), *new_seeds()]
 
 
 def is_known(seed: int) -> bool:
-    """Whether somebody has looked at what happens in the world of this seed. In few others little happens by chance."""
+    """Return whether the run of this seed has been inspected. In a few others little happens by chance."""
     return seed < _KNOWN
 
 
 SEEDS = seeds()
-SEEDS_ON_DISK = seeds(EFFORT.seeds_on_disk)
-"""Worlds with a disk are slower."""
+SEEDS_ON_DISK = seeds(EFFORT.seeds_on_disk)  # simulations with a disk are slower

@@ -1,4 +1,4 @@
-"""Messages made of plain dictionaries and lists."""
+"""Messages from plain dictionaries and lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kohort.protocol.errors import ErrorCode
 
 
 def shape(kind: Any, values: dict[str, Any]) -> Any:
-    """`shape(MetadataRequest, {"topics": [{"name": "t"}], …})`"""
+    """Build a message, as in `shape(MetadataRequest, {"topics": [{"name": "t"}], …})`."""
     hints = get_type_hints(kind)
     return kind(**{name: _value(hints[name], value) for name, value in values.items()})
 
@@ -25,7 +25,7 @@ def _value(hint: Any, value: Any) -> Any:
 
 
 def errors_in(message: object) -> Iterator[ErrorCode]:
-    """Every error code in an answer, at whatever depth."""
+    """Yield each error code in a response, at any depth."""
     if isinstance(message, tuple | list):
         for each in message:
             yield from errors_in(each)

@@ -1,7 +1,8 @@
-"""A member of a share group as its client knows it, without a connection (KIP-932).
+"""Member of a share group without a connection (KIP-932).
 
-It has a share session at each leader that it fetches from. Whoever drives one brings its requests to a broker, and the
-answers back; see `group_member.py`. What it fetches, and what it says of records, the driver decides.
+It has a share session at each leader that it fetches from. The driver passes its requests to a broker, and the
+responses
+back; see `group_member.py`. The driver also decides which partitions it fetches and how it acknowledges records.
 """
 
 from __future__ import annotations
@@ -18,22 +19,20 @@ from kohort.protocol.messages.share_acknowledgements import AcknowledgementBatch
 from kohort.protocol.messages.share_fetch import FetchPartition, FetchTopic, ForgottenTopic
 from tests.support.group_member import Owned, Said
 
-At = tuple[UUID, int]
-"""A topic's id and a partition."""
-Words = Mapping[At, Mapping[int, int]]
-"""What a member says of records: by partition and offset the type."""
+At = tuple[UUID, int]  # a topic id and a partition
+Words = Mapping[At, Mapping[int, int]]  # acknowledgement types of records, by partition and offset
 
 SHARE_VERSIONS = {"share_group_heartbeat": 1, "share_fetch": 2, "share_acknowledge": 2}
+# The member is not in the group any longer, and joins again
 OUT = (E.unknown_member_id, E.fenced_member_epoch, E.group_id_not_found)
-"""It is no member any more, and joins again."""
+# The next request to that leader opens a session
 NO_SESSION = (E.share_session_not_found, E.invalid_share_session_epoch, E.share_session_limit_reached)
-"""Its next request at that leader opens a session."""
 NOTHING: Words = {}
 FINAL_EPOCH = -1
 
 
 class Delivered(NamedTuple):
-    """Offsets that a member holds now, and how often they were delivered with that."""
+    """Acquired offsets, and their delivery count."""
 
     at: At
     first_offset: int
@@ -43,7 +42,7 @@ class Delivered(NamedTuple):
 
 @dataclass
 class Session:
-    """What a leader remembers of a member, as far as the member knows."""
+    """A leader's session of a member, as the member knows it."""
 
     epoch: int = 0
     partitions: Owned = field(default_factory=set)
@@ -51,33 +50,27 @@ class Session:
 
 @dataclass(eq=False)
 class ShareConsumer:
-    """See above."""
-
-    name: str
-    """The client id."""
+    name: str  # the client id
     group_id: str
     member_id: str
     names: tuple[str, ...] = ()
-    epoch: int = 0
-    """0: it is not in the group."""
-    owned: Owned = field(default_factory=set)
-    """What it was last told to fetch from."""
-    sessions: dict[int, Session] = field(default_factory=dict)
-    """By node."""
+    epoch: int = 0  # 0 if it is not in the group
+    owned: Owned = field(default_factory=set)  # the last assignment received
+    sessions: dict[int, Session] = field(default_factory=dict)  # by node
 
     def __str__(self) -> str:
         return f"{self.name}({self.group_id} {self.epoch})"
 
-    # What it says to its coordinator
+    # Requests to the coordinator
 
     def beat(self, **changes: Any) -> Said:
-        """A heartbeat; one that is not in the group joins."""
+        """Return a heartbeat, which joins the group if the member is not in it."""
         names = None if self.epoch else self.names
         fields = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
         return Said("share_group_heartbeat", {**fields, "subscribed_topic_names": names, **changes}, self._has_beaten)
 
     def leave(self) -> Said:
-        """Leaves the group. Records that it holds stay its own."""
+        """Leave the group. It keeps its acquired records."""
         return self.beat(member_epoch=FINAL_EPOCH)
 
     def _has_beaten(self, response: Any) -> E:
@@ -91,10 +84,10 @@ class ShareConsumer:
                 self.owned = {(each.topic_id, number) for each in given for number in each.partitions}
         return error
 
-    # What it says to leaders
+    # Requests to leaders
 
     def fetch(self, node: int, wanted: Owned, words: Words = NOTHING, **limits: Any) -> Said:
-        """Fetches from partitions of one leader. A session that has just begun takes no words: they are left out."""
+        """Fetch from partitions of one leader. A new session accepts no acknowledgements, which are left out."""
         session = self.sessions.setdefault(node, Session())
         said = words if session.epoch else NOTHING
         known = session.partitions if session.epoch else set()
@@ -114,7 +107,11 @@ class ShareConsumer:
         return Said("share_fetch", {**fields, **limits}, self._session_heard(node))
 
     def acknowledge(self, node: int, words: Words, *, renews: bool = False, epoch: int | None = None) -> Said:
-        """Says what has become of records. `epoch`: in place of the session's."""
+        """Acknowledge records.
+
+        Args:
+            epoch: Replaces the epoch of the session.
+        """
         session = self.sessions.setdefault(node, Session())
         topics: dict[UUID, list[AcknowledgePartition]] = {}
         for (topic_id, index), types in words.items():
@@ -128,7 +125,7 @@ class ShareConsumer:
         return Said("share_acknowledge", fields, self._session_heard(node))
 
     def close(self, node: int, words: Words = NOTHING) -> Said:
-        """Ends its session at a leader: what it still holds there others may have."""
+        """Close its session at a leader, which releases the records acquired there."""
         said = self.acknowledge(node, words, epoch=FINAL_EPOCH)
         self.is_cut_off(node)
         return said
@@ -146,12 +143,12 @@ class ShareConsumer:
         return heard
 
     def is_cut_off(self, node: int) -> None:
-        """It has no session at a leader any more: the connection on which it was opened has ended."""
+        """Record that the session at a leader is lost, because its connection was closed."""
         self.sessions.pop(node, None)
 
 
 def delivered(response: Any) -> Iterator[Delivered]:
-    """What an answer to a ShareFetch gives its member."""
+    """Yield the records that a ShareFetch response delivers."""
     for topic in response.responses:
         for part in topic.partitions:
             at = topic.topic_id, part.partition_index
@@ -160,7 +157,7 @@ def delivered(response: Any) -> Iterator[Delivered]:
 
 
 def outcomes(said: Said, response: Any) -> Iterator[tuple[At, E]]:
-    """What came of the words of a request, by partition; only of those of which the answer says anything."""
+    """Yield the results of acknowledgements by partition, for partitions in the response."""
     for topic in response.responses:
         for part in topic.partitions:
             error = part.acknowledge_error_code if said.api == "share_fetch" else part.error_code
@@ -172,7 +169,7 @@ def _partition(words: Words, at: At) -> FetchPartition:
 
 
 def _batches(types: Mapping[int, int]) -> tuple[AcknowledgementBatch, ...]:
-    """Offsets that follow one another are a batch, with a type for each, or one for all if they are alike."""
+    """Group consecutive offsets into batches, with one type per offset, or a single type if all are equal."""
     batches = []
     for _, numbered in groupby(enumerate(sorted(types)), lambda pair: pair[1] - pair[0]):
         offsets = [offset for _, offset in numbered]

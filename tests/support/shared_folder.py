@@ -1,4 +1,4 @@
-"""Recordings and tools that are not part of the project, and may lie beside it."""
+"""Recordings and tools outside of the project, in a folder next to it."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A broker whose disk takes as long as the test likes."""
+"""Broker with a disk whose syncs a test completes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.broker import Broker
 
 
 class SlowThreads:
-    """Syncs when the test says so."""
+    """Threads that sync when a test calls `finish`."""
 
     def __init__(self) -> None:
         self.running: list[tuple[Sequence[Unsynced], Callable[[OSError | None], None]]] = []
@@ -21,7 +21,7 @@ class SlowThreads:
         self.running.append((files, done))
 
     def finish(self, problem: OSError | None = None) -> None:
-        """The sync that runs is over."""
+        """Complete the current sync."""
         ((files, done),) = self.running
         self.running.clear()
         for each in files:
@@ -30,7 +30,7 @@ class SlowThreads:
 
 
 class OnSlowDisk(Broker):
-    """A broker with a data directory, whose syncs take as long as the test likes."""
+    """A broker with a data directory and slow syncs."""
 
     def __init__(self, path: Path, *, always: bool = True) -> None:
         disk = Disk(keeps_unsynced=True)
@@ -43,6 +43,6 @@ class OnSlowDisk(Broker):
             self.cluster.syncs = self.syncs
 
     def sync(self, problem: OSError | None = None) -> None:
-        """What was written until now comes to the disk, or does not."""
+        """Complete or fail the sync of everything written so far."""
         self.loop.run_soon()
         self.threads.finish(problem)

@@ -8,7 +8,7 @@ from tests.support.manual_clock import ManualClock
 
 
 class StillLoop:
-    """What the server asks of an event loop, run by hand."""
+    """The part of an event loop that the server uses, run by hand."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -27,27 +27,27 @@ class StillLoop:
         self.timer = None
 
     def run_soon(self) -> bool:
-        """Runs what was to run in the next turn. Returns whether there was something."""
+        """Run the callbacks of the next turn. Return whether there were any."""
         functions, self._soon = self._soon, []
         for function in functions:
             function()
         return bool(functions)
 
     def run_first(self, function: Callable[[], None]) -> None:
-        """Runs `function` now, if it was to run in the next turn."""
+        """Run `function` now if it is scheduled for the next turn."""
         if function in self._soon:
             self._soon = [each for each in self._soon if each != function]
             function()
 
     def wait(self, length_ms: int) -> None:
-        """Lets time pass; the timer rings when it is due."""
+        """Let time pass; the timer fires when it is due."""
         end_ms = self._clock.now_ms() + length_ms
         while self.timer is not None and self.timer[0] <= end_ms:
             self.ring()
         self._clock.advance(end_ms - self._clock.now_ms())
 
     def ring(self) -> None:
-        """Lets time pass until the timer rings, once."""
+        """Let time pass until the timer fires once."""
         assert self.timer is not None
         due_ms, function = self.timer
         self.timer = None

@@ -1,4 +1,4 @@
-"""What coordinators know of streams groups, for comparison; and what always holds for it."""
+"""State of streams groups in a coordinator, for comparison, and its invariants."""
 
 from collections import Counter
 from typing import Any
@@ -9,7 +9,7 @@ from kohort.coordinator.streams.streams_owners import Role
 
 
 def picture_of(group: StreamsGroup) -> Any:
-    """All that the log keeps of a group, and what follows from that."""
+    """Return the state of a group in the log, and values derived from it."""
     return {
         "epoch": (group.epoch, group.metadata_hash, group.validated_topology_epoch, group.configs),
         "target epoch": (group.target_epoch, group.target_timestamp_ms),
@@ -21,12 +21,12 @@ def picture_of(group: StreamsGroup) -> Any:
 
 
 def one_active_owner_each(coordinator: GroupCoordinator) -> None:
-    """At every moment: no task is active twice, no process has one twice, and epochs are in order."""
+    """Assert that each task is active once, no process has a task twice, and epochs are in order."""
     for group in coordinator.streams_groups.values():
         _check_owners(group)
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
-        assert group.targets.keys() <= group.members.keys(), "a target of nobody"
+        assert group.targets.keys() <= group.members.keys(), "target of an unknown member"
 
 
 def _check_owners(group: StreamsGroup) -> None:

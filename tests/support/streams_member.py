@@ -1,6 +1,6 @@
-"""A member of a streams group as its client knows it, without a connection: a thread of Kafka Streams (KIP-1071).
+"""Member of a streams group without a connection: a thread of Kafka Streams (KIP-1071).
 
-What it commits are offsets of the topics that its active tasks read; see `group_member.py`.
+It commits offsets of the topics that its active tasks read; see `group_member.py`.
 """
 
 from __future__ import annotations
@@ -15,35 +15,27 @@ from tests.support.group_member import GroupMember, Said
 
 STREAMS_HEARTBEAT_VERSION = 0
 LOST = (E.fenced_member_epoch, E.unknown_member_id, E.group_id_not_found, E.invalid_request)
-"""It has lost everything, and joins again. INVALID_REQUEST ends a thread: it names a task that is there no more."""
+"""The member loses its tasks and joins again. INVALID_REQUEST stops a thread: it names a task that no longer exists."""
 
-TaskIdSet = set[tuple[str, int]]
-"""Subtopologies and partitions."""
+TaskIdSet = set[tuple[str, int]]  # subtopologies and partitions
 
 
 @dataclass(eq=False)
 class StreamsMember(GroupMember):
-    """See above."""
-
     topology: Topology = field(default_factory=lambda: Topology(epoch=0, subtopologies=()))
     process_id: str = ""
     rack: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
     endpoint: Endpoint | None = None
     member_epoch: int = 0
-    active: TaskIdSet = field(default_factory=set)
-    """Tasks in hand: what it was given, until it lets go."""
+    active: TaskIdSet = field(default_factory=set)  # running tasks: assigned ones, until they are revoked
     standby: TaskIdSet = field(default_factory=set)
-    told_active: TaskIdSet = field(default_factory=set)
-    """What it was last told to have."""
+    told_active: TaskIdSet = field(default_factory=set)  # active tasks of the last assignment received
     told_standby: TaskIdSet = field(default_factory=set)
     seen_endpoints: int = 0
-    is_full: bool = True
-    """Whether its next heartbeat tells everything: the first one, and after an error."""
-    holds_on: bool = False
-    """It does not give anything up."""
-    statuses: tuple[int, ...] = ()
-    """Codes it has heard last."""
+    is_full: bool = True  # the next heartbeat contains all fields: the first one, and after an error
+    holds_on: bool = False  # it does not revoke tasks
+    statuses: tuple[int, ...] = ()  # status codes received last
 
     @property
     def epoch(self) -> int:
@@ -51,11 +43,11 @@ class StreamsMember(GroupMember):
 
     @property
     def is_to_let_go(self) -> bool:
-        """Whether it has tasks in hand that it is not to have any more."""
+        """Whether it runs tasks that have been revoked."""
         return not (self.active <= self.told_active and self.standby <= self.told_standby)
 
     def next(self) -> Said:
-        """It lets go of what it is not to have, and says so."""
+        """Release revoked tasks and return the heartbeat that reports it."""
         lets_go = self.is_to_let_go and not self.holds_on
         if lets_go:
             self.active, self.standby = self.active & self.told_active, self.standby & self.told_standby
@@ -65,7 +57,7 @@ class StreamsMember(GroupMember):
         return self.tell() if self.is_full or lets_go else self.beat()
 
     def follows_topics(self) -> None:
-        """It reads what its active tasks read, of the topics that there are."""
+        """Update the partitions that its active tasks read from the existing topics."""
         now = set(self._read())
         self.gives_up(self.owned - now)
         self.owned = now
@@ -82,13 +74,13 @@ class StreamsMember(GroupMember):
         self._loses_everything()
 
     def is_cut_off(self) -> None:
-        """It does not know what has become of its last request: the next one tells everything."""
+        """Record that a response was lost: the next heartbeat contains all fields."""
         self.is_full = True
 
-    # What it says
+    # Requests
 
     def beat(self, **changes: Any) -> Said:
-        """A heartbeat that does not say what it has."""
+        """Return a heartbeat that does not report its tasks."""
         fields: dict[str, Any] = {
             "group_id": self.group_id,
             "member_id": self.member_id,
@@ -98,7 +90,7 @@ class StreamsMember(GroupMember):
         return Said("streams_group_heartbeat", fields | changes, self._heard)
 
     def tell(self, **changes: Any) -> Said:
-        """A heartbeat that says everything but the topology."""
+        """Return a heartbeat with all fields except the topology."""
         fields: dict[str, Any] = {
             "rebalance_timeout_ms": self.rebalance_ms,
             "process_id": self.process_id,
@@ -112,14 +104,14 @@ class StreamsMember(GroupMember):
         return self.beat(**fields | changes)
 
     def join(self, **changes: Any) -> Said:
-        """Joins anew, with nothing."""
+        """Join again without tasks."""
         self._loses_everything()
         return self.tell(topology=self.topology, **changes)
 
     def leave(self, **changes: Any) -> Said:
         return self.beat(member_epoch=-1, **changes)
 
-    # What it hears
+    # Responses
 
     def _heard(self, response: Any) -> E:
         error: E = response.error_code
@@ -137,7 +129,7 @@ class StreamsMember(GroupMember):
         return error
 
     def is_refused(self, error: E) -> None:
-        """With a stale epoch it waits for the next heartbeat."""
+        """Apply an error. After a stale epoch the member waits for its next heartbeat."""
         if error in (E.unknown_member_id, E.group_id_not_found):
             self._loses_everything()
 
@@ -148,17 +140,17 @@ class StreamsMember(GroupMember):
 
 
 def read_by(subtopology: Subtopology) -> tuple[str, ...]:
-    """The topics that a subtopology reads."""
+    """Return the topics that a subtopology reads."""
     return (*subtopology.source_topics, *(each.name for each in subtopology.repartition_source_topics))
 
 
 def task_ids(tasks: TaskIdSet) -> tuple[TaskIds, ...]:
-    """As a request names them."""
+    """Convert tasks to the format of a request."""
     by_id: dict[str, list[int]] = {}
     for subtopology_id, partition in sorted(tasks):
         by_id.setdefault(subtopology_id, []).append(partition)
     return tuple(TaskIds(subtopology_id=each, partitions=tuple(by_id[each])) for each in by_id)
 
 
-def _tasks(told: Iterable[TaskIds]) -> TaskIdSet:
-    return {(each.subtopology_id, partition) for each in told for partition in each.partitions}
+def _tasks(task_ids: Iterable[TaskIds]) -> TaskIdSet:
+    return {(each.subtopology_id, partition) for each in task_ids for partition in each.partitions}

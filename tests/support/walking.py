@@ -1,4 +1,4 @@
-"""Random walks of a group: steps from a seed, a look after each, and an end at which everybody has come to rest."""
+"""Random walks of a group: steps from a seed, a check after each, and an end at which all members are stable."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ STEPS = 120
 
 
 class Walk(Protocol):
-    """One walk, from a seed."""
+    """One walk from a seed."""
 
-    said: list[str]
-    """What has happened, a text each."""
+    said: list[str]  # a line for each step
 
     def step(self) -> None:
-        """Something happens."""
+        """Perform one random step."""
         ...
 
     def check(self) -> None:
-        """Whether all is as promised, in between."""
+        """Check the invariants between steps."""
         ...
 
     def ends(self) -> None:
-        """Nothing fails any more: everybody comes to rest."""
+        """End all failures and wait until all members are stable."""
         ...
 
 
 def walk_to_its_end(walk: Walk, name: str) -> None:
-    """Says what happened last, where a promise is broken. `name`: how to walk it again."""
+    """Run a walk. After a violation, print its last steps.
+
+    Args:
+        name: How to repeat the walk.
+    """
     try:
         for _ in range(STEPS):
             walk.step()

@@ -1,4 +1,4 @@
-"""Connections to a broker over a real port that ask one thing at a time, and wait for the answer."""
+"""Connections to a broker over a real port that send one request at a time and wait for its response."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ TIMEOUT_S = 60
 
 
 class Blocking:
-    """Asks and waits, with nothing between it and its socket. Raises OSError when the broker hangs up."""
+    """A blocking connection. Raises OSError when the broker closes it."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def exchanges(self, frame: bytes) -> bytes:
-        """The answer to a frame, without its length."""
+        """Send a frame and return the response without its length."""
         self._socket.sendall(frame)
         return self._read(INT.unpack(self._read(4))[0])
 
     def asks(self, name: str, version: int, **fields: Any) -> Any:
-        """The response to a request."""
+        """Send a request and return its response."""
         return message(name).read_response(version, self.exchanges(frame(name, version, 1, **fields)))[1]
 
     def says(self, said: Said, client_id: str = "ada") -> ErrorCode:
-        """What a member says, and hears. Returns the answer's error."""
+        """Send a member's request, apply the response and return its error."""
         return said.hear(self.asks(said.api, VERSIONS[said.api], client_id=client_id, **said.fields))
 
     def close(self) -> None:
-        """Hangs up."""
         self._socket.close()
 
     def _read(self, size: int) -> bytes:
@@ -49,7 +48,7 @@ class Blocking:
 
 
 class Waiting:
-    """The same on an event loop. It connects when it is first asked."""
+    """A connection on an event loop, which connects at the first request."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -57,13 +56,13 @@ class Waiting:
 
     @classmethod
     async def to(cls, port: int) -> Waiting:
-        """One that is connected."""
+        """Return a connection that is open."""
         wire = cls(port)
         await wire._connected()
         return wire
 
     async def exchanges(self, frame: bytes) -> bytes:
-        """The answer to a frame, without its length."""
+        """Send a frame and return the response without its length."""
         reader, writer = await self._connected()
         writer.write(frame)
         async with asyncio.timeout(TIMEOUT_S):
@@ -73,11 +72,11 @@ class Waiting:
                 raise ConnectionResetError("the broker has hung up") from None
 
     async def asks(self, name: str, version: int, **fields: Any) -> Any:
-        """The response to a request."""
+        """Send a request and return its response."""
         return message(name).read_response(version, await self.exchanges(frame(name, version, 1, **fields)))[1]
 
     async def says(self, said: Said) -> ErrorCode:
-        """What a member says, and hears. Returns the answer's error."""
+        """Send a member's request, apply the response and return its error."""
         return said.hear(await self.asks(said.api, VERSIONS[said.api], **said.fields))
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -86,6 +85,5 @@ class Waiting:
         return self._streams
 
     def close(self) -> None:
-        """Hangs up."""
         if self._streams is not None:
             self._streams[1].close()

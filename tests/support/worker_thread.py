@@ -1,4 +1,4 @@
-"""A thread for what takes long in a broker, which works when the test says so."""
+"""The thread for long work of a broker, which a test runs by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.broker import Broker
 
 
 class Thread:
-    """Takes the place of the thread that a served broker has."""
+    """A replacement for the thread of a running broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._jobs: deque[Callable[[], None]] = deque()
@@ -26,7 +26,7 @@ class Thread:
         return not self._jobs
 
     def works(self) -> int:
-        """Does what there is to do; returns how many jobs it was."""
+        """Run the pending jobs and return their number."""
         done = 0
         while self._jobs:
             self._jobs.popleft()()

@@ -30,6 +30,13 @@ def test_example_has_these_offenders(text: str, tmp_path: Path) -> None:
     assert [offender.check for offender in wording.check_file(path)] == EXAMPLES[text]
 
 
+@pytest.mark.parametrize(("name", "count"), [("page.md", 2), ("story.talk", 1)])
+def test_document_has_dialect_words(name: str, count: int, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text("# The leader hears it.\nada says nothing\n")
+    assert len([*wording.check_document(path)]) == count
+
+
 def test_quotation_is_not_dialect(tmp_path: Path) -> None:
     path = tmp_path / "example.py"
     path.write_text('"""Nobody; there is no such group."""\n')

@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = ROOT / "tests" / "wording.toml"
-DEEPER = {"clients", "control", "coordinator", "protocol", "proxy", "tests"}  # counted one level deeper
+DEEPER = {"clients", "control", "coordinator", "docs", "protocol", "proxy", "tests"}  # counted one level deeper
 MAX_TEST_WORDS = 6
 MAX_SUBJECT_LENGTH = 72
 
 CHECKS = {
     "verb": "docstring of a function that does not start with a verb in base form",
-    "dialect": "word from the left column of the word table",
+    "dialect": "word from the left column of the word table, also in documents and comments of conversations",
     "name": "name of one vague word",
     "test": f"test name with more than {MAX_TEST_WORDS} words, a leading article, or what, who or which",
 }
@@ -114,25 +114,33 @@ class Offender(NamedTuple):
         return f"{self.path}:{self.line}: {self.check}: {self.text}"
 
 
-def _python_files() -> list[Path]:
-    """Return the Python files that git tracks, and new ones; without git, every file outside of hidden folders."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"]
+def _files(*patterns: str) -> list[Path]:
+    """Return the files that git tracks, and new ones; without git, every file outside of hidden folders."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns]
     try:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        ours = [
-            path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("build", "dist", "typings")
-        ]
-        return sorted(path for path in ours if not any(part.startswith(".") for part in path.relative_to(ROOT).parts))
+        paths = [path for pattern in patterns for path in ROOT.rglob(pattern) if path.is_file()]
+        parts = {path: path.relative_to(ROOT).parts for path in paths}
+        return sorted(
+            path for path in paths if parts[path][0] not in ("build", "dist", "typings") and not _is_hidden(parts[path])
+        )
     return sorted(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
+
+
+def _is_hidden(parts: tuple[str, ...]) -> bool:
+    return any(part.startswith(".") or part == "node_modules" for part in parts)
 
 
 @cache
 def offenders() -> tuple[Offender, ...]:
     """Return everything in the project that breaks a check."""
     quotations = quoted(stored_quotations())
-    found = [offender for path in _python_files() for offender in check_file(path, quotations)]
-    return tuple(found)
+    in_code = [offender for path in _files("*.py") for offender in check_file(path, quotations)]
+    in_documents = [
+        each for path in _files("*.md", "*.talk", "*.html", "*.js") for each in check_document(path, quotations)
+    ]
+    return (*in_code, *in_documents)
 
 
 def check_file(path: Path, quotations: re.Pattern[str] | None = None) -> Iterator[Offender]:
@@ -151,6 +159,16 @@ def check_file(path: Path, quotations: re.Pattern[str] | None = None) -> Iterato
                 yield Offender("name", name, node.lineno, node.arg)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_vague(node.attr):
             yield Offender("name", name, node.lineno, node.attr)
+
+
+def check_document(path: Path, quotations: re.Pattern[str] | None = None) -> Iterator[Offender]:
+    """Yield dialect words in a document; of a conversation only in its comments."""
+    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    text = quotations.sub(_masked, path.read_text()) if quotations else path.read_text()
+    for number, line in enumerate(text.splitlines(), 1):
+        if path.suffix != ".talk" or line.lstrip().startswith("#"):
+            for match in DIALECT.finditer(line):
+                yield Offender("dialect", name, number, match[0])
 
 
 def _nodes(tree: ast.Module) -> Iterator[ast.AST]:

@@ -158,7 +158,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         """Report the end of a join phase, with the member that the group waited for last.
 
         That is a member that is still missing, or else the last one that joined or was removed without having joined.
-        After the initial delay it is none: the timer ended the phase, whoever joined last.
+        After the initial delay there is no such member, because the timer ended the phase.
         """
         state, now_us = self.of(group), self.now_us()
         waited_for = _ids(missing)

@@ -1,1 +1,1 @@
-"""Who speaks, and how they show it: principals, logins, credentials. Pure: no socket, no clock, no chance."""
+"""Authentication and authorization: principals, SASL, credentials, ACLs. Pure: no socket, clock or randomness."""

@@ -1,4 +1,4 @@
-"""ACLs, found by the name of a resource without looking at all of them."""
+"""An index of ACLs by resource name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _Pattern = tuple[ResourceType, PatternType, str]
 
 
 class AclIndex:
-    """A set of ACLs by their patterns."""
+    """A set of ACLs, indexed by their patterns."""
 
     def __init__(self, acls: Iterable[AclBinding] = ()) -> None:
         self._acls: dict[AclBinding, None] = {}
         self._by_pattern: dict[_Pattern, dict[AclBinding, None]] = {}
+        # Number of patterns of each length: a name has to be looked up with as many prefixes as there are lengths.
         self._prefix_lengths: dict[ResourceType, Counter[int]] = {}
-        """How many patterns of each length there are: a name has no more prefixes to be looked up than lengths."""
         for acl in acls:
             self.add(acl)
 
@@ -25,14 +25,14 @@ class AclIndex:
         return len(self._acls)
 
     def __iter__(self) -> Iterator[AclBinding]:
-        """All of them, oldest first."""
+        """Iterate over the ACLs, oldest first."""
         return iter(self._acls)
 
     def __contains__(self, acl: AclBinding) -> bool:
         return acl in self._acls
 
     def add(self, acl: AclBinding) -> None:
-        """One more; nothing changes if it is there already."""
+        """Add an ACL unless it exists."""
         self._acls[acl] = None
         pattern = acl[:3]
         those = self._by_pattern.get(pattern)
@@ -43,7 +43,6 @@ class AclIndex:
         those[acl] = None
 
     def remove(self, acl: AclBinding) -> None:
-        """One less. It is there."""
         del self._acls[acl]
         pattern = acl[:3]
         those = self._by_pattern[pattern]
@@ -58,7 +57,7 @@ class AclIndex:
                 del lengths[len(acl.name)]
 
     def applying(self, resource_type: ResourceType, name: str) -> Iterator[AclBinding]:
-        """The ACLs that are about this resource, whoever they are about: LITERAL, the wildcard, and prefixes."""
+        """Yield the ACLs of all principals for this resource: LITERAL, the wildcard, and prefixes."""
         by_pattern = self._by_pattern
         yield from by_pattern.get((resource_type, PatternType.LITERAL, name), ())
         if name != WILDCARD:

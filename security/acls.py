@@ -1,4 +1,4 @@
-"""What an ACL says, and which ACLs a filter means. The numbers are those of Kafka's messages.
+"""ACLs and ACL filters. The numbers are those of Kafka's messages.
 
 Source: Kafka's `AclBinding`, `AclBindingFilter`, `ResourcePatternFilter`; KIP-140, KIP-290.
 """
@@ -8,18 +8,15 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
-WILDCARD = "*"
-"""As the name of a LITERAL pattern, as a principal's name and as a host: any."""
+WILDCARD = "*"  # matches any name of a LITERAL pattern, any principal name, and any host
 
-EVERYBODY = "User:*"
-"""The principal of an ACL that is about everybody, ANONYMOUS included."""
+EVERYBODY = "User:*"  # principal of an ACL for all principals, including ANONYMOUS
 
-CLUSTER_NAME = "kafka-cluster"
-"""What the one resource of the type CLUSTER is called."""
+CLUSTER_NAME = "kafka-cluster"  # name of the one resource of type CLUSTER
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about."""
+    """Type of the resource that an ACL protects."""
 
     UNKNOWN = 0
     ANY = 1
@@ -32,7 +29,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How the name of an ACL is meant. ANY and MATCH are for filters."""
+    """Interpretation of an ACL's resource name. ANY and MATCH are for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -42,7 +39,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What somebody wants to do."""
+    """Operation that an ACL allows or denies."""
 
     UNKNOWN = 0
     ANY = 1
@@ -63,7 +60,7 @@ class Operation(IntEnum):
 
 
 class Permission(IntEnum):
-    """What an ACL says to it."""
+    """Effect of an ACL."""
 
     UNKNOWN = 0
     ANY = 1
@@ -75,7 +72,7 @@ CodeT = TypeVar("CodeT", bound=IntEnum)
 
 
 def known(codes: type[CodeT], code: int) -> CodeT:
-    """What a number means; UNKNOWN, which is 0, if it means nothing."""
+    """Return the member of `codes` with this number, or UNKNOWN, which is 0."""
     try:
         return codes(code)
     except ValueError:
@@ -100,18 +97,17 @@ class AclBinding(NamedTuple):
         )
 
     def applies_to(self, name: str) -> bool:
-        """Whether it is about the resource of that name, if the type is the same."""
+        """Return whether the ACL applies to the resource name, given the same resource type."""
         if self.pattern_type == PatternType.PREFIXED:
             return name.startswith(self.name)
         return self.name in (name, WILDCARD)
 
     def is_about(self, principal: str, host: str) -> bool:
-        """Whether it is about who that is, from where."""
         return self.principal in (principal, EVERYBODY) and self.host in (host, WILDCARD)
 
 
 class AclFilter(NamedTuple):
-    """Which ACLs are meant. None and ANY are all; everything else is compared letter by letter."""
+    """A filter for ACLs. None and ANY match all; everything else is compared exactly."""
 
     resource_type: ResourceType = ResourceType.ANY
     pattern_type: PatternType = PatternType.ANY
@@ -122,7 +118,7 @@ class AclFilter(NamedTuple):
     permission: Permission = Permission.ANY
 
     def matches(self, acl: AclBinding) -> bool:
-        """Whether the filter means this ACL. What is UNKNOWN in a filter means none."""
+        """Return whether the filter matches an ACL. UNKNOWN values match none."""
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self._matches_pattern(acl)
@@ -133,7 +129,7 @@ class AclFilter(NamedTuple):
         )
 
     def _matches_pattern(self, acl: AclBinding) -> bool:
-        """By the pattern's type: MATCH finds all that apply to a resource of the name, the others the name itself."""
+        """Compare the pattern: MATCH finds all ACLs that apply to the resource name, others the name itself."""
         if self.pattern_type == PatternType.MATCH:
             return self.name is None or acl.applies_to(self.name)
         return self.pattern_type in (PatternType.ANY, acl.pattern_type) and self.name in (None, acl.name)

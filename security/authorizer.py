@@ -1,7 +1,7 @@
-"""Who may do what: the decisions of Kafka's StandardAuthorizer.
+"""Authorization decisions of Kafka's StandardAuthorizer.
 
-A super user may do everything. Then a DENY that applies counts, however narrow the ALLOW. Then an ALLOW, of the
-operation or of one that implies it. Then `allow.everyone.if.no.acl.found`, where no ACL is about the resource at all.
+Super users are allowed everything. Otherwise a DENY that applies wins, however narrow the ALLOW. Then an ALLOW for the
+operation or one that implies it. Then `allow.everyone.if.no.acl.found`, if no ACL exists for the resource.
 Source: acls §1, §2, §3, §4; Kafka's `StandardAuthorizerData`, `Authorizer.authorizeByResourceType`.
 """
 
@@ -15,52 +15,56 @@ from kohort.security.acls import WILDCARD, AclBinding, Operation, PatternType, P
 from kohort.security.principal import Principal
 from kohort.security.rights import TOLD, Right
 
+# Cached decisions, about 30 MB. Clients can use any number of names; the cache is emptied when it is full.
 MOST_REMEMBERED = 100_000
-"""Decisions kept, some 30 MB. A client may ask about any number of names; beyond, all are forgotten and made anew."""
 
+# Maximum length of a cached resource or principal name. Group ids can have 32,767 characters and are not cached.
 LONGEST_REMEMBERED = 255
-"""Characters of a name that is remembered, of a principal's too. Group ids may have 32,767: those are decided anew."""
 
 IMPLIED_BY: dict[Operation, frozenset[Operation]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
-}
-"""An ALLOW of one of these is one of the operation, too. A DENY implies nothing."""
+}  # An ALLOW of one of these also allows the operation. A DENY implies nothing.
 
 
 class Decision(NamedTuple):
-    """Whether something is allowed, and by which rule: an ACL, or the name of a rule as Kafka's log has it."""
+    """Whether an operation is allowed, and the reason: an ACL, or the name of a rule as in Kafka's log."""
 
     allowed: bool
     rule: AclBinding | str
 
 
 class Authorizer:
-    """Decides, and remembers what it has decided until an ACL changes."""
+    """Decides and caches decisions until an ACL changes."""
 
     def __init__(
         self, acls: Iterable[AclBinding] = (), *, super_users: Iterable[str] = (), allow_everyone: bool = False
     ) -> None:
-        """`super_users`: as `User:admin`. `allow_everyone`: where no ACL is about a resource at all."""
+        """Create an authorizer.
+
+        Args:
+            super_users: Principals such as `User:admin`.
+            allow_everyone: Allow operations on resources without any ACL.
+        """
         self.acls = AclIndex(acls)
         self.super_users = frozenset(super_users)
         self._allow_everyone = allow_everyone
         self._remembered: dict[tuple[Principal, str, Right, str], bool] = {}
 
     def allows(self, principal: Principal, host: str, right: Right, name: str) -> bool:
-        """Whether somebody may do that to the resource of that name. `host`: the client's address as text."""
+        """Return whether a principal from `host`, an address as text, has a right on the named resource."""
         key = (principal, host, right, name)
-        known = self._remembered.get(key)
-        if known is None:
+        decision = self._remembered.get(key)
+        if decision is None:
             if len(name) > LONGEST_REMEMBERED or len(principal.name) > LONGEST_REMEMBERED:
                 return self.decide(principal, host, right, name).allowed
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
-            known = self._remembered[key] = self.decide(principal, host, right, name).allowed
-        return known
+            decision = self._remembered[key] = self.decide(principal, host, right, name).allowed
+        return decision
 
     def decide(self, principal: Principal, host: str, right: Right, name: str) -> Decision:
-        """`allows` with its reason; nothing is remembered."""
+        """Return the uncached decision with its reason."""
         who = str(principal)
         if who in self.super_users:
             return Decision(True, "SuperUser")
@@ -84,7 +88,7 @@ class Authorizer:
         )
 
     def allows_on_any(self, principal: Principal, host: str, right: Right) -> bool:
-        """Whether some name is thinkable to which this is allowed (acls §4)."""
+        """Return whether the right could be granted for some resource name (acls §4)."""
         if self.decide(principal, host, right, "hardcode").allowed:  # Kafka asks for this very name first
             return True
         who, operations = str(principal), (right.operation, Operation.ALL)
@@ -100,22 +104,21 @@ class Authorizer:
         return any(not _is_taken_back(acl, denied) for acl in allowed)
 
     def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
-        """The operations somebody may do to a resource, as bits: bit 3 is READ."""
+        """Return the allowed operations on a resource as bits: bit 3 is READ."""
         return sum(1 << right.operation for right in TOLD[resource_type] if self.allows(principal, host, right, name))
 
     def add(self, acl: AclBinding) -> None:
-        """From now on this ACL counts."""
         self.acls.add(acl)
         self._remembered.clear()
 
     def remove(self, acl: AclBinding) -> None:
-        """From now on this ACL, which is there, does not count."""
+        """Remove an existing ACL."""
         self.acls.remove(acl)
         self._remembered.clear()
 
 
 def _is_taken_back(acl: AclBinding, denied: set[tuple[PatternType, str]]) -> bool:
-    """Whether a DENY covers all that this ALLOW allows."""
+    """Return whether a DENY covers everything that this ALLOW allows."""
     if acl.pattern_type == PatternType.LITERAL:
         if acl.name == WILDCARD:
             return False

@@ -1,7 +1,7 @@
-"""The name of a certificate's owner as Java writes it (`X500Principal.getName`, RFC 2253).
+"""Formats the subject of a certificate as Java does (`X500Principal.getName`, RFC 2253).
 
-The most specific part comes first, there are no spaces, and parts whose type has no short name in RFC 2253 are written
-as numbers. Needs cryptography.
+The most specific part is first, without spaces, and types without a short name in RFC 2253 are written as numbers.
+Needs cryptography.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ _SHORT = {
 
 
 def owner_of(certificate: bytes) -> str:
-    """The subject of a certificate in DER, as in `CN=alice,OU=people,O=kohort,C=DE`. Raises ValueError."""
+    """Return the subject of a DER certificate, as in `CN=alice,OU=people,O=kohort,C=DE`.
+
+    Raises:
+        ValueError: The certificate cannot be parsed.
+    """
     subject = x509.load_der_x509_certificate(certificate).subject
     return ",".join("+".join(map(_part, part)) for part in reversed(subject.rdns))
 
@@ -35,7 +39,7 @@ def _part(attribute: x509.NameAttribute[str | bytes]) -> str:
 
 
 def _der(attribute: x509.NameAttribute[str | bytes]) -> bytes:
-    """The value with its type and length in front."""
+    """Return the DER value with its type and length."""
     value = attribute.value if isinstance(attribute.value, bytes) else attribute.value.encode(_coding(attribute))
     size = len(value)
     length = (

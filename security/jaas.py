@@ -1,8 +1,8 @@
-"""A line of Java's login configuration, as `sasl.jaas.config` has it: a module, `required`, and options.
+"""Parses a line of Java's login configuration, as in `sasl.jaas.config`: a module, `required`, and options.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret" user_bob="…";
 
-Source: Kafka's `JaasConfig`. One module a line; errors never show a value, which may be a password.
+Source: Kafka's `JaasConfig`. One module per line; errors never show a value, which may be a password.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ _OPTION = re.compile(
 
 
 class JaasError(ValueError):
-    """A line that cannot be read. The text is the rest of a sentence that names the setting."""
+    """A malformed line. The text completes a sentence that starts with the name of the setting."""
 
 
 class JaasLine(NamedTuple):
-    """What it says."""
+    """A parsed line."""
 
-    module: str
-    """The Java class."""
+    module: str  # Java class
     options: dict[str, str]
 
     def __repr__(self) -> str:
@@ -36,10 +35,14 @@ class JaasLine(NamedTuple):
 
 
 def parse_jaas(text: str) -> JaasLine:
-    """Raises JaasError."""
+    """Parse a line.
+
+    Raises:
+        JaasError: The line is malformed.
+    """
     match = _LINE.fullmatch(text)
     if match is None:
-        raise JaasError('is no JAAS line; write MODULE required NAME="VALUE" …; with a semicolon at the end')
+        raise JaasError('is not a JAAS line; expected MODULE required NAME="VALUE" …; with a semicolon at the end')
     options: dict[str, str] = {}
     rest = match["options"].strip()
     while rest:

@@ -1,7 +1,8 @@
-"""Java's own key store, JKS: entries under names, a keyed checksum over all of it, keys hidden under a password.
+"""Reads Java's own key store, JKS: named entries, a keyed checksum over all of it, keys protected by a password.
 
-No kept library reads it: pyjks was last released in 2020 and needs a C compiler for a cipher that is not used here.
-Source: OpenJDK's `sun.security.provider.JavaKeyStore` and `KeyProtector`. Its hiding of keys is weak, which is why Java
+No maintained library reads it: pyjks was last released in 2020 and needs a C compiler for a cipher that is not used
+here.
+Source: OpenJDK's `sun.security.provider.JavaKeyStore` and `KeyProtector`. Its key protection is weak, which is why Java
 writes PKCS12 by default since version 9.
 """
 
@@ -21,24 +22,27 @@ _INT, _SHORT, _LONG = Struct(">I"), Struct(">H"), Struct(">q")
 
 
 class JavaKeyStoreError(ValueError):
-    """A store that cannot be read. The text is the rest of a sentence that names the setting."""
+    """An unreadable store. The text completes a sentence that starts with the name of the setting."""
 
 
 class _CutShortError(Exception):
-    """There is less than there should be."""
+    """The data ends early."""
 
 
 @dataclass(slots=True)
 class JavaKeyStore:
-    """What is in a store, in DER."""
+    """Content of a store, in DER."""
 
+    # protected keys with their certificate chains
     keys: list[tuple[bytes, list[bytes]]] = field(default_factory=list, repr=False)
-    """Hidden keys with their chains."""
-    certificates: list[bytes] = field(default_factory=list)
-    """Those that are trusted."""
+    certificates: list[bytes] = field(default_factory=list)  # trusted certificates
 
     def first_key(self, password: str) -> tuple[bytes, list[bytes]]:
-        """A key in PKCS8, and its chain. Raises JavaKeyStoreError."""
+        """Return a key in PKCS8 and its chain.
+
+        Raises:
+            JavaKeyStoreError: The store has no key, or the password is wrong.
+        """
         if not self.keys:
             raise JavaKeyStoreError("holds no key")
         hidden, chain = self.keys[0]
@@ -67,7 +71,11 @@ class _Reader:
 
 
 def read_java_key_store(data: bytes, password: str) -> JavaKeyStore:
-    """Raises JavaKeyStoreError for damage, and for another password than the one it was written with."""
+    """Parse a store.
+
+    Raises:
+        JavaKeyStoreError: The data is damaged or was written with another password.
+    """
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if password:
         expected = hashlib.sha1(password.encode("utf-16-be") + _WHITENER + body).digest()
@@ -100,7 +108,7 @@ def _entries(reader: _Reader) -> JavaKeyStore:
 
 
 def _revealed(hidden: bytes, password: str) -> bytes:
-    """The key in an EncryptedPrivateKeyInfo of Sun's own algorithm: salt, key xor a chain of SHA-1, checksum."""
+    """Reveal an EncryptedPrivateKeyInfo of Sun's own algorithm: salt, key xor a chain of SHA-1, checksum."""
     inner = _octets(hidden)
     salt, covered, check = inner[:_DIGEST], inner[_DIGEST:-_DIGEST], inner[-_DIGEST:]
     secret = password.encode("utf-16-be")
@@ -115,7 +123,7 @@ def _revealed(hidden: bytes, password: str) -> bytes:
 
 
 def _octets(der: bytes) -> bytes:
-    """The octet string at the end of SEQUENCE { SEQUENCE algorithm, OCTET STRING }."""
+    """Return the octet string at the end of SEQUENCE { SEQUENCE algorithm, OCTET STRING }."""
     _, outer, _ = _element(der)
     _, _, after = _element(outer)
     _, octets, _ = _element(after)
@@ -123,7 +131,7 @@ def _octets(der: bytes) -> bytes:
 
 
 def _element(der: bytes) -> tuple[int, bytes, bytes]:
-    """Tag, value, and what follows."""
+    """Return tag, value, and the remaining bytes."""
     if len(der) < 2:
         raise _CutShortError("cut short")
     size, at = der[1], 2

@@ -1,7 +1,7 @@
-"""Which right each API asks for, of what, and what a client hears who does not have it: the one table of it.
+"""The table of rights that each API requires, and of the errors without them.
 
-The checks themselves stand in `broker/apis/`. A test walks this table and compares; docs/behaviour/acls.md shows it.
-Source: what Kafka 4.3.0 answers to each of them with and without the right.
+The checks are implemented in `broker/apis/`. A test walks this table and compares; docs/behaviour/acls.md shows it.
+Source: responses of Kafka 4.3.0 to each API with and without the right.
 """
 
 from __future__ import annotations
@@ -40,23 +40,17 @@ TOPIC = ErrorCode.topic_authorization_failed
 GROUP = ErrorCode.group_authorization_failed
 CLUSTER = ErrorCode.cluster_authorization_failed
 TRANSACTIONAL_ID = ErrorCode.transactional_id_authorization_failed
-HIDDEN = None
-"""In the place of an error: what one may not see is left out."""
+HIDDEN = None  # instead of an error, items without the right are omitted
 
 
 class Need(NamedTuple):
-    """One row. Rows of an API stand in the order in which they are asked for."""
+    """One row. Rows of an API are in the order of their checks."""
 
-    api: str
-    """Its name in `api_keys.py`."""
-    rights: tuple[Right, ...]
-    """Any of them is enough."""
-    refused: ErrorCode | None
-    """The error of who has none of them."""
-    answer: str
-    """Where that error is, or what is left out."""
-    when: str = ""
-    """The requests of which this is asked; empty: all."""
+    api: str  # name in `api_keys.py`
+    rights: tuple[Right, ...]  # any of them is sufficient
+    refused: ErrorCode | None  # error if none of them is granted
+    answer: str  # where the error is, or what is omitted
+    when: str = ""  # condition under which the right is checked; empty means always
 
 
 NEEDS = (
@@ -65,13 +59,13 @@ NEEDS = (
     Need("fetch", (READ_TOPIC,), TOPIC, "its partitions; a session keeps them, and serves them once that is allowed"),
     Need("list_offsets", (DESCRIBE_TOPIC,), TOPIC, "its partitions"),
     Need("metadata", (DESCRIBE_TOPIC,), TOPIC, "the topic", "topics are named"),
-    Need("metadata", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
+    Need("metadata", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are requested"),
     Need("metadata", (CREATE_CLUSTER, CREATE_TOPIC), TOPIC, "the topic", "asking would create it"),
     Need("offset_commit", (READ_GROUP,), GROUP, "every partition"),
     Need("offset_commit", (READ_TOPIC,), TOPIC, "its partitions"),
     Need("offset_fetch", (DESCRIBE_GROUP,), GROUP, "the group; in v1 every partition, in v2 to v7 the top"),
     Need("offset_fetch", (DESCRIBE_TOPIC,), TOPIC, "its partitions", "topics are named"),
-    Need("offset_fetch", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
+    Need("offset_fetch", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are requested"),
     Need("find_coordinator", (DESCRIBE_GROUP,), GROUP, "the key", "of groups"),
     Need("find_coordinator", (DESCRIBE_TRANSACTIONAL_ID,), TRANSACTIONAL_ID, "the key", "of transactional ids"),
     Need("find_coordinator", (CLUSTER_ACTION,), CLUSTER, "every key", "of share groups' partitions"),
@@ -101,7 +95,7 @@ NEEDS = (
         "add_partitions_to_txn",
         (WRITE_TOPIC,),
         TOPIC,
-        "its partitions; the others hear OPERATION_NOT_ATTEMPTED",
+        "its partitions; the others receive OPERATION_NOT_ATTEMPTED",
         "v0 to v3",
     ),
     Need("add_offsets_to_txn", (WRITE_TRANSACTIONAL_ID,), TRANSACTIONAL_ID, "the top"),
@@ -121,7 +115,7 @@ NEEDS = (
     Need("alter_configs", (ALTER_CONFIGS_GROUP,), GROUP, "the group", "of groups"),
     Need("alter_configs", (ALTER_CONFIGS_CLUSTER,), CLUSTER, "the broker", "of brokers"),
     Need("alter_replica_log_dirs", (ALTER_CLUSTER,), CLUSTER, "every partition"),
-    Need("describe_log_dirs", (DESCRIBE_CLUSTER,), CLUSTER, "the top; before v3 there is no place for it"),
+    Need("describe_log_dirs", (DESCRIBE_CLUSTER,), CLUSTER, "the top; before v3 there is no field for it"),
     Need("create_partitions", (ALTER_TOPIC,), TOPIC, "the topic"),
     Need("delete_groups", (DELETE_GROUP,), GROUP, "the group"),
     Need("elect_leaders", (ALTER_CLUSTER,), CLUSTER, "the top and every partition"),
@@ -150,7 +144,7 @@ NEEDS = (
     Need("consumer_group_describe", (DESCRIBE_TOPIC,), TOPIC, "the group", "of every topic that members have"),
     Need("list_config_resources", (DESCRIBE_CONFIGS_CLUSTER,), CLUSTER, "the top"),
     Need("describe_topic_partitions", (DESCRIBE_TOPIC,), TOPIC, "the topic", "topics are named"),
-    Need("describe_topic_partitions", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
+    Need("describe_topic_partitions", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are requested"),
     Need("initialize_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
     Need("read_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
     Need("write_share_group_state", (CLUSTER_ACTION,), CLUSTER, "every partition"),
@@ -166,7 +160,7 @@ NEEDS = (
     Need("share_acknowledge", (READ_TOPIC,), TOPIC, "its partitions"),
     Need("describe_share_group_offsets", (DESCRIBE_GROUP,), GROUP, "the group"),
     Need("describe_share_group_offsets", (DESCRIBE_TOPIC,), TOPIC, "its partitions", "topics are named"),
-    Need("describe_share_group_offsets", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
+    Need("describe_share_group_offsets", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are requested"),
     Need("alter_share_group_offsets", (READ_GROUP,), GROUP, "the top"),
     Need("alter_share_group_offsets", (READ_TOPIC,), TOPIC, "its partitions"),
     Need("delete_share_group_offsets", (DELETE_GROUP,), GROUP, "the top"),
@@ -177,7 +171,7 @@ NEEDS = (
         "streams_group_heartbeat",
         (CREATE_CLUSTER, CREATE_TOPIC),
         HIDDEN,
-        "no topic is made, which a status says",
+        "no topic is created, as a status reports",
         "internal topics are missing",
     ),
     Need("streams_group_describe", (DESCRIBE_GROUP,), GROUP, "the group"),
@@ -194,5 +188,4 @@ FOR_EVERYBODY = frozenset(
         "expire_delegation_token",
         "describe_delegation_token",
     }
-)
-"""The APIs that ask for no right; only who wants a token for somebody else needs CREATE_TOKENS_USER, to hear a no."""
+)  # APIs without a check; only a token for another user needs CREATE_TOKENS_USER, and is then rejected.

@@ -1,6 +1,6 @@
-"""A user with a SCRAM password as one names it on a command line: `SCRAM-SHA-256=[name=alice,password=alice-secret]`.
+"""Parses a SCRAM user on a command line: `SCRAM-SHA-256=[name=alice,password=alice-secret]`.
 
-Source: Kafka's `ScramParser`, which kafka-storage reads `--add-scram` with.
+Source: Kafka's `ScramParser`, which kafka-storage uses for `--add-scram`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _VALUE = re.compile(r"(?P<name>name|password|saltedpassword|salt|iterations)=(?P
 
 
 class NewUserError(ValueError):
-    """A text that names no user. It never shows the password."""
+    """A malformed user. The text never shows the password."""
 
 
 class NewUser(NamedTuple):
-    """A user, and what is kept of the password."""
+    """A user and the credential to store."""
 
     name: str
     mechanism: ScramMechanism
@@ -36,7 +36,14 @@ class NewUser(NamedTuple):
 
 
 def parse_new_user(text: str, salt: bytes) -> NewUser:
-    """`salt`: for who names none. Takes some milliseconds. Raises NewUserError."""
+    """Parse a user. Takes some milliseconds.
+
+    Args:
+        salt: Salt to use if the text has none.
+
+    Raises:
+        NewUserError: The text is malformed.
+    """
     whole = _WHOLE.fullmatch(text.strip())
     if whole is None:
         raise NewUserError("names no user; write SCRAM-SHA-256=[name=alice,password=…], or SCRAM-SHA-512=[…]")

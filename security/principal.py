@@ -1,4 +1,4 @@
-"""Who sends a request, as ACLs and super users name them: a type and a name.
+"""The sender of a request, as used by ACLs and super users: a type and a name.
 
 Source: Kafka's `KafkaPrincipal` and `SecurityUtils.parseKafkaPrincipal`.
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-USER = "User"
-"""The type of all principals that Kafka itself makes."""
+USER = "User"  # type of all principals that Kafka itself creates
 
 
 class PrincipalError(ValueError):
-    """A text that is no principal. The text of the error is what Kafka answers."""
+    """A malformed principal. The text is Kafka's error message."""
 
 
 class Principal(NamedTuple):
-    """A type and a name; `str` shows `User:alice`. Two are equal when both parts are, upper and lower case included."""
+    """A type and a name; `str` shows `User:alice`. Comparison is case-sensitive."""
 
     type: str
     name: str
@@ -25,12 +24,16 @@ class Principal(NamedTuple):
         return f"{self.type}:{self.name}"
 
 
+# unauthenticated clients: every client on PLAINTEXT, and on SSL those without a certificate
 ANONYMOUS = Principal(USER, "ANONYMOUS")
-"""Who has not said who they are: everybody on PLAINTEXT, and on SSL without a client certificate."""
 
 
 def parse_principal(text: str) -> Principal:
-    """The principal of `User:alice`. The name may hold colons, the type may not. Raises PrincipalError."""
+    """Parse a principal such as `User:alice`. The name can contain colons, the type cannot.
+
+    Raises:
+        PrincipalError: The text is malformed.
+    """
     kind, colon, name = text.partition(":")
     if not colon:
         raise PrincipalError(

@@ -1,4 +1,4 @@
-"""`ssl.principal.mapping.rules`: what makes a user's name of the distinguished name in a client certificate.
+"""`ssl.principal.mapping.rules`: maps the distinguished name of a client certificate to a user name.
 
 Source: Kafka's `SslPrincipalMapper`; logins.md §2.
 """
@@ -17,13 +17,12 @@ _RULE = re.compile(
 
 
 class RulesError(ValueError):
-    """Rules that cannot be read. The text is the rest of a sentence that names the setting."""
+    """Malformed rules. The text completes a sentence that starts with the name of the setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    pattern: re.Pattern[str] | None
-    """None: any name stays as it is."""
+    pattern: re.Pattern[str] | None  # None keeps the name unchanged
     replacement: str = ""
     case: str = ""
 
@@ -41,7 +40,11 @@ class PrincipalRules:
     """The rules, in order."""
 
     def __init__(self, text: str = "DEFAULT") -> None:
-        """Raises RulesError."""
+        """Parse rules.
+
+        Raises:
+            RulesError: The text is malformed.
+        """
         self._rules: list[_Rule] = []
         at = 0
         text = text.strip()
@@ -56,7 +59,11 @@ class PrincipalRules:
             at = match.end()
 
     def name(self, distinguished_name: str) -> str:
-        """The name that the first rule that fits makes of it. Raises PrincipalError where none does."""
+        """Return the result of the first matching rule.
+
+        Raises:
+            PrincipalError: No rule matches.
+        """
         for rule in self._rules:
             name = rule.apply(distinguished_name)
             if name is not None:
@@ -70,12 +77,14 @@ def _rule(match: re.Match[str]) -> _Rule:
     try:
         pattern = re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", match["pattern"]))
     except re.error as problem:
-        raise RulesError(f"has the pattern {match['pattern']!r}, which is no regular expression: {problem}") from None
+        raise RulesError(
+            f"has the pattern {match['pattern']!r}, which is not a valid regular expression: {problem}"
+        ) from None
     return _Rule(pattern, match["replacement"], match["case"])
 
 
 def _expand(match: re.Match[str], replacement: str) -> str:
-    """Puts groups where `$1` or `${name}` stands. A number without a group stays as it is written."""
+    """Replace `$1` or `${name}` by groups. A number without a group is kept as it is."""
 
     def group(reference: re.Match[str]) -> str:
         escaped, number, name = reference["escaped"], reference["number"], reference["name"]

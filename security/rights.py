@@ -1,4 +1,4 @@
-"""What one may be allowed to do: an operation on a type of resource. Each pair is one object, known by its identity."""
+"""Rights: an operation on a type of resource. Each pair is one object, compared by identity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kohort.security.acls import Operation, ResourceType
 
 
 class Right:
-    """An operation on a type of resource, as `READ_TOPIC`. Those below are all there are."""
+    """An operation on a type of resource, such as `READ_TOPIC`. The constants below are all rights."""
 
     __slots__ = ("operation", "resource_type")
 
@@ -68,9 +68,8 @@ TOLD: dict[ResourceType, tuple[Right, ...]] = {
         ALTER_CONFIGS_CLUSTER,
         IDEMPOTENT_WRITE,
     ),
-}
-"""What answers tell as authorized operations, by type of resource: all that the type knows (acls §6)."""
+}  # Operations that responses report as authorized, by resource type: all of the type's operations (acls §6).
 
 
+# all operations as bits, as reported by a broker without an authorizer
 ALL_OPERATIONS = {kind: sum(1 << right.operation for right in rights) for kind, rights in TOLD.items()}
-"""The bits of all of them: what a broker without an authorizer answers."""

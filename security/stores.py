@@ -1,6 +1,6 @@
-"""Keys and certificates from the files that Kafka's settings name: PEM, PKCS12, and Java's own JKS. Needs cryptography.
+"""Reads keys and certificates from the files in Kafka's settings: PEM, PKCS12, and Java's JKS. Needs cryptography.
 
-A store's type is looked for in its bytes as well: Java opens a PKCS12 file under the type JKS, and so does this.
+The type of a store is also detected from its bytes: Java opens a PKCS12 file with type JKS, and so does this module.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from kohort.security.java_key_store import MAGIC, JavaKeyStoreError, read_java_k
 
 
 class StoreError(ValueError):
-    """A store that cannot be used. The text is the rest of a sentence that names the setting. It shows no password."""
+    """An unusable store. The text completes a sentence that starts with the setting's name. It shows no password."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAndChain:
-    """What a broker shows: its certificate, those that vouch for it, and its key."""
+    """A broker's key, its certificate, and the certificate chain."""
 
     key: PrivateKeyTypes = field(repr=False)
     chain: list[x509.Certificate]
 
     def pem(self) -> bytes:
-        """Both as PEM, the key without a password: for a file that nobody else may read."""
+        """Return both as PEM with an unencrypted key, for a file that only this process may read."""
         key = self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        return key + b"".join(each.public_bytes(serialization.Encoding.PEM) for each in self.chain)
+        return key + b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in self.chain)
 
     def check(self, now: datetime) -> None:
-        """Raises StoreError for a certificate of another key, or one that does not hold at `now` (with a time zone)."""
+        """Check that key and certificate belong together and are valid at `now`, which has a time zone.
+
+        Raises:
+            StoreError: They do not match or have expired.
+        """
         first = self.chain[0]
         if _public(first.public_key()) != _public(self.key.public_key()):
             raise StoreError("has a certificate that does not belong to its key")
@@ -58,7 +62,11 @@ def _check_dates(certificate: x509.Certificate, now: datetime) -> None:
 
 
 def key_and_chain_of_pem(data: bytes, key_password: str) -> KeyAndChain:
-    """A private key and its certificates, in any order of the two. Raises StoreError."""
+    """Parse a private key and its certificates, in any order.
+
+    Raises:
+        StoreError: The data is malformed.
+    """
     try:
         chain = x509.load_pem_x509_certificates(data)
     except ValueError:
@@ -78,7 +86,11 @@ def key_and_chain_of_pem(data: bytes, key_password: str) -> KeyAndChain:
 
 
 def certificates_of_pem(data: bytes) -> list[x509.Certificate]:
-    """Raises StoreError."""
+    """Parse certificates.
+
+    Raises:
+        StoreError: The data is malformed.
+    """
     try:
         return x509.load_pem_x509_certificates(data)
     except ValueError:
@@ -86,12 +98,19 @@ def certificates_of_pem(data: bytes) -> list[x509.Certificate]:
 
 
 def key_and_chain_of_store(data: bytes, password: str, key_password: str) -> KeyAndChain:
-    """The first key of a PKCS12 or JKS store. `key_password`: that of the key, where it differs. Raises StoreError."""
+    """Return the first key of a PKCS12 or JKS store.
+
+    Args:
+        key_password: Password of the key if it differs from the store's.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
     if data.startswith(MAGIC):
         try:
             key_der, chain = read_java_key_store(data, password).first_key(key_password or password)
             key = serialization.load_der_private_key(key_der, None)
-            return KeyAndChain(key, [x509.load_der_x509_certificate(each) for each in chain])
+            return KeyAndChain(key, [x509.load_der_x509_certificate(entry) for entry in chain])
         except JavaKeyStoreError as problem:
             raise StoreError(str(problem)) from None
         except (ValueError, UnsupportedAlgorithm):
@@ -100,10 +119,10 @@ def key_and_chain_of_store(data: bytes, password: str, key_password: str) -> Key
     if loaded.key is None or loaded.cert is None:
         raise StoreError("holds no key with its certificate")
     certificates = [loaded.cert.certificate]
-    others = [each.certificate for each in loaded.additional_certs]
+    more = [entry.certificate for entry in loaded.additional_certs]
     while True:
-        wanted = certificates[-1].issuer
-        issuer = next((each for each in others if each.subject == wanted and each not in certificates), None)
+        matching = certificates[-1].issuer
+        issuer = next((entry for entry in more if entry.subject == matching and entry not in certificates), None)
         if issuer is None:
             break
         certificates.append(issuer)
@@ -111,20 +130,24 @@ def key_and_chain_of_store(data: bytes, password: str, key_password: str) -> Key
 
 
 def certificates_of_store(data: bytes, password: str) -> list[x509.Certificate]:
-    """All that a PKCS12 or JKS store trusts. Raises StoreError."""
+    """Return the trusted certificates of a PKCS12 or JKS store.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
     if data.startswith(MAGIC):
         try:
             certificates = read_java_key_store(data, password).certificates
-            found = [x509.load_der_x509_certificate(each) for each in certificates]
+            trusted = [x509.load_der_x509_certificate(entry) for entry in certificates]
         except JavaKeyStoreError as problem:
             raise StoreError(str(problem)) from None
         except ValueError:
             raise StoreError("holds a certificate that cannot be read") from None
     else:
-        found = [each.certificate for each in _pkcs12(data, password).additional_certs]
-    if not found:
+        trusted = [entry.certificate for entry in _pkcs12(data, password).additional_certs]
+    if not trusted:
         raise StoreError("holds no trusted certificate")
-    return found
+    return trusted
 
 
 def _pkcs12(data: bytes, password: str) -> pkcs12.PKCS12KeyAndCertificates:

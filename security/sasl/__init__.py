@@ -1,1 +1,1 @@
-"""Logins as a broker hears them (KIP-43, KIP-152, KIP-368): the mechanisms, and what may be said when."""
+"""Server side of SASL (KIP-43, KIP-152, KIP-368): mechanisms, and the valid order of requests."""

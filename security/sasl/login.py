@@ -1,6 +1,7 @@
-"""One connection's way from its first request to a known user, and back to the door when a session is over.
+"""Authentication state of one connection, from its first request to a known user, and through re-authentication.
 
-What may be said when is a table (`ORDER`). Nothing here waits: the broker delays what `FailedLogin` says.
+The valid requests in each state are a table (`ORDER`). Nothing waits here: the broker delays what `FailedLogin`
+reports.
 Source: Kafka's `SaslServerAuthenticator` and `KafkaChannel.maybeBeginServerReauthentication`; logins.md §3, §5.
 """
 
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
 
+# An earlier re-authentication is rejected (Kafka: MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS).
 LEAST_RENEWAL_INTERVAL_MS = 1_000
-"""A renewal that follows another one sooner is none (Kafka: MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
 class State(Enum):
-    """How far a login has come."""
+    """Progress of an authentication."""
 
     NEW = "nothing said yet"
     VERSIONS_ASKED = "the versions have been asked for"
@@ -37,7 +38,7 @@ class State(Enum):
 
 
 class Verdict(Enum):
-    """What becomes of a request."""
+    """Handling of a request."""
 
     ADMIT = "it is handled"
     BARE = "it is a bare message of the mechanism"
@@ -56,31 +57,28 @@ ORDER: dict[State, tuple[Mapping[int, Verdict], Verdict]] = {
     State.OTHER_MECHANISM: ({}, Verdict.CLOSE_LATE),
     State.COMPLETE: ({}, Verdict.ADMIT),
     State.FAILED: ({}, Verdict.CLOSE),
-}
-"""What becomes of the APIs named, and of all others."""
+}  # handling of the listed APIs, and of all others
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a broker answers to one message of a mechanism."""
+    """Response of a broker to one message of a mechanism."""
 
     challenge: bytes = b""
-    session_lifetime_ms: int = 0
-    """How long a login counts that is complete; 0: until the connection ends."""
+    session_lifetime_ms: int = 0  # lifetime of a complete session; 0 means until the connection closes
 
 
 class FailedLogin(Exception):
-    """The login has failed; the text is what the client reads. `reason` is for the log, and holds no secret."""
+    """A failed authentication. The text is sent to the client; `reason` is for the log and contains no secret."""
 
     def __init__(self, text: str, reason: str, *, at_once: bool = False) -> None:
         super().__init__(text)
         self.reason = reason
-        self.at_once = at_once
-        """Whether a client that speaks without headers is hung up on without the delay."""
+        self.at_once = at_once  # whether to disconnect a client that does not use headers without the delay
 
 
 class Login:
-    """One connection's."""
+    """Authentication state of one connection."""
 
     __slots__ = (
         "_conversation",
@@ -95,55 +93,58 @@ class Login:
     )
 
     def __init__(self, mechanisms: Mapping[str, Mechanism], most_ms: Mapping[str, int]) -> None:
-        """`mechanisms`: what the listener offers. `most_ms`: `connections.max.reauth.ms` of each; 0: no limit."""
+        """Start in the initial state.
+
+        Args:
+            mechanisms: Enabled mechanisms of the listener.
+            most_ms: `connections.max.reauth.ms` by mechanism; 0 means no limit.
+        """
         self._mechanisms = mechanisms
         self._most_ms = most_ms
         self.state = State.NEW
-        self.principal = ANONYMOUS
-        """Known when the login is complete; a renewal does not change it."""
+        self.principal = ANONYMOUS  # set when the authentication is complete; re-authentication does not change it
         self._mechanism = ""
         self._conversation: Conversation | None = None
-        self._expires_at_ms: int | None = None
-        """Monotonic; None: the session has no end."""
+        self._expires_at_ms: int | None = None  # monotonic; None means never
         self._renewing = False
         self._renewing_since_ms: int | None = None
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What the listener offers."""
+        """Enabled mechanisms of the listener."""
         return tuple(self._mechanisms)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the user is known."""
+        """Whether the user is authenticated."""
         return self.state is State.COMPLETE
 
     @property
     def renewing(self) -> bool:
-        """Whether what is said now, or was said last, renews a session."""
+        """Whether the current or last exchange re-authenticates a session."""
         return self._renewing
 
     @property
     def has_session(self) -> bool:
-        """Whether each request must be looked at, because the session ends."""
+        """Whether each request must be checked, because the session expires."""
         return self._expires_at_ms is not None
 
     def admits(self, key: int, now_ms: int) -> Verdict:
-        """What becomes of a request of the API `key`. A SaslHandshake may begin to renew the session."""
+        """Return how to handle a request of the API `key`. A SaslHandshake can start a re-authentication."""
         if self.state is State.COMPLETE and self._expires_at_ms is not None:
             if key == SASL_HANDSHAKE and self._begins_renewal(now_ms):
                 return Verdict.ADMIT
             return Verdict.CLOSE if now_ms >= self._expires_at_ms else Verdict.ADMIT
-        named, others = ORDER[self.state]
-        return named.get(key, others)
+        named, default = ORDER[self.state]
+        return named.get(key, default)
 
     def versions_asked(self) -> None:
-        """ApiVersions was answered: that may be asked once."""
+        """Record that ApiVersions was answered, which is allowed once."""
         if self.state is State.NEW:
             self.state = State.VERSIONS_ASKED
 
     def handshake(self, mechanism: str, version: int) -> ErrorCode:
-        """The client chooses a mechanism. Any error but ILLEGAL_SASL_STATE of a complete login ends the connection."""
+        """Select a mechanism. Any error except ILLEGAL_SASL_STATE after authentication closes the connection."""
         if self.state not in (State.NEW, State.VERSIONS_ASKED):
             return ErrorCode.illegal_sasl_state
         chosen = self._mechanisms.get(mechanism)
@@ -158,9 +159,13 @@ class Login:
         return ErrorCode.none
 
     def authenticate(self, message: bytes, now_ms: int, wall_ms: int) -> Progress:
-        """The client's next message. Raises FailedLogin, after which the connection must end.
+        """Process the client's next message.
 
-        `wall_ms`: the same moment in milliseconds since 1970, for tokens.
+        Args:
+            wall_ms: The same time in milliseconds since 1970, for tokens.
+
+        Raises:
+            FailedLogin: The authentication failed, and the connection must be closed.
         """
         assert self._conversation is not None, "a mechanism was chosen"
         try:
@@ -181,7 +186,7 @@ class Login:
         return Progress(step.challenge, self._complete(step.identity, now_ms, wall_ms))
 
     def fail(self) -> None:
-        """Nothing that is said on the connection counts any more."""
+        """Reject all further requests of the connection."""
         self.state, self._conversation = State.FAILED, None
 
     def _begins_renewal(self, now_ms: int) -> bool:
@@ -194,12 +199,12 @@ class Login:
 
     def _becomes(self, principal: Principal) -> None:
         if self._renewing and principal != self.principal:
-            before, after = (f"{each.type}.{each.name}" for each in (self.principal, principal))
-            raise LoginRefused(f"Cannot change principals during re-authentication from {before}: {after}")
+            previous, after = (f"{each.type}.{each.name}" for each in (self.principal, principal))
+            raise LoginRefused(f"Cannot change principals during re-authentication from {previous}: {after}")
         self.principal = principal
 
     def _complete(self, identity: Identity, now_ms: int, wall_ms: int) -> int:
-        """Begins the session. Returns how long it lasts; 0: for ever, or it is over already."""
+        """Start the session and return its lifetime; 0 means unlimited or already expired."""
         limits = [] if identity.expires_at_ms is None else [identity.expires_at_ms - wall_ms]
         most_ms = self._most_ms.get(self._mechanism, 0)
         if most_ms > 0:

@@ -1,4 +1,4 @@
-"""What a SASL mechanism is to a login: it begins conversations, and a conversation takes one message at a time."""
+"""The interface of a SASL mechanism: it starts conversations, and a conversation processes one message at a time."""
 
 from __future__ import annotations
 
@@ -6,48 +6,51 @@ from typing import NamedTuple, Protocol
 
 
 class LoginRefused(Exception):
-    """The login fails, and the client reads why. The text never holds a password or a token."""
+    """The authentication fails, and the client receives the text, which never contains a password or token."""
 
 
 class BadCredentials(Exception):
-    """The login fails, and the client reads no more than that; the text is for the log.
+    """The authentication fails without details for the client; the text is for the log.
 
-    Kafka: a `SaslException` that is no `SaslAuthenticationException`.
+    Kafka: a `SaslException` that is not a `SaslAuthenticationException`.
     """
 
 
 class Identity(NamedTuple):
-    """Who has logged in."""
+    """An authenticated user."""
 
     name: str
-    expires_at_ms: int | None = None
-    """Wall-clock milliseconds at which what was shown runs out; None: it does not."""
+    expires_at_ms: int | None = None  # wall-clock expiry of the credentials in milliseconds, or None
 
 
 class Step(NamedTuple):
-    """What a broker says to one message of a client."""
+    """Response of a broker to one message of a client."""
 
     challenge: bytes
-    identity: Identity | None = None
-    """None: the client has more to say."""
+    identity: Identity | None = None  # None if the client has to send another message
 
 
 class Conversation(Protocol):
-    """One login of one client."""
+    """One authentication of one client."""
 
     def step(self, message: bytes, wall_ms: int) -> Step:
-        """Takes the client's next message. Raises LoginRefused, BadCredentials."""
+        """Process the client's next message.
+
+        Raises:
+            LoginRefused: The authentication failed, with a reason for the client.
+            BadCredentials: The authentication failed.
+        """
         ...
 
 
 class Mechanism(Protocol):
-    """A way to log in, as one listener offers it."""
+    """A mechanism enabled on a listener."""
 
     @property
     def name(self) -> str:
-        """As in `sasl.enabled.mechanisms`."""
+        """Name in `sasl.enabled.mechanisms`."""
         ...
 
     def begin(self) -> Conversation:
-        """A client has chosen it."""
+        """Start an authentication."""
         ...

@@ -1,4 +1,4 @@
-"""OAUTHBEARER: a token says who its bearer is, and until when (RFC 7628).
+"""OAUTHBEARER: a token names its bearer and expiry (RFC 7628).
 
 Source: Kafka's `OAuthBearerSaslServer` and `OAuthBearerClientInitialResponse`; logins.md §4.3.
 """
@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kohort.security.sasl.mechanism import BadCredentials, Identity, LoginRefused, Step
 
-UNDERSTOOD = b"\x01"
-"""What a client says to a refusal it has read, so that the refusal can be told once more as an error."""
+UNDERSTOOD = b"\x01"  # A client acknowledges a rejection with this message; the rejection is then repeated as an error.
 
 _NAME = r"(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]|=2C|=3D)+"
 _PAIR = r"[A-Za-z]+=[\x21-\x7E \t\r\n]+\x01"
@@ -22,7 +21,7 @@ _BEARER = re.compile(r"(?i:bearer) +(?P<token>[-_.+/=a-zA-Z0-9]+)")
 
 
 class TokenRefused(Exception):
-    """A token that counts for nothing. `status` is what the client reads, the text is for the log."""
+    """A rejected token. `status` is for the client, the text is for the log."""
 
     def __init__(self, reason: str, status: str = "invalid_token") -> None:
         super().__init__(reason)
@@ -30,18 +29,18 @@ class TokenRefused(Exception):
 
 
 class Token(NamedTuple):
-    """What a token that counts says."""
+    """Content of an accepted token."""
 
     name: str
-    expires_at_ms: int
-    """Wall-clock milliseconds."""
+    expires_at_ms: int  # wall-clock milliseconds
 
 
 def claimed_name(claims: Mapping[str, object], claim: str) -> str:
-    """The name that a claim gives.
+    r"""Return the name in a claim.
 
-    Raises TokenRefused where it gives none, or one that UTF-8 can't write: JSON may hold half of a surrogate pair
-    (`"\\ud800"`), which no ACL, log line or event could name.
+    Raises:
+        TokenRefused: The claim is missing or cannot be encoded as UTF-8: JSON can contain half of a surrogate pair
+            (`"\ud800"`), which no ACL, log line or event could represent.
     """
     name = claims.get(claim)
     if not isinstance(name, str) or not name.strip():
@@ -54,15 +53,19 @@ def claimed_name(claims: Mapping[str, object], claim: str) -> str:
 
 
 class TokenValidator(Protocol):
-    """Reads tokens of one kind."""
+    """Validates tokens of one format."""
 
     def token(self, text: str, wall_ms: int) -> Token:
-        """What the token says now. Raises TokenRefused."""
+        """Validate a token.
+
+        Raises:
+            TokenRefused: The token is rejected.
+        """
         ...
 
 
 class OAuthBearer:
-    """Knows which tokens count."""
+    """The mechanism with a token validator."""
 
     name = "OAUTHBEARER"
 
@@ -70,19 +73,17 @@ class OAuthBearer:
         self.validator = validator
 
     def begin(self) -> OAuthBearerLogin:
-        """See `Mechanism`."""
         return OAuthBearerLogin(self.validator)
 
 
 class OAuthBearerLogin:
-    """One login: a token, or several, of which each refused one is told twice."""
+    """One authentication: one or more tokens, of which each rejected one is answered twice."""
 
     def __init__(self, validator: TokenValidator) -> None:
         self._validator = validator
         self._refusal = ""
 
     def step(self, message: bytes, wall_ms: int) -> Step:
-        """See `Conversation`."""
         refusal, self._refusal = self._refusal, ""
         if refusal and message == UNDERSTOOD:
             raise LoginRefused(refusal)
@@ -101,7 +102,11 @@ class OAuthBearerLogin:
 
 
 def read_message(message: bytes) -> tuple[str, str]:
-    """The authorization id, empty if there is none, and the token. Raises BadCredentials."""
+    """Return the authorization id, which may be empty, and the token.
+
+    Raises:
+        BadCredentials: The message is malformed.
+    """
     match = _MESSAGE.fullmatch(message.decode("utf-8", "replace"))
     if match is None:
         raise BadCredentials("the OAUTHBEARER message cannot be read")

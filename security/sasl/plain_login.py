@@ -1,4 +1,4 @@
-"""PLAIN: a user and a password in one message (RFC 4616). Users are those of the listener's JAAS line.
+"""PLAIN: user and password in one message (RFC 4616). Users are those of the listener's JAAS line.
 
 Source: Kafka's `PlainSaslServer` and `PlainServerCallbackHandler`; logins.md §4.1.
 """
@@ -10,12 +10,11 @@ from hmac import compare_digest
 
 from kohort.security.sasl.mechanism import Identity, LoginRefused, Step
 
-MOST_PARTS = 4
-"""Kafka stops counting there."""
+MOST_PARTS = 4  # Kafka's limit
 
 
 class Plain:
-    """Knows users and their passwords."""
+    """The mechanism with its users and passwords."""
 
     name = "PLAIN"
 
@@ -23,11 +22,10 @@ class Plain:
         self._users = {user: password.encode() for user, password in users.items()}
 
     def begin(self) -> Plain:
-        """It remembers nothing between two messages, so all logins share it."""
+        """Return the mechanism itself, because a conversation has no state."""
         return self
 
     def step(self, message: bytes, wall_ms: int) -> Step:
-        """See `Conversation`."""
         parts = message.decode("utf-8", "replace").split("\0", MOST_PARTS - 1)
         if len(parts) != 3:
             raise LoginRefused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
@@ -45,8 +43,8 @@ class Plain:
         return Step(b"", Identity(user))
 
     def _knows(self, user: str, password: str) -> bool:
-        """Takes as long for an unknown user as for a wrong password."""
+        """Compare the password in constant time, for unknown users, too."""
         expected = self._users.get(user)
-        given = password.encode()
-        same = compare_digest(given, given if expected is None else expected)
+        password_bytes = password.encode()
+        same = compare_digest(password_bytes, password_bytes if expected is None else expected)
         return same and expected is not None

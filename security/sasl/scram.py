@@ -1,7 +1,7 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512: shows that both sides know a password without sending it (RFC 5802, RFC 7677).
+"""SCRAM-SHA-256 and SCRAM-SHA-512: both sides prove that they know a password without sending it (RFC 5802, RFC 7677).
 
-Source: Kafka's `ScramSaslServer`, `ScramMessages`, `ScramFormatter`; logins.md §4.2. As in Kafka names and passwords
-are not prepared (SASLprep), names that are not ASCII cannot be read, and channels are not bound.
+Source: Kafka's `ScramSaslServer`, `ScramMessages`, `ScramFormatter`; logins.md §4.2. As in Kafka, names and passwords
+are not prepared (SASLprep), names that are not ASCII cannot be read, and channel binding is not supported.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from typing import NamedTuple
 
 from kohort.security.sasl.mechanism import BadCredentials, Identity, LoginRefused, Step
 
+# limits for a new credential (`ScramMechanism`, `ScramControlManager`)
 LEAST_ITERATIONS, MOST_ITERATIONS = 4_096, 16_384
-"""What Kafka accepts for a new credential (`ScramMechanism`, `ScramControlManager`)."""
 
 
 class ScramMechanism(Enum):
-    """The two, as the protocol numbers them (KIP-554)."""
+    """SCRAM mechanisms with their protocol numbers (KIP-554)."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
 
     @property
     def sasl_name(self) -> str:
-        """As in `sasl.enabled.mechanisms`."""
+        """Name in `sasl.enabled.mechanisms`."""
         return self.name.replace("_", "-")
 
     @property
     def digest(self) -> str:
-        """The hash function, as `hashlib` names it."""
+        """Name of the hash function in `hashlib`."""
         return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
 
 
 class ScramCredential(NamedTuple):
-    """What a broker keeps of a password. Nobody can log in with it, nor read the password from it."""
+    """A stored credential. It is not sufficient to log in and does not reveal the password."""
 
     salt: bytes
     stored_key: bytes
@@ -51,12 +51,12 @@ class ScramCredential(NamedTuple):
 
 
 def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
-    """What AlterUserScramCredentials carries. Takes milliseconds: that is its purpose."""
+    """Return the salted password of AlterUserScramCredentials. Takes milliseconds by design."""
     return hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
 
 
 def credential_of(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
-    """What is kept of a salted password."""
+    """Return the credential to store for a salted password."""
     digest = mechanism.digest
     stored = hashlib.new(digest, hmac.digest(salted, b"Client Key", digest)).digest()
     return ScramCredential(salt, stored, hmac.digest(salted, b"Server Key", digest), iterations)
@@ -76,7 +76,7 @@ _FINAL = re.compile(rf"(?P<bare>c={_BASE64},r=(?P<nonce>{_NONCE}){_EXTENSIONS}),
 
 
 class Scram:
-    """Knows where credentials are, and where nonces come from."""
+    """The mechanism with a lookup of credentials and a source of nonces."""
 
     def __init__(
         self,
@@ -90,23 +90,20 @@ class Scram:
         self.new_nonce = new_nonce
 
     def begin(self) -> ScramLogin:
-        """See `Mechanism`."""
         return ScramLogin(self)
 
 
 class ScramLogin:
-    """The two messages of a login. What the client said first decides what it must say next."""
+    """The two messages of an authentication. The client's first message determines the valid second one."""
 
     def __init__(self, scram: Scram) -> None:
         self._scram = scram
         self._name = ""
         self._nonce = ""
-        self._signed = b""
-        """What both have said so far, as both sign it."""
+        self._signed = b""  # messages of both sides so far, which both sign
         self._credential: ScramCredential | None = None
 
     def step(self, message: bytes, wall_ms: int) -> Step:
-        """See `Conversation`."""
         text = message.decode("utf-8", "replace")
         return self._first(text) if self._credential is None else self._final(text, self._credential)
 
@@ -153,7 +150,7 @@ class ScramLogin:
 
 
 def name_in(message: bytes) -> str:
-    """Who the first message of a client says it is; empty where it can't be read."""
+    """Return the user name in a client's first message, or an empty text if it is malformed."""
     match = _FIRST.fullmatch(message.decode("utf-8", "replace"))
     return "" if match is None else _plain(match["name"])
 

@@ -1,4 +1,4 @@
-"""Signed tokens: JWTs, checked against the keys of a JWKS document. Needs PyJWT and cryptography.
+"""Signed tokens: JWTs, validated against the keys of a JWKS document. Needs PyJWT and cryptography.
 
 Source: Kafka's `OAuthBearerValidatorCallbackHandler` and `BrokerJwtValidator` (KIP-768); logins.md §4.3.
 """
@@ -11,43 +11,43 @@ import jwt
 
 from kohort.security.sasl.oauthbearer import Token, TokenRefused, claimed_name
 
+# Signatures with a public key. Never `none`, and no shared secrets.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures by a key of which the broker knows the public half. Never `none`, and no shared secrets."""
 
 
 class KeysError(ValueError):
-    """A JWKS document without a key that can be used. The text is the rest of a sentence that names the setting."""
+    """A JWKS document without usable keys. The text completes a sentence that starts with the name of the setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What a token must say beside its signature."""
+    """Requirements for a token in addition to its signature."""
 
-    audiences: tuple[str, ...] = ()
-    """It names one of them; none: any."""
-    issuer: str = ""
-    """Empty: any."""
+    audiences: tuple[str, ...] = ()  # accepted audiences; empty accepts any
+    issuer: str = ""  # empty accepts any
     name_claim: str = "sub"
-    skew_seconds: int = 30
-    """How far the clocks of issuer and broker may be apart."""
+    skew_seconds: int = 30  # maximum clock difference between issuer and broker
 
 
 class SignedTokens:
-    """Knows the keys."""
+    """Validator with the keys of a JWKS document."""
 
     def __init__(self, keys: str, rules: TokenRules) -> None:
-        """`keys`: the JWKS document. Raises KeysError."""
+        """Parse a JWKS document.
+
+        Raises:
+            KeysError: It has no usable key.
+        """
         try:
-            found = jwt.PyJWKSet.from_json(keys).keys
+            jwks = jwt.PyJWKSet.from_json(keys).keys
         except (jwt.PyJWTError, ValueError, TypeError, AttributeError, KeyError):
-            raise KeysError("is no JWKS document with a key that can be used") from None
-        self._keys = [key for key in found if key.algorithm_name in ALGORITHMS]
+            raise KeysError("is not a JWKS document with a usable key") from None
+        self._keys = [key for key in jwks if key.algorithm_name in ALGORITHMS]
         if not self._keys:
             raise KeysError(f"has no key for one of {', '.join(ALGORITHMS)}")
         self._rules = rules
 
     def token(self, text: str, wall_ms: int) -> Token:
-        """See `TokenValidator`."""
         try:
             header = jwt.get_unverified_header(text)
             claims = self._claims(text, self._key(header), header["alg"])
@@ -57,9 +57,9 @@ class SignedTokens:
         return Token(claimed_name(claims, self._rules.name_claim).strip(), expires_at_ms)
 
     def _key(self, header: dict[str, object]) -> jwt.PyJWK:
-        wanted, algorithm = header.get("kid"), header.get("alg")
+        key_id, algorithm = header.get("kid"), header.get("alg")
         for key in self._keys:
-            if (wanted is None or key.key_id == wanted) and _same_family(key.algorithm_name, algorithm):
+            if (key_id is None or key.key_id == key_id) and _same_family(key.algorithm_name, algorithm):
                 return key
         raise TokenRefused("no key is known that could have signed it")
 
@@ -84,13 +84,13 @@ class SignedTokens:
         return claims
 
     def _checked_end(self, claims: dict[str, object], wall_ms: int) -> int:
-        """When the token runs out, which is later than now; it counts already."""
+        """Return the token's expiry after checking that it is valid now."""
         skew_ms = self._rules.skew_seconds * 1_000
         moments = {}
         for name in ("exp", "iat", "nbf"):
             value = claims.get(name, 0)
             if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
-                raise TokenRefused(f"its claim {name} is no number of seconds")
+                raise TokenRefused(f"its claim {name} is not a number of seconds")
             moments[name] = value * 1_000
         if wall_ms - skew_ms >= moments["exp"]:
             raise TokenRefused("it has run out")
@@ -100,7 +100,10 @@ class SignedTokens:
 
 
 def _same_family(key: str | None, algorithm: object) -> bool:
-    """A key for RS256 signs RS512 and PS256, too; whether a signature is right is looked at afterwards."""
+    """Return whether a key fits an algorithm.
+
+    A key for RS256 also signs RS512 and PS256; the signature is verified later.
+    """
     families = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "Ed"}
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS or key is None:
         return False

@@ -1,4 +1,4 @@
-"""Tokens that nobody has signed, for development: a JWT whose header says `{"alg":"none"}`.
+"""Unsigned tokens, for development: a JWT whose header contains `{"alg":"none"}`.
 
 Source: Kafka's `OAuthBearerUnsecuredValidatorCallbackHandler`, `OAuthBearerUnsecuredJws` and
 `OAuthBearerValidationUtils`; logins.md §4.3.
@@ -15,10 +15,14 @@ from kohort.security.sasl.oauthbearer import Token, TokenRefused, claimed_name
 
 
 class UnsecuredTokens:
-    """Takes the word of whoever made the token."""
+    """Accepts tokens without a signature."""
 
     def __init__(self, options: Mapping[str, str] | None = None) -> None:
-        """`options`: those of the JAAS line. Raises ValueError for a clock skew that is no number."""
+        """Read the options of the JAAS line.
+
+        Raises:
+            ValueError: The clock skew is not a number.
+        """
         options = options or {}
         self._name_claim = options.get("unsecuredValidatorPrincipalClaimName") or "sub"
         self._scope_claim = options.get("unsecuredValidatorScopeClaimName") or "scope"
@@ -28,13 +32,12 @@ class UnsecuredTokens:
             raise ValueError("unsecuredValidatorAllowableClockSkewMs is negative")
 
     def token(self, text: str, wall_ms: int) -> Token:
-        """See `TokenValidator`."""
         parts = text.split(".")
         if len(parts) != 3 or parts[2]:
-            raise TokenRefused("it is no unsecured token: two parts, two dots and nothing behind them")
+            raise TokenRefused("not an unsecured token: expected two parts, two dots and nothing after them")
         header, claims = json_object(parts[0]), json_object(parts[1])
         if header.get("alg") != "none":
-            raise TokenRefused("its header does not say that nobody has signed it")
+            raise TokenRefused("its header does not have the algorithm none")
         name = claimed_name(claims, self._name_claim)
         expires_at_ms, issued_at_ms = _moment(claims, "exp"), _moment(claims, "iat")
         if expires_at_ms is None:
@@ -49,27 +52,31 @@ class UnsecuredTokens:
 
 
 def json_object(part: str) -> Mapping[str, Any]:
-    """A part of a token: the header or the claims. Raises TokenRefused."""
+    """Parse a part of a token: the header or the claims.
+
+    Raises:
+        TokenRefused: It is not a JSON object.
+    """
     try:
         value = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (ValueError, RecursionError):
         raise TokenRefused("a part of it is not JSON in base64") from None
     if not isinstance(value, dict):
-        raise TokenRefused("a part of it is no JSON object")
+        raise TokenRefused("a part of it is not a JSON object")
     return value
 
 
 def _moment(claims: Mapping[str, Any], name: str) -> int | None:
-    """Milliseconds of a claim that counts seconds; None: it is not there."""
+    """Return a claim in seconds as milliseconds, or None if it is missing."""
     value = claims.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
-        raise TokenRefused(f"its claim {name} is no number of seconds")
+        raise TokenRefused(f"its claim {name} is not a number of seconds")
     return round(value * 1_000)
 
 
 def _words(scope: object) -> frozenset[str]:
     if isinstance(scope, str):
         return frozenset(scope.split())
-    return frozenset(each for each in scope if isinstance(each, str)) if isinstance(scope, list) else frozenset()
+    return frozenset(word for word in scope if isinstance(word, str)) if isinstance(scope, list) else frozenset()

@@ -24,7 +24,7 @@ def offset_index(segment: FileSegment) -> bytes:
 
 
 def time_index(segment: FileSegment) -> bytes:
-    """The times at which offsets were reached, growing."""
+    """Build the time index: increasing timestamps and their offsets."""
     latest = -1
     entries = []
     for timestamp, offset in zip(segment.max_timestamps, segment.latest_offsets, strict=True):

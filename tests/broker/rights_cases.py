@@ -145,7 +145,7 @@ CASES = (
         },
     ),
     Case("metadata", 12, {"topics": [{"name": "t"}], "allow_auto_topic_creation": False}, (), "topics are named"),
-    Case("metadata", 12, {"topics": None}, (), "all topics are asked for", _topic_names),
+    Case("metadata", 12, {"topics": None}, (), "all topics are requested", _topic_names),
     Case(
         "metadata",
         9,
@@ -174,7 +174,7 @@ CASES = (
         8,
         {"groups": [{"group_id": "g", "topics": None}]},
         ("Describe group g",),
-        "all topics are asked for",
+        "all topics are requested",
         lambda response: _topic_names(response.groups[0]),
     ),
     Case("find_coordinator", 4, {"coordinator_keys": ["g"], "key_type": 0}, (), "of groups"),
@@ -389,7 +389,7 @@ CASES = (
         0,
         {"topics": [], "response_partition_limit": 9, "cursor": None},
         (),
-        "all topics are asked for",
+        "all topics are requested",
         _topic_names,
     ),
 )

@@ -75,7 +75,7 @@ SHARE_GROUP_CASES = (
         1,
         {"groups": [{"group_id": "s", "topics": None}]},
         ("Describe group s",),
-        "all topics are asked for",
+        "all topics are requested",
         lambda response: [each.topic_name for each in response.groups[0].topics],
     ),
     Case("alter_share_group_offsets", 0, {"group_id": "new", "topics": _ALTERED}, ("Read topic t",), on="new"),

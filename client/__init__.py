@@ -1,1 +1,1 @@
-"""A Kafka client's side of a connection: versions, TLS, logins, questions and answers. It opens no socket."""
+"""The client side of a Kafka connection: versions, TLS, SASL, requests and responses. It opens no socket."""

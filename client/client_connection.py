@@ -1,7 +1,7 @@
-"""What is said on one connection to a broker, without the connection: the frames that go out for those that come in.
+"""The conversation with a broker on one connection, without the connection: frames to send, given the received ones.
 
-A conversation is a generator. It gives a frame to send, is sent the frame that comes back, and returns what was asked
-for. Whoever has the socket reads four bytes, asks `frame_size` how many follow, and reads those.
+A conversation is a generator. It yields a frame to send, receives the response frame, and returns the result. The owner
+of the socket reads four bytes, calls `frame_size` for the number of remaining bytes, and reads those.
 """
 
 from __future__ import annotations
@@ -18,65 +18,85 @@ from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersionsRequest
 
 ResultT = TypeVar("ResultT")
+# Yields frames to send, including their length; receives frames without it.
 Conversation = Generator[bytes, bytes, ResultT]
-"""Gives frames to send, their lengths included; is sent frames that have come, without theirs."""
 
 _TLS_ALERT = b"\x15\x03"
+# Fraction of a session's lifetime (`connections.max.reauth.ms`, KIP-368) after which to reconnect, as in Java.
 _SESSION_KEPT = 0.85
-"""Share of a session's length (`connections.max.reauth.ms`, KIP-368) after which we connect anew, as Java does."""
 
 
 class BrokerError(OSError):
-    """A broker does not let us in, or does not answer as one. The text is a sentence without its subject's address."""
+    """A broker that rejects the connection or does not respond like one. The text is a sentence without the address."""
 
 
 class SpeaksHttpError(BrokerError):
-    """A web server answers: perhaps a control address."""
+    """The server speaks HTTP: possibly a control address."""
 
 
 class ClientConnection:
-    """One connection's conversations. A new connection gets a new one."""
+    """Conversations of one connection. Create a new object for each connection."""
 
     def __init__(
         self, client_id: str, newest: Mapping[str, int], security: Security = OPEN, *, largest_answer: int = 64 << 20
     ) -> None:
-        """`newest`: the newest version of each API that the client speaks, by the names of `api_keys.py`."""
+        """Create a connection that is not yet open.
+
+        Args:
+            newest: Newest supported version of each API, by the names in `api_keys.py`.
+        """
         self._client_id = client_id
         self._newest = newest
         self._security = security
         self._largest_answer = largest_answer
         self._theirs: dict[int, tuple[int, int]] = {}
         self._correlation_id = 0
-        self.session_s: float | None = None
-        """How long after `open` a new connection is due; None: this one lasts."""
+        self.session_s: float | None = None  # seconds after `open` at which to reconnect, or None
 
     def open(self) -> Conversation[None]:
-        """Settles versions and logs in: comes first. Raises BrokerError, LoginError."""
+        """Settle versions and authenticate; must be first.
+
+        Raises:
+            BrokerError: The broker rejects the connection.
+            LoginError: The authentication failed.
+        """
         answer = yield from self._ask("api_versions", 0, ApiVersionsRequest())
         self._theirs = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         if self._security.sasl:
             yield from self._log_in()
 
     def log_in_again(self) -> Conversation[None]:
-        """Logs in once more on a connection that is logged in, before its session ends (KIP-368). Raises LoginError."""
+        """Authenticate again before the session expires (KIP-368).
+
+        Raises:
+            LoginError: The authentication failed.
+        """
         return self._log_in()
 
     def ask(self, name: str, request: Any) -> Conversation[Any]:
-        """The answer to a request of an API, in the newest version that both sides speak. Raises BrokerError."""
+        """Send a request in the newest common version and return the response.
+
+        Raises:
+            BrokerError: No version is common, or the response is malformed.
+        """
         return self._ask(name, self.version(name), request)
 
     @property
     def apis(self) -> int:
-        """How many APIs the broker serves; known once `open` is over."""
+        """Number of APIs that the broker supports; available after `open`."""
         return len(self._theirs)
 
     def speaks(self, name: str) -> bool:
-        """Whether both sides speak an API in some version; known once `open` is over."""
+        """Return whether there is a common version of an API; available after `open`."""
         low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))
         return max(low, API_BY_NAME[name].min_version) <= min(self._newest[name], high)
 
     def version(self, name: str) -> int:
-        """The newest of an API that both sides speak; known once `open` is over. Raises BrokerError."""
+        """Return the newest common version of an API; available after `open`.
+
+        Raises:
+            BrokerError: No version is common.
+        """
         low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))
         ours = self._newest[name]
         oldest = API_BY_NAME[name].min_version
@@ -85,11 +105,15 @@ class ClientConnection:
         return min(ours, high)
 
     def frame_size(self, head: bytes) -> int:
-        """How many bytes follow the first four of a frame. Raises BrokerError where no broker sends such."""
+        """Return the number of bytes that follow the first four of a frame.
+
+        Raises:
+            BrokerError: No broker sends these four bytes.
+        """
         if head == b"HTTP":
-            raise SpeaksHttpError("what answers there is a web server, no Kafka broker")
+            raise SpeaksHttpError("the server speaks HTTP, it is not a Kafka broker")
         if head[:2] == _TLS_ALERT:
-            raise BrokerError("this port speaks TLS: say security.protocol=SSL (or SASL_SSL) with --command-config")
+            raise BrokerError("this port requires TLS; set security.protocol=SSL (or SASL_SSL) with --command-config")
         (size,) = struct.unpack(">i", head)
         if not 4 <= size <= self._largest_answer:
             raise BrokerError(f"it doesn't answer like a Kafka broker (a frame of {size} bytes)")

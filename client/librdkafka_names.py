@@ -1,4 +1,4 @@
-"""Security settings in librdkafka's words, turned into Java's. Clients for Python, Go, Node and .NET have those."""
+"""Translates security settings of librdkafka, used by clients for Python, Go, Node and .NET, to those of Java."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SAME = {
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
     "ssl.key.pem": "ssl.keystore.key",
 }
+# files whose content is the value for Java clients
 _CONTENTS = {"ssl.certificate.location": "ssl.keystore.certificate.chain", "ssl.key.location": "ssl.keystore.key"}
-"""Files whose contents Java's clients take as the value."""
 _LOGIN = ("sasl.username", "sasl.password")
 _NOT_CHECKED = "enable.ssl.certificate.verification"
 
@@ -21,15 +21,16 @@ NAMES = (*_SAME, *_CONTENTS, *_LOGIN)
 
 
 def in_javas_words(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings under the names that Java's clients have. Others stay as they are.
+    """Return the settings under the names of Java clients. Other settings are unchanged.
 
-    Raises ValueError where both names of a setting are given with different values, or a file can't be read.
+    Raises:
+        ValueError: Both names of a setting have different values, or a file cannot be read.
     """
     if settings.get(_NOT_CHECKED, "true").lower() == "false":
         raise ValueError(f"{_NOT_CHECKED}=false isn't supported: give the certificate in ssl.ca.location")
     result = {name: value for name, value in settings.items() if name not in NAMES}
     for name in _SAME.keys() & settings.keys():
-        if not (name == "ssl.ca.location" and settings[name] == "probe"):  # what the system trusts
+        if not (name == "ssl.ca.location" and settings[name] == "probe"):  # certificates that the system trusts
             _put(result, name, _SAME[name], settings[name])
     for name in _CONTENTS.keys() & settings.keys():
         try:

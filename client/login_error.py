@@ -1,5 +1,5 @@
-"""Why a broker doesn't let us in."""
+"""The error of a failed authentication."""
 
 
 class LoginError(OSError):
-    """The broker doesn't let us in, or isn't the one that knows our password, or we have nothing to show it."""
+    """The broker rejected the login, could not prove that it knows the password, or credentials are missing."""

@@ -1,4 +1,4 @@
-"""Tokens for OAUTHBEARER: from a file, or unsecured ones, which are for tests (KIP-255)."""
+"""Tokens for OAUTHBEARER: from a file, or unsecured ones for tests (KIP-255)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pathlib import Path
 from kohort.client.login_error import LoginError
 from kohort.client.security import Security
 
-LIFE_S = 3_600
-"""How long an unsecured token counts, as with Java's clients."""
+LIFE_S = 3_600  # lifetime of an unsecured token, as in Java clients
 
 
 def token_of(security: Security) -> str:
-    """The token to log in with now. Raises LoginError where its file can't be read."""
+    """Return the token for a login.
+
+    Raises:
+        LoginError: The file cannot be read.
+    """
     if not security.token_file:
         return _unsecured(security.username, time.time())
     try:
@@ -27,7 +30,7 @@ def token_of(security: Security) -> str:
 
 
 def _unsecured(subject: str, now_s: float) -> str:
-    """Source: RFC 7515, appendix A.5; Kafka's `OAuthBearerUnsecuredLoginCallbackHandler`."""
+    """Build an unsecured token. Source: RFC 7515, appendix A.5; Kafka's `OAuthBearerUnsecuredLoginCallbackHandler`."""
     claims = {"sub": subject, "iat": int(now_s), "exp": int(now_s) + LIFE_S}
     return f"{_encoded({'alg': 'none'})}.{_encoded(claims)}."
 

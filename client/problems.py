@@ -1,4 +1,4 @@
-"""Why a broker cannot be reached, in words that say what to do."""
+"""Messages for connection errors that say what to do."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kohort.client.security import OPEN, Security
 
 
 def hung_up(security: Security) -> str:
-    """The broker has closed the connection instead of answering."""
+    """Return the message for a connection that the broker closed instead of responding."""
     if security == OPEN:
-        return "it hung up; if it wants TLS or a login, say so with --command-config"
+        return "the broker closed the connection; if it requires TLS or SASL, use --command-config"
     return f"it hung up; does security.protocol={security.protocol} suit this port?"
 
 
 def in_words(error: OSError) -> str:
-    """Any error of a connection."""
+    """Return the message for any connection error."""
     if isinstance(error, ConnectionRefusedError):
         return "nothing listens there; is this the broker's address, and does it run?"
     if isinstance(error, socket.gaierror):
@@ -27,7 +27,7 @@ def in_words(error: OSError) -> str:
 
 
 def tls_in_words(error: OSError | ValueError) -> str:
-    """An error of the TLS handshake."""
+    """Return the message for an error of the TLS handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message or str(error)
         if "match" in why.lower() and "certificate is not valid for" in why.lower():

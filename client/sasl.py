@@ -1,8 +1,8 @@
-"""Logging in: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152).
+"""Client side of SASL: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152).
 
-With PLAIN (RFC 4616), SCRAM (RFC 5802) or OAUTHBEARER (RFC 7628).
+The mechanisms are PLAIN (RFC 4616), SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628).
 
-Their few bytes are written here: messages in `protocol/` are those that kohort's broker serves.
+The few bytes are encoded here, because the messages in `protocol/` are those that kohort's broker serves.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ from kohort.client.security import Security
 __all__ = ["AUTHENTICATE", "HANDSHAKE", "LEAST_ITERATIONS", "LoginError", "log_in"]
 
 HANDSHAKE, AUTHENTICATE = 17, 36
-LEAST_ITERATIONS = 4096
-"""Kafka's own least; fewer would make the password easy to guess for whoever poses as the broker."""
+LEAST_ITERATIONS = 4096  # Kafka's minimum; with fewer a fake broker could guess the password
 _UNSUPPORTED_MECHANISM, _NO_LOGIN_HERE, _FAILED = 33, 34, 58
 
 ResultT = TypeVar("ResultT")
+# Yields API key, version and body of a request, and receives the body of the response.
 Talk = Generator[tuple[int, int, bytes], bytes, ResultT]
-"""Gives API key, version and body of what to send, and is sent the body of the answer."""
 
+# Yields a message, receives the broker's reply, and ends when the authentication is complete.
 Steps = Generator[bytes, bytes, None]
-"""Gives what to send, is sent what the broker says to it, and ends when the login is done."""
 
 
 def log_in(security: Security, version: int) -> Talk[int]:
-    """version: of SaslAuthenticate that the broker speaks, at most 1. Returns the session's length in ms; 0: no end."""
+    """Authenticate and return the session lifetime in milliseconds; 0 means unlimited.
+
+    Args:
+        version: Version of SaslAuthenticate that the broker supports, at most 1.
+    """
     yield from _handshake(security.mechanism)
     lasts_ms = 0
     steps = _steps(security)
@@ -89,12 +92,12 @@ def _string(text: str) -> bytes:
 def _strings(data: bytes, at: int) -> list[str]:
     (count,) = struct.unpack_from(">i", data, at)
     at += 4
-    found = []
+    texts = []
     for _ in range(min(count, 100)):
         (size,) = struct.unpack_from(">h", data, at)
-        found.append(data[at + 2 : at + 2 + size].decode("utf-8", "replace"))
+        texts.append(data[at + 2 : at + 2 + size].decode("utf-8", "replace"))
         at += 2 + size
-    return found
+    return texts
 
 
 def _nonce() -> str:
@@ -106,13 +109,13 @@ def _plain(security: Security) -> Steps:
 
 
 def _oauthbearer(token: str) -> Steps:
-    """A broker that refuses the token says so twice: the second time, when we have understood, as an error."""
+    """Send a token. A broker rejects it twice: the second time, after an acknowledgement, as an error."""
     if (yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()):
         yield b"\x01"
 
 
 def _scram(security: Security, nonce: str) -> Steps:
-    """Shows that we know the password without sending it, and lets the broker show that it knows it too."""
+    """Prove knowledge of the password without sending it, and verify the broker's proof."""
     digest = "sha256" if security.mechanism == "SCRAM-SHA-256" else "sha512"
     name = security.username.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}"
@@ -123,7 +126,7 @@ def _scram(security: Security, nonce: str) -> Steps:
     except (KeyError, ValueError):
         raise LoginError("the broker's SCRAM challenge can't be read") from None
     if not both.startswith(nonce) or both == nonce:
-        raise LoginError("the broker's SCRAM challenge answers somebody else's")
+        raise LoginError("the broker's SCRAM challenge does not contain this client's nonce")
     if iterations < LEAST_ITERATIONS:
         raise LoginError(f"the broker asks for {iterations} SCRAM iterations; fewer than {LEAST_ITERATIONS} are unsafe")
     salted = hashlib.pbkdf2_hmac(digest, security.password.encode(), salt, iterations)
@@ -135,7 +138,7 @@ def _scram(security: Security, nonce: str) -> Steps:
     answer = _attributes((yield f"{last},p={base64.b64encode(proof).decode()}".encode()).decode("utf-8", "replace"))
     expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), everything, digest)
     if not hmac.compare_digest(answer.get("v", "").encode(), base64.b64encode(expected)):
-        raise LoginError("the broker doesn't know this user's password: it may not be the one it says it is")
+        raise LoginError("the broker cannot prove that it knows this user's password; it may be an impostor")
 
 
 def _attributes(text: str) -> dict[str, str]:

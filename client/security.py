@@ -1,6 +1,6 @@
-"""How a cluster wants to be spoken to: TLS and SASL, under the names that Kafka's own clients have for them.
+"""Security settings of a connection, TLS and SASL, with the names of Kafka's own clients.
 
-What is read from a file on the driver travels with the sources: workers elsewhere don't have the file.
+Contents of files are read on the driver and sent with the sources, because Spark workers do not have the files.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _UNDERSTOOD = (
     "ssl.keystore.key", "ssl.key.password", "ssl.endpoint.identification.algorithm",
     "sasl.oauthbearer.token.endpoint.url",
 )  # fmt: skip
+# Accepted without effect: Python chooses versions and ciphers, and a PEM file of certificates has no password.
 _LEFT_TO_PYTHON = (
     "ssl.protocol", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.provider", "ssl.keymanager.algorithm",
     "ssl.trustmanager.algorithm", "ssl.secure.random.implementation", "ssl.truststore.password",
     "ssl.keystore.password", "security.providers", "sasl.kerberos.service.name",
 )  # fmt: skip
-"""Known, without a meaning here: Python chooses versions and ciphers; a PEM file of certificates has no password."""
 
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 _CLAIM = "unsecuredLoginStringClaim_sub"
@@ -40,27 +40,25 @@ _OPTION = re.compile(r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;
 
 
 class SecurityError(ValueError):
-    """A setting that can't be followed; the text says what to write instead."""
+    """An unsupported or invalid setting; the text says what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What opens a connection. PEM texts, not file names. `repr` shows no secret."""
+    """Settings of a connection. PEM texts, not file names. `repr` shows no secret."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
     username: str = ""
     password: str = field(default="", repr=False)
-    authorities: str = field(default="", repr=False)
-    """Certificates that are trusted; empty: those that the system trusts."""
-    certificate: str = field(default="", repr=False)
-    """This client's own chain and key, for brokers that ask for one."""
+    authorities: str = field(default="", repr=False)  # trusted certificates; empty means those of the system
+    certificate: str = field(default="", repr=False)  # client certificate chain and key
     key_password: str = field(default="", repr=False)
     check_hostname: bool = True
+    # File of the OAUTHBEARER token, read at each login; if empty, an unsecured token names `username`.
     token_file: str = ""
-    """Where the token of OAUTHBEARER is, read at each login; empty: it is an unsecured one that names `username`."""
+    # original settings, to pass them on under the same names
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
-    """What all of this was made of, to hand it on under the same names."""
 
     @property
     def tls(self) -> bool:
@@ -72,11 +70,15 @@ class Security:
 
     @property
     def options(self) -> dict[str, str]:
-        """As options of Spark's, for `group_log`."""
+        """Spark options for `group_log`."""
         return {f"kafka.{name}": value for name, value in self.settings}
 
     def context(self) -> ssl.SSLContext:
-        """Raises SecurityError when certificates or the key can't be used."""
+        """Build the TLS context.
+
+        Raises:
+            SecurityError: Certificates or key are unusable.
+        """
         try:
             context = ssl.create_default_context(cadata=self.authorities or None)
             context.check_hostname = self.check_hostname
@@ -87,17 +89,16 @@ class Security:
         return context
 
 
-OPEN = Security()
-"""Plain text, nobody asked who we are."""
+OPEN = Security()  # plaintext without authentication
 
 
 def from_file(path: Path) -> Security:
-    """What a file of client properties says, in the words of Kafka's own clients or of librdkafka.
+    """Read a properties file with the names of Kafka's own clients or of librdkafka.
 
-    Settings about other things than security are passed over.
+    Settings that are not about security are ignored.
 
-    It is read as UTF-8. Java's tools take it as Latin-1 or UTF-8, by version. That matters only for passwords with
-    letters beyond ASCII.
+    The file is read as UTF-8. Java's tools read it as Latin-1 or UTF-8, depending on the version, which matters only
+    for passwords with non-ASCII characters.
     """
     import javaproperties
 
@@ -107,14 +108,18 @@ def from_file(path: Path) -> Security:
     except OSError as error:
         raise SecurityError(f"{path} can't be read: {error.strerror}") from None
     except javaproperties.InvalidUEscapeError as error:
-        raise SecurityError(f"{path}: {error.escape} is no character; write \\u and four digits") from None
+        raise SecurityError(f"{path}: {error.escape} is not a character; write \\u and four digits") from None
     except UnicodeDecodeError:
-        raise SecurityError(f"{path} is no properties file: it isn't text in UTF-8") from None
+        raise SecurityError(f"{path} is not a properties file: it is not UTF-8 text") from None
     return from_settings(settings)
 
 
 def from_settings(settings: Mapping[str, str]) -> Security:
-    """Raises SecurityError for names that look like security and are none, and for what isn't supported."""
+    """Validate settings.
+
+    Raises:
+        SecurityError: A security setting is unknown or not supported.
+    """
     try:
         spoken = in_javas_words({name: value.strip() for name, value in settings.items()})
     except ValueError as error:
@@ -176,13 +181,13 @@ def _login(settings: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def _bearer(settings: Mapping[str, str], options: Mapping[str, str]) -> str:
-    """Whom an unsecured token is to name; empty where there is a file with a token."""
+    """Return the subject of an unsecured token, or an empty text if there is a token file."""
     if _token_file(settings):
         return ""
     if _CLAIM not in options:
         raise SecurityError(
             f"sasl.mechanism=OAUTHBEARER wants a token: name its file with {_TOKEN_URL}=file:///…, or "
-            f'whom an unsecured one is for with {_CLAIM}="…" in sasl.jaas.config'
+            f'the subject of an unsecured one with {_CLAIM}="…" in sasl.jaas.config'
         )
     return options[_CLAIM]
 
@@ -210,28 +215,28 @@ def _own_chain(settings: Mapping[str, str]) -> str:
 
 
 def _pem(settings: Mapping[str, str], name: str) -> str:
-    place = settings.get(name, "")
-    if not place:
+    path = settings.get(name, "")
+    if not path:
         return ""
     try:
-        data = Path(place).read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
-        raise SecurityError(f"{name}: {place} can't be read: {error.strerror}") from None
+        raise SecurityError(f"{name}: {path} can't be read: {error.strerror}") from None
     if b"-----BEGIN " not in data:
         raise SecurityError(
-            f"{name}: {place} isn't PEM. Make it so: keytool -importkeystore -srckeystore {place} -destkeystore "
+            f"{name}: {path} isn't PEM. Make it so: keytool -importkeystore -srckeystore {path} -destkeystore "
             "store.p12 -deststoretype PKCS12, then openssl pkcs12 -in store.p12 -nodes -out store.pem"
         )
     return data.decode("utf-8", "replace")
 
 
 def _load_chain(context: ssl.SSLContext, pem: str, password: str) -> None:
-    """Python's ssl takes a chain from a file only: one that nobody else may read, for as long as it takes."""
+    """Load a certificate chain. Python's ssl needs a file for it: a temporary one that only this process can read."""
     handle, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(pem)
-        # An empty answer, not a question on the terminal, where a key has a password that nobody named.
+        # An empty password instead of a prompt on the terminal if a key is encrypted and no password is set.
         context.load_cert_chain(name, password=lambda: password)
     finally:
         os.unlink(name)

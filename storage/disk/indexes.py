@@ -1,4 +1,4 @@
-"""A segment's index files in Kafka's format. Nobody here reads them: they are for Kafka's own tools, and for Kafka.
+"""Index files of a segment in Kafka's format, for Kafka and its tools. kohort does not read them.
 
 Source: Kafka's `OffsetIndex` and `TimeIndex`.
 """
@@ -8,16 +8,14 @@ from struct import Struct
 from kohort.storage.disk.file_segment import FileSegment
 
 OFFSET_INDEX, TIME_INDEX = ".index", ".timeindex"
-"""Endings that take the place of `.log`."""
+# suffixes instead of `.log`
 
-_OFFSET_ENTRY = Struct(">ii")
-"""Offset, counted from the segment's first, and the position of the batch that ends with it."""
-_TIME_ENTRY = Struct(">qi")
-"""The largest timestamp so far, and the offset of the batch that has it, counted in the same way."""
+_OFFSET_ENTRY = Struct(">ii")  # relative offset, and position of the batch that ends with it
+_TIME_ENTRY = Struct(">qi")  # largest timestamp so far, and relative offset of its batch
 
 
 def offset_index(segment: FileSegment) -> bytes:
-    """Where batches lie, but for the first one: that is known."""
+    """Build the offset index: relative offsets and positions of all blocks except the first."""
     base = segment.base_offset
     entries = zip(segment.offsets[1:], segment.positions[1:], strict=True)
     return b"".join(_OFFSET_ENTRY.pack(offset - base, position) for offset, position in entries)

@@ -149,7 +149,7 @@ def test_logging_in(mechanism: str) -> None:
         assert broker.logins == [USER]
         with pytest.raises(WireError, match="the login failed: Authentication failed"):
             reached(port, login(mechanism, jaas=LOGIN.replace(PASSWORD, "wrong")))
-        with pytest.raises(WireError, match="hung up; if it wants TLS or a login"):
+        with pytest.raises(WireError, match="closed the connection; if it requires TLS or a login"):
             reached(port)
 
 
@@ -193,7 +193,7 @@ def test_tls(authority: Path) -> None:
         assert reached(port, from_settings({"security.protocol": "SASL_SSL", **trusting, **jaas})) == "c"
         with pytest.raises(WireError, match="isn't trusted: self-signed certificate"):
             reached(port, from_settings({"security.protocol": "SASL_SSL", **jaas}))
-        with pytest.raises(WireError, match=r"this port speaks TLS|hung up; if it wants TLS"):
+        with pytest.raises(WireError, match=r"this port requires TLS|closed the connection; if it requires TLS"):
             reached(port)
         elsewhere = SourceCluster(f"localhost:{port}", from_settings({"security.protocol": "SSL", **trusting}))
         with pytest.raises(WireError, match=r"ssl\.endpoint\.identification\.algorithm="):

@@ -34,7 +34,7 @@ async def test_logging_in(mechanism: str) -> None:
         assert len(broker.logins) == 1
         with pytest.raises(BrokerError, match=f"127.0.0.1:{port}: the login failed: Authentication failed"):
             await seen(port, login(mechanism, jaas=LOGIN.replace("s3cret", "wrong")))
-        with pytest.raises(BrokerError, match="hung up; if it wants TLS or a login, say so with --command-config"):
+        with pytest.raises(BrokerError, match="closed the connection; if it requires TLS or a login, say so with --command-config"):
             await seen(port)
 
 
@@ -46,7 +46,7 @@ async def test_tls(authority: Path) -> None:
         assert await seen(port, from_settings(trusting)) == 0
         with pytest.raises(BrokerError, match="isn't trusted: self-signed certificate"):
             await seen(port, from_settings({"security.protocol": "SSL"}))
-        with pytest.raises(BrokerError, match=r"this port speaks TLS|hung up; if it wants TLS"):
+        with pytest.raises(BrokerError, match=r"this port requires TLS|closed the connection; if it requires TLS"):
             await seen(port)
     with LockedBroker().listening() as port, pytest.raises(BrokerError, match=r"doesn't speak TLS|security\.protocol"):
         await seen(port, from_settings(trusting))

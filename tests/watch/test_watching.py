@@ -264,7 +264,7 @@ def test_an_address_that_is_none_is_one_sentence() -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is a web server, no Kafka broker"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "speaks HTTP, it is not a Kafka broker"),
         (b"", "it hung up"),
         (b"\0\0\0\x06\0\0\0\x01\0\0", "cannot be read"),
     ],

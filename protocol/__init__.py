@@ -1,1 +1,1 @@
-"""Bytes to values and back: frames, headers, messages, record batches, error codes. Knows nothing but the wire."""
+"""Kafka's wire format: frames, headers, messages, record batches, error codes. It knows nothing about its users."""

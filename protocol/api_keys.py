@@ -1,9 +1,8 @@
-"""The APIs kohort serves, and in which versions. Everything else that lists APIs is made from this table."""
+"""The table of supported APIs and versions, from which every other list of APIs is derived."""
 
 from typing import NamedTuple
 
-NEVER = 32767
-"""As `first_flexible`: no version of this API has tagged fields."""
+NEVER = 32767  # `first_flexible` of an API without flexible versions
 
 
 class ApiSpec(NamedTuple):
@@ -13,12 +12,10 @@ class ApiSpec(NamedTuple):
     name: str
     min_version: int
     max_version: int
-    first_flexible: int
-    """From this version on headers and structures end in tagged fields (KIP-482)."""
-    readable_from: int = 0
-    """Versions below are advertised only; a request of one closes the connection."""
+    first_flexible: int  # first version with tagged fields in headers and structures (KIP-482)
+    readable_from: int = 0  # Older versions are only advertised; a request of one closes the connection.
+    # Whether to stop processing when the client disconnects: it only reads, or creates topics for this client.
     may_be_abandoned: bool = False
-    """Whether the rest of it is left when its client is gone: it reads, or makes topics for this client's sake only."""
 
 
 APIS = (
@@ -95,8 +92,7 @@ APIS = (
     ApiSpec(90, "describe_share_group_offsets", 0, 1, 0, may_be_abandoned=True),
     ApiSpec(91, "alter_share_group_offsets", 0, 0, 0),
     ApiSpec(92, "delete_share_group_offsets", 0, 0, 0),
-)
-"""Ranges are those of Apache Kafka 4.3, as its ApiVersions response lists them."""
+)  # Ranges are those of Apache Kafka 4.3, as in its ApiVersions response.
 
 API_BY_KEY = {api.key: api for api in APIS}
 API_BY_NAME = {api.name: api for api in APIS}

@@ -1,7 +1,7 @@
-"""Record batches of format 2: what Produce brings, a log stores, and Fetch takes away.
+"""Record batches of format 2: what Produce sends, a log stores, and Fetch returns.
 
-A batch is a header of 61 bytes and records, perhaps compressed as one block. The broker looks at headers only; records
-are read one by one where somebody asks for the first offset of a time, and built where the coordinator writes its own.
+A batch is a header of 61 bytes and records, optionally compressed as one block. The broker reads headers only; records
+are decoded to search for a timestamp, and encoded by the coordinator for its own records.
 Source: Kafka's DefaultRecordBatch and DefaultRecord (KIP-98).
 """
 
@@ -28,11 +28,9 @@ DELETE_HORIZON: Final = 1 << 6
 
 _CRC_AT: Final = 17
 _CHECKED_AT: Final = 21
-_LENGTH_AT: Final = 12
-"""The length counts what comes after itself."""
+_LENGTH_AT: Final = 12  # the length field counts the bytes after itself
 
-_HEADER: Final = Struct(">q4xibIhiqqqhii")
-"""All but the length."""
+_HEADER: Final = Struct(">q4xibIhiqqqhii")  # all fields except the length
 _BEFORE_CRC: Final = Struct(">qiibI").pack
 _AFTER_CRC: Final = Struct(">hiqqqhii").pack
 _LENGTH_AND_MAGIC: Final = Struct(">8xi4xb")
@@ -43,7 +41,7 @@ class UnsupportedMagicError(DecodeError):
 
 
 class BatchInfo(NamedTuple):
-    """The header of a batch, which starts at `position` of the bytes it was read from and is `size` bytes long."""
+    """The header of a batch, which starts at `position` of its buffer and has `size` bytes."""
 
     position: int
     size: int
@@ -70,7 +68,7 @@ class BatchInfo(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record. `offset` counts when it has been read, not when a batch is built."""
+    """One record. `offset` is set when a record is read and ignored when a batch is built."""
 
     key: bytes | None
     value: bytes | None
@@ -79,14 +77,16 @@ class Record(NamedTuple):
     offset: int = 0
 
 
+# `BatchInfo._make` without a Python-level call, because every batch has a header.
 _info = partial(tuple.__new__, BatchInfo)
-"""As `BatchInfo._make`, without a call in Python: every batch has a header."""
 
 
 def read_batches(data: bytes | memoryview) -> list[BatchInfo]:
-    """The headers of all batches, which must fill `data` to its end.
+    """Read the headers of all batches, which must fill `data`. CRCs are not checked.
 
-    Raises UnsupportedMagicError, and DecodeError for a batch that is cut short or says so. CRCs are not looked at.
+    Raises:
+        UnsupportedMagicError: A batch has an older format.
+        DecodeError: A batch is incomplete or has an invalid length.
     """
     batches = []
     position, end = 0, len(data)
@@ -98,26 +98,26 @@ def read_batches(data: bytes | memoryview) -> list[BatchInfo]:
 
 
 def read_batch(data: bytes | memoryview, position: int = 0) -> BatchInfo:
-    """The header of the batch at `position`, whole in `data`. Raises like `read_batches`."""
-    left = len(data) - position
-    if left < _LENGTH_AND_MAGIC.size:
-        raise DecodeError(f"a record batch in {left} bytes")
+    """Read the header of the complete batch at `position`; raises like `read_batches`."""
+    remaining = len(data) - position
+    if remaining < _LENGTH_AND_MAGIC.size:
+        raise DecodeError(f"a record batch in {remaining} bytes")
     length, magic = _LENGTH_AND_MAGIC.unpack_from(data, position)
     if magic != MAGIC:
         raise UnsupportedMagicError(f"a record batch of format {magic}")
     size = _LENGTH_AT + length
-    if not HEADER_SIZE <= size <= left:
-        raise DecodeError(f"a record batch of {size} bytes in {left}")
+    if not HEADER_SIZE <= size <= remaining:
+        raise DecodeError(f"a record batch of {size} bytes in {remaining}")
     return batch_header(data, position, size)
 
 
 def batch_header(data: bytes | memoryview, position: int, size: int) -> BatchInfo:
-    """The header of a batch of format 2 that is known to lie there, `size` bytes long."""
+    """Read the header of a batch of format 2 that is known to be complete, with `size` bytes."""
     return _info((position, size) + _HEADER.unpack_from(data, position))  # noqa: RUF005  (a display is twice as slow)
 
 
 def crc_matches(data: bytes | memoryview, batch: BatchInfo) -> bool:
-    """Whether a batch of `data` is as its producer made it. Offset and leader epoch, which brokers set, don't count."""
+    """Return whether a batch is unchanged since it was produced; offset and leader epoch do not count."""
     checked = data[batch.position + _CHECKED_AT : batch.position + batch.size]
     crc: int = google_crc32c.value(bytes(checked))
     return crc == batch.crc
@@ -133,7 +133,7 @@ def build_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """A batch of these records, at least one, uncompressed, at the offsets from `base_offset` on."""
+    """Build an uncompressed batch of at least one record, with offsets from `base_offset` on."""
     base_timestamp = max_timestamp = records[0].timestamp_ms
     body = _record(records[0], b"\x00\x00\x00")
     count = len(records)
@@ -153,7 +153,7 @@ def build_batch(
 
 
 class EncodedRecords:
-    """Records of one moment that are encoded already, at offset deltas from 0 on. Iterating gives keys and values."""
+    """Encoded records with the same timestamp and offset deltas from 0 on. Iteration yields keys and values."""
 
     __slots__ = ("body", "count")
 
@@ -169,7 +169,7 @@ class EncodedRecords:
         return ((record.key, record.value) for record in iterate_records(batch, read_batch(batch)))
 
     def batch(self, timestamp_ms: int, producer: tuple[int, int] | None = None) -> bytes:
-        """The batch of these records, at base offset 0. `producer`: id and epoch, of the transaction they belong to."""
+        """Build the batch at base offset 0, for a transaction if the producer's id and epoch are given."""
         count = self.count
         if producer is None:
             header = _AFTER_CRC(0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1, count)
@@ -181,7 +181,7 @@ class EncodedRecords:
 
 
 class Marker(NamedTuple):
-    """What the control batch says that ends a transaction."""
+    """Content of the control batch that ends a transaction."""
 
     committed: bool
     coordinator_epoch: int
@@ -194,7 +194,7 @@ _COMMIT: Final = 1
 
 
 def marker_batch(marker: Marker, producer_id: int, producer_epoch: int, timestamp_ms: int) -> bytes:
-    """The control batch that ends a transaction. Source: KIP-98; Kafka's `EndTransactionMarker`."""
+    """Build the control batch that ends a transaction. Source: KIP-98; Kafka's `EndTransactionMarker`."""
     key = _MARKER_KEY.pack(0, _COMMIT if marker.committed else _ABORT)
     return build_batch(
         [Record(key, _MARKER_VALUE.pack(0, marker.coordinator_epoch), timestamp_ms)],
@@ -205,7 +205,11 @@ def marker_batch(marker: Marker, producer_id: int, producer_epoch: int, timestam
 
 
 def read_marker(data: bytes | memoryview, batch: BatchInfo) -> Marker | None:
-    """The marker in a control batch; None: compaction has emptied it, or it says something else. Raises DecodeError."""
+    """Read the marker of a control batch, or None if compaction has emptied it or it has another type.
+
+    Raises:
+        DecodeError: The record is malformed.
+    """
     for record in iterate_records(data, batch):
         if record.key is None or record.value is None or len(record.key) < _MARKER_KEY.size:
             raise DecodeError("a control record without a key or a value")
@@ -219,14 +223,15 @@ def read_marker(data: bytes | memoryview, batch: BatchInfo) -> Marker | None:
 
 
 def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
-    """One record of `EncodedRecords`, the `position`-th of its batch."""
+    """Encode one record of `EncodedRecords`, the `position`-th of its batch."""
     return _record(Record(key, value, 0), b"\x00\x00" + varint(position))
 
 
 def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:
-    """The records of a batch of `data`, in order.
+    """Yield the records of a batch in order.
 
-    Raises DecodeError, also for a codec that is not installed (`compression.CodecMissingError`).
+    Raises:
+        DecodeError: A record is malformed, or its codec is not installed (`compression.CodecMissingError`).
     """
     raw = bytes(data[batch.position + HEADER_SIZE : batch.position + batch.size])
     if batch.compression != Compression.NONE:
@@ -248,10 +253,7 @@ def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Reco
 
 
 def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[bytes | None, bytes | None]]:
-    """Only that of each record of a batch: in half the time of `iterate_records`, for those who read a million.
-
-    Raises like `iterate_records`.
-    """
+    """Return keys and values only, in half the time of `iterate_records`; raises like it."""
     raw = bytes(data[batch.position + HEADER_SIZE : batch.position + batch.size])
     if batch.compression != Compression.NONE:
         raw = decompress(batch.compression, raw)
@@ -268,7 +270,7 @@ def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[by
             at = at + 1 if raw[at] < 0x80 else read_varint(raw, at)[1]
             key, at = _read_bytes(raw, at, end)
             value, at = _read_bytes(raw, at, end)
-            if end - at != 1 or raw[at]:  # else there are no headers
+            if end - at != 1 or raw[at]:  # otherwise without headers
                 _read_headers(raw, at, end)
             pairs.append((key, value))
     except (IndexError, UnicodeDecodeError) as problem:
@@ -279,7 +281,7 @@ def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[by
 
 
 def _record(record: Record, start: bytes) -> bytes:
-    """`start`: attributes and both deltas."""
+    """Encode a record after `start`: attributes and both deltas."""
     key, value, _, headers, _ = record
     body = b"".join(
         (
@@ -314,7 +316,7 @@ def _read_record(raw: bytes, at: int, end: int, batch: BatchInfo) -> Record:
 
 
 def _read_headers(raw: bytes, at: int, end: int) -> list[tuple[str, bytes | None]]:
-    """What ends a record; checks that it ends there."""
+    """Read the headers of a record and check that it ends there."""
     count, at = read_varint(raw, at)
     if not 0 <= count <= end - at:
         raise DecodeError(f"a record with {count} headers")
@@ -326,7 +328,7 @@ def _read_headers(raw: bytes, at: int, end: int) -> list[tuple[str, bytes | None
         content, at = _read_bytes(raw, at, end)
         headers.append((name.decode(), content))
     if at != end:
-        raise DecodeError("a record that is not as long as it says")
+        raise DecodeError("a record whose length differs from its size field")
     return headers
 
 

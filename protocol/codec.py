@@ -1,7 +1,7 @@
-"""One `Message` per API: how its requests are read and its responses written, in every version.
+"""`Message`: reads requests and writes responses of an API, in every version.
 
-kio knows the bytes of each version; a message's shape is the same for all of them. What kio has for a version is looked
-up, and the way to our shape compiled, when that version is first met.
+kio knows the bytes of each version; a message's shape is the same in every version. kio's classes for a version are
+looked up, and the conversion to the shape is compiled, when that version is first used.
 """
 
 from collections.abc import Callable, Generator
@@ -28,25 +28,23 @@ from kohort.protocol.writing_in_steps import StepWriter
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 
-Frame = bytes | list[bytes | memoryview]
-"""A whole frame, in one piece or in several that follow one another."""
+Frame = bytes | list[bytes | memoryview]  # complete frame, in one or several pieces
 
-API_VERSIONS: Final = 18
-"""Its API key. Whatever its version, the header of its answer is the oldest one, so that every client can read it."""
+API_VERSIONS: Final = 18  # API key. Its response header is always the oldest one, so that every client can read it.
 
+# Array elements in a broker's response: ten times the partitions of the largest clusters.
 MAX_ANSWER_ELEMENTS: Final = 2_000_000
-"""Array elements that a broker's answer may hold: the partitions of the largest clusters are a tenth of it."""
 
+# kio's errors for bytes that Kafka accepts; the first one is an unknown tagged field
 _MENDABLE: Final = (KeyError, ValueError, InvalidUnicode, NegativeByteLength)
-"""What kio raises for bytes that Kafka takes; the first: a tagged field that kio does not know."""
 
 
 class ResponseTooLargeError(Exception):
-    """A response has more bytes than it may have."""
+    """A response exceeds the byte limit."""
 
 
 class Older(NamedTuple):
-    """A form that versions up to `last_version` had, and how it and the newest one become each other."""
+    """A form that versions up to `last_version` have, and its conversion from and to the newest one."""
 
     last_version: int
     shape: type
@@ -57,10 +55,11 @@ class Older(NamedTuple):
 class Message(Generic[RequestT, ResponseT]):
     """Reads requests and writes responses of one API.
 
-    write_by_hand: for replies that have to be fast. Called once per version, gives the function that makes a whole
-    frame of a correlation id and a response.
-
-    small: whether that is so quick. None: always, as such a response is about as large as its request.
+    Args:
+        write_by_hand: For responses that must be fast. Called once per version; returns the function that builds a
+            complete frame from a correlation id and a response.
+        small: Whether the function is fast for a response. None means always, because responses are about as large as
+            their requests.
     """
 
     def __init__(
@@ -80,17 +79,18 @@ class Message(Generic[RequestT, ResponseT]):
         self._older = {request: older_request, response: older_response}
         self._write_by_hand = write_by_hand
         self._small = small
-        self.readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}
-        """What `read` calls, by version, where one has been met."""
-        self.writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
-        """What `write` calls, likewise."""
+        self.readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}  # implementation of `read` by version
+        self.writers: dict[int, Callable[[int, ResponseT], Frame]] = {}  # implementation of `write` by version
         self._step_writers: dict[int, tuple[StepWriter, Callable[[Any], Any] | None]] = {}
 
     def read(self, version: int, frame: bytes, offset: int, max_elements: int = MAX_ELEMENTS) -> RequestT:
-        """The request whose body starts at `offset`. Bytes after its end are not looked at.
+        """Read the request whose body starts at `offset`. Bytes after its end are ignored.
 
-        max_elements: array elements and tagged fields it may hold, all in all; only looked at in frames of more bytes
-        than SHORT_FRAME. Raises DecodeError for whatever cannot be read, versions that are not served included.
+        Args:
+            max_elements: Maximum array elements and tagged fields; only checked in frames larger than SHORT_FRAME.
+
+        Raises:
+            DecodeError: The bytes are malformed, or the version is not supported.
         """
         try:
             reader = self.readers[version]
@@ -99,12 +99,16 @@ class Message(Generic[RequestT, ResponseT]):
         return reader(frame, offset, max_elements)
 
     def prepare(self, version: int) -> Callable[[bytes, int, int], RequestT]:
-        """Makes what `read` needs for a version, which takes milliseconds. Raises DecodeError if it is not served."""
+        """Return the reader for a version, which takes milliseconds to build.
+
+        Raises:
+            DecodeError: The version is not supported.
+        """
         reader = self.readers[version] = self._reader(version)
         return reader
 
     def write(self, version: int, correlation_id: int, response: ResponseT) -> Frame:
-        """The whole frame of a response: length, header and body. Fields that the version lacks are left out."""
+        """Write a complete response frame: length, header and body. Fields that the version lacks are omitted."""
         writer = self.writers.get(version)
         if writer is None:
             make = self._write_by_hand or self.writer_by_kio
@@ -114,11 +118,15 @@ class Message(Generic[RequestT, ResponseT]):
     def write_in_steps(
         self, version: int, correlation_id: int, response: ResponseT, most_bytes: int
     ) -> Generator[None, None, Frame]:
-        """`write` a little at a time. Raises ResponseTooLargeError for a frame of more than `most_bytes`."""
-        known = self._step_writers.get(version)
-        if known is None:
-            known = self._step_writers[version] = self._step_writer(version)
-        writer, to_older = known
+        """Write a response in slices.
+
+        Raises:
+            ResponseTooLargeError: The frame exceeds `most_bytes`.
+        """
+        step_writer = self._step_writers.get(version)
+        if step_writer is None:
+            step_writer = self._step_writers[version] = self._step_writer(version)
+        writer, to_older = step_writer
         older = response if to_older is None else to_older(response)
         if writer.is_short(older) and (self._small is None or self._small(response)):
             return self.write(version, correlation_id, response)
@@ -133,17 +141,17 @@ class Message(Generic[RequestT, ResponseT]):
         return [frame]
 
     def is_short(self, version: int, response: ResponseT) -> bool:
-        """Whether `write` takes no time worth mentioning."""
+        """Return whether `write` takes negligible time."""
         if self._write_by_hand is not None:
             return self._small is None or self._small(response)
-        known = self._step_writers.get(version)
-        if known is None:
-            known = self._step_writers[version] = self._step_writer(version)
-        writer, to_older = known
+        step_writer = self._step_writers.get(version)
+        if step_writer is None:
+            step_writer = self._step_writers[version] = self._step_writer(version)
+        writer, to_older = step_writer
         try:
             return writer.is_short(response if to_older is None else to_older(response))
         except Exception:
-            return True  # writing it will fail, and say why
+            return True  # writing it raises the error
 
     def _step_writer(self, version: int) -> tuple[StepWriter, Callable[[Any], Any] | None]:
         entity, older = self.entity(version, EntityType.response), self._older[self.response]
@@ -152,7 +160,7 @@ class Message(Generic[RequestT, ResponseT]):
         return StepWriter(entity, older.shape), older.from_newest
 
     def _response_tags(self, version: int) -> bytes:
-        """The empty tagged fields of a response's header, in versions that have them."""
+        """Return the empty tagged fields of a response header, in versions that have them."""
         return b"\x00" if version >= self.api.first_flexible and self.api.key != API_VERSIONS else b""
 
     def _reader(self, version: int) -> Callable[[bytes, int, int], RequestT]:
@@ -186,7 +194,7 @@ class Message(Generic[RequestT, ResponseT]):
         return reader
 
     def writer_by_kio(self, version: int) -> Callable[[int, ResponseT], Frame]:
-        """What writes responses of `version` where nothing faster was made by hand."""
+        """Return kio's writer for a version, used if no faster one was written by hand."""
         entity = self.entity(version, EntityType.response)
         put = entity_writer(entity)
         convert = self._from_newest(entity, version, self.response)
@@ -203,7 +211,7 @@ class Message(Generic[RequestT, ResponseT]):
         return writer
 
     def write_request(self, version: int, correlation_id: int, client_id: str | None, request: RequestT) -> bytes:
-        """The frame of a request without its length bytes, as `read_header` and `read` take it. For tests."""
+        """Write the frame of a request without its length, as `read_header` and `read` expect it. For tests."""
         entity = self.entity(version, EntityType.request)
         buffer = BytesIO()
         buffer.write(SHORT.pack(self.api.key) + SHORT.pack(version) + INT.pack(correlation_id) + string(client_id))
@@ -213,7 +221,7 @@ class Message(Generic[RequestT, ResponseT]):
         return buffer.getvalue()
 
     def read_response(self, version: int, frame: bytes) -> tuple[int, ResponseT]:
-        """Correlation id and response of a frame without its length bytes. For tests: trusts the bytes."""
+        """Read correlation id and response of a trusted frame without its length. For tests."""
         entity = self.entity(version, EntityType.response)
         start = 4 + (version >= self.api.first_flexible and self.api.key != API_VERSIONS)
         response, size = entity_reader(entity)(frame, start)
@@ -222,9 +230,12 @@ class Message(Generic[RequestT, ResponseT]):
         return INT.unpack_from(frame)[0], self.to_newest(version)(response)
 
     def read_answer(self, version: int, frame: bytes) -> tuple[int, ResponseT]:
-        """Like `read_response`, of a broker that may be anybody. Raises DecodeError for what is no such response.
+        """Read the response of an untrusted broker like `read_response`.
 
-        A count that nobody has looked at would let kio ask for more memory than there is, which ends the process.
+        Without the check of counts kio could allocate more memory than there is, which ends the process.
+
+        Raises:
+            DecodeError: The bytes are malformed.
         """
         try:
             start = 4 + (version >= self.api.first_flexible and self.api.key != API_VERSIONS)
@@ -236,21 +247,20 @@ class Message(Generic[RequestT, ResponseT]):
             raise DecodeError(f"{self.api.name} v{version}: {problem!r}") from problem
 
     def entity(self, version: int, kind: EntityType) -> Any:
-        """kio's class for the whole request or response."""
         return _entity(self.api.name, version, kind)
 
     @property
     def written_by_hand(self) -> bool:
-        """Whether responses are written by more than kio."""
+        """Whether responses have a hand-written writer."""
         return self._write_by_hand is not None
 
     @property
     def always_short(self) -> bool:
-        """Whether `is_short` holds for every response."""
+        """Whether `is_short` is true for every response."""
         return self._write_by_hand is not None and self._small is None
 
     def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
-        """What makes our response of kio's. For tests."""
+        """Return the conversion of kio's response to the shape. For tests."""
         shape: type = self.response
         entity, older = self.entity(version, EntityType.response), self._older[shape]
         if older is None or version > older.last_version:

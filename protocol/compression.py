@@ -1,4 +1,4 @@
-"""The codecs of record batches. gzip is Python's own; the others are cramjam's, when it is installed."""
+"""Codecs of record batches. gzip is Python's own; the others need cramjam."""
 
 import zlib
 from enum import IntEnum
@@ -7,28 +7,26 @@ from typing import Any
 
 from kohort.protocol.errors import DecodeError
 
+# Default limit for the records of one batch. A small batch can decompress to any size; this much fits in memory, and
+# producers build batches of a few megabytes at most.
 MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
-"""What the records of one batch may come to, unless somebody says otherwise. A small batch can unfold to anything; this
-many fit in memory, and producers make batches of a few megabytes at most."""
 
 _LARGEST_FIRST_GUESS = 1 << 20
 
-_XERIAL = b"\x82SNAPPY\x00"
-"""Java's snappy: this magic, two version numbers, then blocks, each behind its length."""
+_XERIAL = b"\x82SNAPPY\x00"  # Java's snappy format: this magic, two version numbers, then blocks with their lengths.
 _XERIAL_HEADER_SIZE = 16
 _LENGTH = Struct(">i")
 _GZIP = b"\x1f\x8b"
 _LZ4 = b"\x04\x22\x4d\x18"
 _LZ4_HEADER_SIZE = 7
+# frame flags
 _LZ4_BLOCKS_ALONE, _LZ4_CHECKS_BLOCKS, _LZ4_HAS_SIZE, _LZ4_CHECKS_CONTENT, _LZ4_HAS_DICTIONARY = 32, 16, 8, 4, 1
-"""Flags of a frame."""
 _FIRST_GUESS = 8
-_TOO_SMALL = "whole buffer"
-"""What cramjam says of a buffer that is too small; it has no exception for that alone."""
+_TOO_SMALL = "whole buffer"  # cramjam's message for a buffer that is too small; it has no separate exception
 
 
 class Compression(IntEnum):
-    """As in a batch's attributes."""
+    """Codec numbers in a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -42,14 +40,18 @@ class CodecMissingError(DecodeError):
 
 
 class TooLargeError(DecodeError):
-    """Records that come to more than they may."""
+    """The decompressed records exceed the limit."""
 
 
 def decompress(codec: int, data: bytes, most_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """What was compressed. Stops as soon as it is too much.
+    """Decompress a block; stops as soon as the limit is exceeded.
 
-    Raises TooLargeError when it is more than `most_bytes`, CodecMissingError without cramjam, and DecodeError for what
-    is no such block. Bytes behind it are ignored or not, as by Kafka's readers; of lz4 only the first frame is read.
+    Trailing bytes are ignored or not as by Kafka's readers; only the first frame of lz4 is read.
+
+    Raises:
+        TooLargeError: The result exceeds `most_bytes`.
+        CodecMissingError: cramjam is not installed.
+        DecodeError: The data is malformed.
     """
     if codec == Compression.GZIP:
         return _gunzip(data, most_bytes)
@@ -67,7 +69,7 @@ def decompress(codec: int, data: bytes, most_bytes: int = MAX_DECOMPRESSED_BYTES
 
 
 def lz4_blocks_need_others(data: bytes) -> bool:
-    """Whether the blocks of an lz4 frame can only be read in a row. Kafka refuses such a frame."""
+    """Return whether the blocks of an lz4 frame depend on previous ones. Kafka rejects such a frame."""
     return len(data) >= _LZ4_HEADER_SIZE and not data[4] & _LZ4_BLOCKS_ALONE
 
 
@@ -80,7 +82,7 @@ def _cramjam() -> Any:
 
 
 def _gunzip(data: bytes, most_bytes: int) -> bytes:
-    """Reads all members; what is behind them and is none is ignored, as by Java."""
+    """Read all members; trailing bytes that are not a member are ignored, as by Java."""
     parts: list[bytes] = []
     room = most_bytes
     while data.startswith(_GZIP) or not parts:
@@ -122,7 +124,7 @@ def _unsnappy_block(cramjam: Any, block: bytes, room: int) -> bytes:
 
 
 def _first_lz4_frame(data: bytes) -> bytes:
-    """The frame without what is behind it. Source: Kafka's `Lz4BlockInputStream`."""
+    """Return the first frame without trailing bytes. Source: Kafka's `Lz4BlockInputStream`."""
     if not data.startswith(_LZ4) or len(data) < _LZ4_HEADER_SIZE:
         raise DecodeError("lz4: no frame")
     flags = data[4]
@@ -138,7 +140,7 @@ def _first_lz4_frame(data: bytes) -> bytes:
 
 
 def _unfold(cramjam: Any, codec: Any, data: bytes, most_bytes: int) -> bytes:
-    """Into a buffer that is made larger as long as it is too small: the codec itself knows no limit."""
+    """Decompress into a buffer that is enlarged while it is too small, because the codec itself has no limit."""
     size = min(max(_FIRST_GUESS * len(data), 4096), _LARGEST_FIRST_GUESS, most_bytes)
     while True:
         buffer = bytearray(size)

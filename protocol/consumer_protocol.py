@@ -1,14 +1,14 @@
-"""What consumers say inside of JoinGroup and SyncGroup: subscription and assignment of protocol type `consumer`.
+"""The consumer's data in JoinGroup and SyncGroup: subscription and assignment of protocol type `consumer`.
 
-Both are bytes to the broker, apart from the topics. Each starts with a version of its own; a version newer than we know
-is read with the newest layout, since fields are only ever appended.
+Both are opaque to the broker, apart from the topics. Each starts with its own version; newer versions than known are
+read with the newest layout, because fields are only ever appended.
 
-Bytes can be wrong in two ways. Kafka's reader fails in two ways, so its coordinator treats them differently. Where they
-end too early the answer is None, "not known"; where they announce more than is left, `ImpossibleLengthError` is raised.
+Bytes can be malformed in two ways, which Kafka's reader, and hence its coordinator, treats differently. If they end
+early, the result is unknown (None); if a length exceeds the remaining bytes, `ImpossibleLengthError` is raised.
 Source: Kafka's ConsumerProtocol (deserializeSubscription catches BufferUnderflowException only).
 
-Kafka reads as much as a request can hold. Here MAX_TOPICS and MAX_PARTITIONS end it, so that no member keeps the
-coordinator busy for long; what holds more is not known.
+Kafka reads as much as a request can contain. Here MAX_TOPICS and MAX_PARTITIONS are the limit, so that no member blocks
+the coordinator for long; larger data is unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,20 +20,18 @@ from kohort.protocol.wire import INT, SHORT, four_bytes, string
 
 NEWEST = 3
 
-MAX_TOPICS = 50_000
-"""Topics that a subscription or an assignment may name; one that is named twice counts twice."""
+MAX_TOPICS = 50_000  # topics of a subscription or assignment, including duplicates
 
-MAX_PARTITIONS = 200_000
-"""Partitions that a subscription or an assignment may name."""
+MAX_PARTITIONS = 200_000  # partitions of a subscription or assignment
 
 
 class ImpossibleLengthError(Exception):
-    """A length that is negative where there is no null, or beyond the end. Kafka does not foresee it."""
+    """A length that is negative although null is invalid, or beyond the end. Kafka does not handle it."""
 
 
 @shape
 class Subscription:
-    """What a member says when it joins."""
+    """A member's subscription."""
 
     version: int = NEWEST
     topics: tuple[str, ...]
@@ -45,7 +43,7 @@ class Subscription:
 
 @shape
 class Assignment:
-    """What a member is to consume. All versions look the same."""
+    """A member's assignment. All versions have the same layout."""
 
     version: int = NEWEST
     partitions: Mapping[str, tuple[int, ...]]
@@ -53,10 +51,15 @@ class Assignment:
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics of a subscription, read as Kafka's coordinator does: nothing behind the user data is looked at.
+    """Return the topics of a subscription as Kafka's coordinator reads it, without the fields after the user data.
 
-    None: the bytes end too early, or name too many. Raises ImpossibleLengthError.
     Source: Kafka's ClassicGroup, computeSubscribedTopics (always reads version 0).
+
+    Returns:
+        None if the bytes end early or the limit is exceeded.
+
+    Raises:
+        ImpossibleLengthError: A length is invalid.
     """
     try:
         cursor = _Cursor(metadata)
@@ -69,7 +72,11 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
 
 
 def read_subscription(metadata: bytes) -> Subscription | None:
-    """All of a subscription. None: the bytes end too early, or name too many. Raises ImpossibleLengthError."""
+    """Read a complete subscription, or None if the bytes end early or a limit is exceeded.
+
+    Raises:
+        ImpossibleLengthError: A length is invalid.
+    """
     try:
         cursor = _Cursor(metadata)
         version = cursor.two()
@@ -90,7 +97,10 @@ def read_subscription(metadata: bytes) -> Subscription | None:
 
 
 def read_assignment(assignment: bytes) -> Assignment | None:
-    """An assignment. None: the bytes end too early, as those of a member without any do, or name too many."""
+    """Read an assignment, or return None if the bytes end early or a limit is exceeded.
+
+    The assignment of a member without partitions can be empty, which ends early.
+    """
     try:
         cursor = _Cursor(assignment)
         version = cursor.two()
@@ -102,7 +112,7 @@ def read_assignment(assignment: bytes) -> Assignment | None:
 
 
 def assigned_partitions(assignment: bytes) -> Mapping[str, tuple[int, ...]] | None:
-    """What an assignment holds, by topic; one without any bytes holds nothing. None: it cannot be read."""
+    """Return the partitions of an assignment by topic, or None if it cannot be read. No bytes mean no partitions."""
     if not assignment:
         return {}
     try:
@@ -113,7 +123,6 @@ def assigned_partitions(assignment: bytes) -> Mapping[str, tuple[int, ...]] | No
 
 
 def write_subscription(subscription: Subscription) -> bytes:
-    """The bytes a client of that version sends."""
     version = subscription.version
     parts = [SHORT.pack(version), _array(map(string, subscription.topics)), four_bytes(subscription.user_data)]
     if version >= 1:
@@ -126,7 +135,6 @@ def write_subscription(subscription: Subscription) -> bytes:
 
 
 def write_assignment(assignment: Assignment) -> bytes:
-    """The bytes a leader of that version hands in."""
     return SHORT.pack(assignment.version) + _partitions(assignment.partitions) + four_bytes(assignment.user_data)
 
 
@@ -140,7 +148,10 @@ def _partitions(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
 
 
 class _Cursor:
-    """Reads on from where it is. struct.error: it ends too early or names too many. ImpossibleLengthError: lengths."""
+    """Reads sequentially. struct.error: the data ends early or exceeds a limit.
+
+    ImpossibleLengthError: a length is invalid.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -169,7 +180,7 @@ class _Cursor:
         return tuple(self.string() for _ in range(self._topic_count()))
 
     def partitions(self) -> dict[str, tuple[int, ...]]:
-        """A topic named twice has the partitions of both."""
+        """Read partitions by topic. Duplicate topics are merged."""
         partitions: dict[str, list[int]] = {}
         for _ in range(self._topic_count()):
             partitions.setdefault(self.string(), []).extend(self._numbers())

@@ -1,12 +1,11 @@
-"""kio's classes, one per API and version, to our shapes, one per message, and back.
+"""Converts kio's classes, one per API and version, to shapes, one per message, and back.
 
-A field has the same name on both sides; where kio has a timedelta or a datetime, ours is a number of milliseconds and
-its name ends in `_ms`. Fields that a version lacks have the shape's default. All of this is settled once per pair of
-classes, by looking at their fields.
+Fields have the same names on both sides; kio's timedelta and datetime are milliseconds here, and the field's name ends
+in `_ms`. Fields that a version lacks have the shape's default. All of this is compiled once per pair of classes.
 
-Requests are read often, so nothing is copied for them: kio's class is dressed to look like the shape, and its objects
-pass for one. They can be read, printed and compared like the shape, but they are not instances of it and cannot be
-changed. Responses (read in tests only) are converted.
+Requests are read often, so they are not copied: kio's class gets the attributes of the shape, and its objects are used
+in place of one. They can be read, printed and compared like the shape, but they are not instances of it and are
+immutable. Responses (read in tests only) are converted.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +23,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dress(entity: type, shape: type) -> None:
-    """Gives a kio class the attributes of a shape that it lacks: a default, or milliseconds of what it has.
+    """Add the missing attributes of a shape to a kio class: a default, or a value in milliseconds.
 
-    Structures that were not sent in a tagged field stay what kio makes of them, its default.
+    Structures that are absent from a tagged field keep kio's default.
     """
     theirs = _names(entity)
     pairs = names_of_pairs(entity, shape)
@@ -52,7 +51,7 @@ def _innermost(hint: Any) -> Any:
 
 @cache
 def to_shape(entity: type, shape: type) -> Convert | None:
-    """How a kio `entity` becomes a `shape`; None: it may pass for one already."""
+    """Return the conversion from a kio `entity` to a `shape`, or None if it can be used unchanged."""
     ours, theirs = _names(shape), _names(entity)
     pairs = names_of_pairs(entity, shape)
     converts = {name: _value_to_shape(theirs[kio], ours[name]) for name, kio in pairs.items()}
@@ -67,7 +66,7 @@ def to_shape(entity: type, shape: type) -> Convert | None:
 
 @cache
 def from_shape(shape: type, entity: type) -> Convert:
-    """How a `shape` becomes a kio `entity`. Fields that the entity's version lacks are left out."""
+    """Return the conversion from a `shape` to a kio `entity`. Fields that the entity's version lacks are omitted."""
     ours, theirs = _names(shape), _names(entity)
     pairs = names_of_pairs(entity, shape)
     converts = {kio: _value_from_shape(ours[name], theirs[kio]) for name, kio in pairs.items()}
@@ -79,7 +78,7 @@ def from_shape(shape: type, entity: type) -> Convert:
 
 
 def _build(target: type, pairs: dict[str, str], converts: dict[str, Convert | None]) -> Convert:
-    """What makes a `target`, given the source's attribute for each of its fields, and how to convert some of them."""
+    """Return a function that creates a `target` from the given source attributes, converting some of them."""
     names = tuple(pairs)
     changed = [(name, convert) for name, convert in converts.items() if convert]
     if len(names) == 1:
@@ -100,7 +99,7 @@ def _build(target: type, pairs: dict[str, str], converts: dict[str, Convert | No
 
 
 def names_of_pairs(entity: type, shape: type) -> dict[str, str]:
-    """Our name of each field both have -> kio's. Nothing of kio's may be without a place in ours."""
+    """Map the shape's field names to kio's. Every field of kio must have a counterpart."""
     theirs = _names(entity)
     pairs = {}
     for member in fields(shape):
@@ -174,7 +173,7 @@ def _unless_none(convert: Convert | None) -> Convert | None:
 
 
 def _none_when_default(default: Any, convert: Convert | None) -> Convert:
-    """A structure in a tagged field is None in ours when it was not sent."""
+    """Convert an absent structure in a tagged field to None."""
     return lambda value: None if value == default else convert(value) if convert else value
 
 

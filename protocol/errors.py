@@ -1,4 +1,4 @@
-"""Kafka's error codes, and the exception for bytes that cannot be read."""
+"""Kafka's error codes, and the exception for malformed bytes."""
 
 from kio.schema.errors import ErrorCode
 
@@ -6,8 +6,8 @@ __all__ = ["DecodeError", "ErrorCode", "TooManyElementsError"]
 
 
 class DecodeError(Exception):
-    """These bytes are no request that can be read. The connection they came from is closed."""
+    """Malformed bytes. Their connection is closed."""
 
 
 class TooManyElementsError(DecodeError):
-    """A request holds more array elements and tagged fields than it may."""
+    """A request exceeds the limit of array elements and tagged fields."""

@@ -4,36 +4,31 @@ from typing import NamedTuple
 
 
 class Feature(NamedTuple):
-    """A feature, its levels, and the one that a new cluster has; a level of 0 is not told as one that counts."""
+    """A feature, its levels, and the level of a new cluster; level 0 is not reported as finalized."""
 
     name: str
     lowest: int
     highest: int
     level: int
-    may_move: bool = False
-    """Whether it can have another level here."""
+    may_move: bool = False  # whether kohort supports other levels
 
 
-GROUP_VERSION = Feature("group.version", 0, 1, 1)
-"""Groups of the consumer protocol (KIP-848)."""
+GROUP_VERSION = Feature("group.version", 0, 1, 1)  # consumer groups (KIP-848)
 
+# transactions whose end bumps the producer epoch (KIP-890)
 TRANSACTION_VERSION = Feature("transaction.version", 0, 2, 2)
-"""Transactions whose end gives the producer its next epoch (KIP-890)."""
 
+# Share groups (KIP-932). At level 0 their APIs reject every request, and existing state is inaccessible.
 SHARE_VERSION = Feature("share.version", 0, 1, 1, may_move=True)
-"""Share groups (KIP-932). At level 0 their APIs refuse everything, and what there is of them stays behind that gate."""
 
-STREAMS_VERSION = Feature("streams.version", 0, 1, 1, may_move=True)
-"""Streams groups (KIP-1071); likewise."""
+STREAMS_VERSION = Feature("streams.version", 0, 1, 1, may_move=True)  # Streams groups (KIP-1071), as for share groups.
 
-KRAFT_VERSION = Feature("kraft.version", 0, 1, 0)
-"""Voters that can be exchanged (KIP-853): there are none to exchange."""
+KRAFT_VERSION = Feature("kraft.version", 0, 1, 0)  # dynamic voters (KIP-853); kohort has no voters
 
-METADATA_VERSION = Feature("metadata.version", 7, 30, 30)
-"""The release that the cluster's records are written for: 4.3."""
+METADATA_VERSION = Feature("metadata.version", 7, 30, 30)  # metadata format of release 4.3
 
+# eligible leader replicas (KIP-966); a leader always exists here
 ELIGIBLE_LEADER_REPLICAS = Feature("eligible.leader.replicas.version", 0, 1, 1)
-"""Which replicas may lead next (KIP-966); a leader is always there."""
 
 FEATURES = {
     feature.name: feature
@@ -46,11 +41,8 @@ FEATURES = {
         TRANSACTION_VERSION,
         ELIGIBLE_LEADER_REPLICAS,
     )
-}
-"""In Kafka's order."""
+}  # in Kafka's order
 
-Levels = tuple[tuple[str, int], ...]
-"""Names and levels of features, in Kafka's order."""
+Levels = tuple[tuple[str, int], ...]  # feature names and levels, in Kafka's order
 
-LEVELS: Levels = tuple((feature.name, feature.level) for feature in FEATURES.values())
-"""Those of a new cluster."""
+LEVELS: Levels = tuple((feature.name, feature.level) for feature in FEATURES.values())  # levels of a new cluster

@@ -1,18 +1,19 @@
-"""Looks over a request before kio reads it, and mends what kio reads otherwise than Kafka does.
+"""Validates a request before kio reads it, and rewrites what kio handles differently from Kafka.
 
-kio's reader is fast, but trusts the bytes (seen in 0.6.5):
+kio's reader is fast but trusts the bytes (observed in 0.6.5):
 
-- it allocates what an array announces, and a count in the thousands of millions ends the whole process; so every count
-  is compared with the bytes that are left first;
-- it takes a null for an array that must not be null;
-- it knows no limits: neither of texts, which Kafka ends at 32,767 bytes, nor of what a request costs to be read.
+- it allocates what an array's count announces, and a count in the billions ends the process; so every count is compared
+  with the remaining bytes first;
+- it accepts null for an array that must not be null;
+- it has no limits, neither for strings, which Kafka limits to 32,767 bytes, nor for the cost of a request.
 
-It also refuses what Kafka takes: tagged fields it does not know (KIP-482 wants them skipped), texts that are no UTF-8
-(Java reads U+FFFD in place of what it cannot read), lengths below -1 (null), and booleans other than 0 and 1 (true).
-Such requests are rewritten. Source: Kafka's MessageDataGenerator (generateVariableLengthReader), ByteBufferAccessor.
+It also rejects what Kafka accepts: unknown tagged fields (KIP-482 skips them), strings that are not UTF-8 (Java
+replaces malformed parts by U+FFFD), lengths below -1 (null), and booleans other than 0 and 1 (true). Such requests are
+rewritten.
+Source: Kafka's MessageDataGenerator (generateVariableLengthReader), ByteBufferAccessor.
 
-A guard is compiled from kio's classes, once per API and version. It has to stand where kio stands, at every byte:
-otherwise the counts it looks at are not those that kio reads. `tests/fuzz` compares the two.
+A guard is compiled from kio's classes, once per API and version. It must be at the same position as kio for every byte,
+because otherwise it would check other counts than kio reads. `tests/fuzz` compares the two.
 """
 
 from collections.abc import Callable
@@ -23,76 +24,79 @@ from typing import Any, Final, NamedTuple, get_args, get_origin
 from kohort.protocol.errors import DecodeError, TooManyElementsError
 from kohort.protocol.wire import compact_string, read_unsigned_varint, string, unsigned_varint
 
-LONGEST_STRING: Final = 32_767
-"""Bytes of a text. Kafka refuses longer ones, and so do we."""
+LONGEST_STRING: Final = 32_767  # maximum bytes of a string, as in Kafka
 
+# A request up to this size cannot contain a string that is too long, or more array elements than bytes.
 SHORT_FRAME: Final = 16_384
-"""A request of at most this many bytes holds no text that is too long, and no more array elements than bytes."""
 
-MAX_ELEMENTS: Final = 50_000
-"""Array elements and tagged fields that one request may hold, as long as nobody sets another number."""
+MAX_ELEMENTS: Final = 50_000  # default limit of array elements and tagged fields in a request
 
 
 class Walk:
-    """What has to be remembered on the way through a request."""
+    """State of a walk through a request."""
 
     __slots__ = ("cuts", "elements_left", "limit")
 
     def __init__(self, limit: int, cuts: "Cuts | None" = None) -> None:
         self.limit = self.elements_left = limit
-        self.cuts = cuts
-        """Where to put what has to be rewritten; None: nothing is."""
+        self.cuts = cuts  # ranges to rewrite, or None
 
     def count(self, elements: int) -> None:
-        """Counts elements of an array. Raises TooManyElementsError when the request holds too many."""
+        """Add elements of an array.
+
+        Raises:
+            TooManyElementsError: The request exceeds the limit.
+        """
         self.elements_left -= elements
         if self.elements_left < 0:
             raise TooManyElementsError(f"more than {self.limit} array elements (kohort.request.max.elements)")
 
 
-Cuts = list[tuple[int, int, bytes]]
-"""Stretches of a frame, from and to, and what stands there instead."""
+Cuts = list[tuple[int, int, bytes]]  # Ranges of a frame, start and end, and their replacement.
 
+# Returns the position after a field. It may be beyond the end of the frame, which kio detects.
 Skip = Callable[[bytes, int, Walk | None], int]
-"""Goes from a position to the one after it. Beyond the end of the frame anything may come back: kio notices."""
 
 _SIZES: Final = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "error_code": 2, "int32": 4, "uint32": 4,
     "timedelta_i32": 4, "int64": 8, "uint64": 8, "float64": 8, "datetime_i64": 8, "uuid": 16,
 }  # fmt: skip
 
+# kio's longest duration: 292,277 years. Clients send larger numbers for "unlimited".
 _LONGEST_MS: Final = (1 << 63) // 1000
-"""The longest time that kio reads: 292,277 years. "For ever" is a number above it."""
 
 
 class _Part(NamedTuple):
-    """How to go over one field, or several of fixed size in a row."""
+    """Functions that skip one field, or several consecutive fields of fixed size."""
 
     skip: Skip
     smallest: int
     fixed: bool = False
-    guard: Skip | None = None
-    """Like `skip`, but no further than counts may come; None when there are none."""
+    guard: Skip | None = None  # Like `skip`, but only as far as there may be counts; None without counts.
 
 
 class Guard:
-    """What to ask about a request of one API and version before kio reads it."""
+    """Checks for requests of one API and version before kio reads them."""
 
     __slots__ = ("quick", "skip")
 
     def __init__(self, entity: type) -> None:
         part = _entity(entity)
         self.skip = part.skip
+        # Checks all counts of a frame of at most SHORT_FRAME bytes, or None without counts. Raises DecodeError.
         self.quick = part.guard
-        """For a frame of at most SHORT_FRAME bytes: looks at all counts. None: there are none. Raises DecodeError."""
 
     def check(self, frame: bytes, at: int, max_elements: int) -> None:
-        """For a frame of any size: looks at all counts, their sum and all lengths. Raises DecodeError."""
+        """Check all counts, their sum and all lengths in a frame of any size.
+
+        Raises:
+            DecodeError: A check failed.
+        """
         if self.skip(frame, at, Walk(max_elements)) > len(frame):
             raise DecodeError("it ends too early")
 
     def mended(self, frame: bytes, at: int) -> bytes:
-        """The frame without what kio refuses and Kafka takes. The frame has been looked at before."""
+        """Return a checked frame without what kio rejects and Kafka accepts."""
         cuts: Cuts = []
         self.skip(frame, at, Walk(len(frame), cuts))
         return _cut(frame, 0, len(frame), cuts)
@@ -112,12 +116,12 @@ def _entity(entity: Any) -> _Part:
     parts = _merge([_field(f, flexible) for f in members if "tag" not in f.metadata])
     last = max((i for i, part in enumerate(parts) if part.guard), default=-1)
     skips = [part.skip for part in parts]
-    known = {f.metadata["tag"]: _field(f, flexible, tagged=True) for f in members if "tag" in f.metadata}
+    tagged_fields = {f.metadata["tag"]: _field(f, flexible, tagged=True) for f in members if "tag" in f.metadata}
     if flexible:
-        skips.append(_tags({tag: part.skip for tag, part in known.items()}))
+        skips.append(_tags({tag: part.skip for tag, part in tagged_fields.items()}))
     smallest = sum(part.smallest for part in parts) + flexible
     skip = _sequence(skips)
-    if any(part.guard for part in known.values()):  # of answers only
+    if any(part.guard for part in tagged_fields.values()):  # of answers only
         return _Part(skip, smallest, guard=skip)
     guard = parts[last].guard if last >= 0 else None
     return _Part(skip, smallest, guard=guard and _sequence([*skips[:last], guard]))
@@ -241,15 +245,15 @@ def _sequence(skips: list[Skip]) -> Skip:
         return skips[0]
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
-        for each in skips:
-            at = each(frame, at, walk)
+        for skip_field in skips:
+            at = skip_field(frame, at, walk)
         return at
 
     return skip
 
 
 def _nullable(part: _Part) -> _Part:
-    """A structure behind a byte that says whether it is there (KIP-893)."""
+    """Skip a structure after a byte that says whether it is present (KIP-893)."""
     inner = part.guard
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
@@ -324,7 +328,7 @@ def _too_many(name: str, count: int, size: int) -> DecodeError:
     return DecodeError(f"{name}: an array of {count} in {size} bytes")
 
 
-def _tags(known: dict[int, Skip]) -> Skip:
+def _tags(tagged_fields: dict[int, Skip]) -> Skip:
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
         if frame[at] == 0:
             return at + 1
@@ -339,7 +343,7 @@ def _tags(known: dict[int, Skip]) -> Skip:
         for _ in range(count):
             tag, at = read_unsigned_varint(frame, at)
             size, value_at = read_unsigned_varint(frame, at)
-            field = known.get(tag)
+            field = tagged_fields.get(tag)
             if field is None:
                 at = value_at + size
             elif walk is None or cuts is None:

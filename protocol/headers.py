@@ -1,4 +1,4 @@
-"""The header in front of every request."""
+"""The header of a request."""
 
 from functools import partial
 from struct import Struct, error
@@ -8,15 +8,14 @@ from kohort.protocol.api_keys import APIS, NEVER
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import read_unsigned_varint
 
-MAX_TAGGED_FIELDS: Final = 1_000
-"""Tagged fields that a header may have. Clients of Kafka 4.3 send none."""
+MAX_TAGGED_FIELDS: Final = 1_000  # Maximum tagged fields of a header. Clients of Kafka 4.3 send none.
 
 _FIXED: Final = Struct(">hhih")
 _FIRST_FLEXIBLE: Final = {api.key: api.first_flexible for api in APIS}
 
 
 class RequestHeader(NamedTuple):
-    """What a request says about itself. The body starts at `body_offset` of the same frame."""
+    """A request header. The body starts at `body_offset` of the same frame."""
 
     api_key: int
     api_version: int
@@ -25,17 +24,19 @@ class RequestHeader(NamedTuple):
     body_offset: int
 
 
+# `RequestHeader._make` without a Python-level call, because every request has a header.
 _made = partial(tuple.__new__, RequestHeader)
-"""As `RequestHeader._make`, without a call in Python: every request has a header."""
 
 
 def read_header(frame: bytes, start: int = 0) -> RequestHeader:
-    """Reads the header of a frame, which begins at `start`: behind its four length bytes, if they are there.
+    """Read the header of a frame at `start`, which is after the length if there is one.
 
-    Keys and versions come back as they were sent, served or not; of an API that is not in the table nothing beyond the
-    client id is looked at. Raises DecodeError for anything that is no header.
-    Source: KIP-482; the client id keeps its two length bytes in every version. As in Java, U+FFFD takes the place of
-    what is no UTF-8, and a negative length is null.
+    Keys and versions are returned as they were sent, supported or not; for an unknown API nothing after the client id
+    is read. As in Java, U+FFFD replaces what is not UTF-8, and a negative length means null.
+    Source: KIP-482; the client id has a length of two bytes in every version.
+
+    Raises:
+        DecodeError: The bytes are not a header.
     """
     try:
         api_key, version, correlation_id, length = _FIXED.unpack_from(frame, start)

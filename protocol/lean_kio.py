@@ -1,8 +1,8 @@
-"""Loads of kio what is asked for, and not what comes with it.
+"""Imports only the required parts of kio.
 
-`kio.serial` brings its writer, which is needed for rare answers, and the package of an API's version both its request
-and its response. That is a tenth of a start. Such a package is put off: its modules can be loaded, and what stands in
-its `__init__` runs when somebody wants a name of it.
+`kio.serial` imports its writer, which is needed for rare responses, and the package of an API version imports both
+request and response. That is a tenth of the start time. Such a package is deferred: its modules can be imported, and
+its `__init__` runs on the first access to one of its names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["InvalidUnicode", "NegativeByteLength", "entity_module", "entity_read
 
 
 class PutOff(ModuleType):
-    """A package whose `__init__` has not run. The first look at a name that it lacks imports it whole, in its place."""
+    """A package whose `__init__` has not run. The first access to a missing name imports it completely."""
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:
@@ -34,14 +34,14 @@ class PutOff(ModuleType):
 
 
 def put_off(name: str) -> None:
-    """Makes a package whose `__init__` has not run yet, unless it is loaded."""
+    """Register a package without running its `__init__`, unless it is imported."""
     if name in sys.modules:
         return
     parent, _, last = name.rpartition(".")
     above = import_module(parent)
     spec = PathFinder.find_spec(name, above.__path__)
     if spec is None or spec.loader is None:
-        return  # whoever imports it hears why
+        return  # the import reports the reason
     package = PutOff(name)
     package.__spec__, package.__loader__, package.__file__ = spec, spec.loader, spec.origin
     package.__package__, package.__path__ = name, spec.submodule_search_locations or []
@@ -50,20 +50,24 @@ def put_off(name: str) -> None:
 
 
 def entity_module(api: str, version: int, kind: str) -> ModuleType:
-    """kio's module of a version's "request" or "response". Raises ModuleNotFoundError."""
+    """Import kio's module for a version's "request" or "response".
+
+    Raises:
+        ModuleNotFoundError: kio does not have it.
+    """
     put_off(f"kio.schema.{api}.v{version}")
     with _without_signatures():
         return import_module(f"kio.schema.{api}.v{version}.{kind}")
 
 
 class _Undescribed:
-    """Stands in for `inspect` in `dataclasses`: no class of kio's has a docstring, and each would get its signature."""
+    """Replaces `inspect` in `dataclasses`, which would compute a signature for each class of kio."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_INSPECT, name)
 
     def signature(self, *_arguments: object, **_options: object) -> str:
-        """Raises TypeError, as for a class that has none."""
+        """Raise TypeError, as for a class without a signature."""
         raise TypeError
 
 
@@ -83,7 +87,7 @@ def _without_signatures() -> Iterator[None]:
 
 
 class _Names(ModuleType):
-    """Stands in for a module of which only names are wanted, for annotations that nobody looks at."""
+    """Replaces a module of which only names are needed, for annotations that are never evaluated."""
 
     def __getattr__(self, name: str) -> Any:
         return type(name, (), {})
@@ -110,7 +114,7 @@ from kio.serial.errors import InvalidUnicode, NegativeByteLength  # noqa: E402
 
 
 def entity_writer(entity: type) -> Callable[[BytesIO, Any], None]:
-    """What writes one of kio's classes; `kio.serial` is loaded for the first."""
+    """Return kio's writer for a class; imports `kio.serial` on first use."""
     from kio.serial import entity_writer
 
     return entity_writer(entity)

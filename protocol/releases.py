@@ -1,7 +1,7 @@
-"""Older releases of Kafka, as far as kohort can stand in for them: their API versions, and defaults.
+"""Older releases of Kafka that kohort can imitate: their API versions and defaults.
 
-Recorded from real brokers (ApiVersions v0 of 1.1.1, 2.4.1, 2.8.2 with ZooKeeper; 3.4.1, 3.9.0 likewise); a test has
-the frames. What Kafka 4.3 does not speak any more (KIP-896) kohort does not either, whatever the release.
+Recorded from real brokers (ApiVersions v0 of 1.1.1, 2.4.1, 2.8.2 with ZooKeeper, and of 3.4.1 and 3.9.0); a test has
+the frames. Versions that Kafka 4.3 has removed (KIP-896) are not supported, whatever the release.
 """
 
 from functools import cache
@@ -85,55 +85,55 @@ streams_group_describe              -     -     -     -     -
 describe_share_group_offsets        -     -     -     -     -
 alter_share_group_offsets           -     -     -     -     -
 delete_share_group_offsets          -     -     -     -     -
-"""
-"""A line an API, a column a release: the lowest and the highest version, `-` where it is not served."""
+"""  # One line per API, one column per release: lowest and highest version, or `-` if it is not supported.
 
 
 _CLASSIC = {"group.coordinator.rebalance.protocols": "classic"}
 DEFAULTS: dict[str, dict[str, str]] = {
     "1.1": {
-        "group.max.session.timeout.ms": "300000",  # heard from 1.1.1; 2.4.1 allows 1800000
-        "offsets.retention.minutes": "1440",  # asked of 1.1.1; a week from 2.0 on (KIP-186)
+        "group.max.session.timeout.ms": "300000",  # observed on 1.1.1; 2.4.1 allows 1800000
+        "offsets.retention.minutes": "1440",  # observed on 1.1.1; a week from 2.0 on (KIP-186)
         **_CLASSIC,
     },
     "2.4": _CLASSIC,
     "2.8": _CLASSIC,
     "3.4": _CLASSIC,
-    "3.9": _CLASSIC,  # consumer groups are for those who ask for them (KIP-848)
-}
-"""Settings whose default was another one."""
+    "3.9": _CLASSIC,  # consumer groups must be enabled (KIP-848)
+}  # settings with another default
 
+# Heartbeats between JoinGroup and SyncGroup are answered with REBALANCE_IN_PROGRESS: observed on 1.1.1 and 2.4.1; 2.8.2
+# answers NONE.
 HEARTBEATS_NEED_SYNC = ("1.1", "2.4")
-"""A heartbeat between join and sync hears REBALANCE_IN_PROGRESS: heard from 1.1.1 and 2.4.1; 2.8.2 answers NONE."""
 
 USUAL_OFFSET_VALUE = 4
+# Record version of offsets in `__consumer_offsets`, up to 4.0. Tools of that time cannot decode newer versions
+# (offsets-topic §4).
 OFFSET_VALUES = {"1.1": 1, "2.4": 3, "2.8": 3, "3.4": 3, "3.9": 3}
-"""The version of what is kept of an offset in `__consumer_offsets`, where it was an older one: up to 4.0. Tools of that
-time decode no newer one (offsets-topic §4)."""
 
 
 @cache
 def apis_of(release: str) -> tuple[ApiSpec, ...]:
-    """The APIs that kohort serves as that release, each in the versions that both know.
+    """Return the APIs of a release, each in the versions that kohort also supports.
 
-    Raises ValueError for a release that is not among RELEASES.
+    Raises:
+        ValueError: The release is not one of RELEASES.
     """
     if release == CURRENT:
         return APIS
     head, *lines = _VERSIONS.strip().splitlines()
     column = head.split().index(release) + 1
-    found = []
+    apis = []
     for line in lines:
-        words = line.split()
-        spec, served = API_BY_NAME[words[0]], words[column]
+        columns = line.split()
+        spec, served = API_BY_NAME[columns[0]], columns[column]
         if served != "-":
             lowest, _, highest = served.partition("-")
             low, high = max(spec.min_version, int(lowest)), min(spec.max_version, int(highest or lowest))
             if max(low, spec.readable_from) <= high:
-                found.append(spec._replace(min_version=low, max_version=high))
-    return tuple(found)
+                apis.append(spec._replace(min_version=low, max_version=high))
+    return tuple(apis)
 
 
 def api_versions_of(release: str) -> ApiSpec:
-    """ApiVersions itself, as that release knows it."""
+    """Return ApiVersions as in that release."""
     return next(spec for spec in apis_of(release) if spec.name == "api_versions")

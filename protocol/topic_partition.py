@@ -1,9 +1,8 @@
-"""A partition by its name, as Kafka's `TopicPartition`."""
+"""A partition by topic name, like Kafka's `TopicPartition`."""
 
-TopicPartition = tuple[str, int]
-"""Topic and partition."""
+TopicPartition = tuple[str, int]  # topic and partition
 
 
 def name_of(topic_partition: TopicPartition) -> str:
-    """`orders-0`, as Kafka prints it."""
+    """Format as Kafka does, for example `orders-0`."""
     return "{}-{}".format(*topic_partition)

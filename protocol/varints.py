@@ -1,6 +1,6 @@
-"""Numbers in as few bytes as they take, zigzag, as they stand in records: at most 5 bytes for an int, 10 for a long.
+"""Zigzag varints as in records: at most 5 bytes for an int, 10 for a long.
 
-Higher bits than an int or a long has are dropped, as in Kafka. Source: Kafka's `ByteUtils`.
+Excess high bits are dropped, as in Kafka. Source: Kafka's `ByteUtils`.
 """
 
 from typing import Final
@@ -15,7 +15,12 @@ _LONG: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """An int, and where it ends. Raises DecodeError for one of more than 5 bytes, IndexError at the end of `data`."""
+    """Read an int and return the position after it.
+
+    Raises:
+        DecodeError: It has more than 5 bytes.
+        IndexError: The data ends early.
+    """
     value = data[at]
     if value < 0x80:
         return value >> 1 ^ -(value & 1), at + 1
@@ -29,7 +34,7 @@ def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """A long, and where it ends. Raises like `read_varint`, for more than 10 bytes."""
+    """Read a long of at most 10 bytes; raises like `read_varint`."""
     value = data[at]
     if value < 0x80:
         return value >> 1 ^ -(value & 1), at + 1
@@ -43,7 +48,7 @@ def read_varlong(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """A number of up to 64 bits."""
+    """Encode a number of up to 64 bits."""
     value = value << 1 ^ value >> 63
     return _ONE_BYTE[value] if value < 0x80 else unsigned_varint(value)
 
@@ -52,7 +57,7 @@ _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
 def _longer(data: bytes | bytearray, at: int, value: int, longest: int) -> tuple[int, int]:
-    """A number of more than two bytes, without the zigzag. `value`: what the first two of them say."""
+    """Read a number of more than two bytes without zigzag decoding; `value` has the bits of the first two."""
     shift = 14
     for position in range(at + 2, at + longest):
         byte = data[position]

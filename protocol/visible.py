@@ -1,17 +1,17 @@
-"""Text of others as a person may be shown it: clients choose group ids, member ids and names as they like.
+"""Escapes text from clients for display: they choose group ids, member ids and names freely.
 
-Everything that people see goes through `visible`: the console log, `watch`, `ctl`, `admin`, `analyze`, the demo.
+All displayed text passes through `visible`: the console log, `watch`, `ctl`, `admin`, `analyze`, the demo.
 """
 
 _NOT_IN_JSON = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text: str) -> str:
-    """Shows what is no printable character as an escape: controls, line ends, bidirectional marks, lone surrogates.
+    r"""Escape what is not printable: control characters, line breaks, bidirectional marks, unpaired surrogates.
 
-    So no name can command a terminal, begin a line of its own, or stand in another order than its letters. Escapes are
-    those of JSON and Java (`\\u001b`): a line of JSON is still that line. Printable text comes back as it is, also with
-    backslashes, so it does no harm to call this twice. What is printable: `str.isprintable`.
+    A name then cannot control a terminal, start a new line, or be displayed in another order. Escapes are those of JSON
+    and Java (`\u001b`), so a line of JSON keeps its meaning. Printable text is unchanged, including backslashes, so
+    that calling this twice is harmless. Printable means `str.isprintable`.
     """
     if text.isprintable():
         return text
@@ -19,19 +19,19 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """As `visible`, for our own text of several lines, as a traceback is; quoted names in it may add lines."""
+    """Escape text of several lines, such as a traceback, keeping its line breaks; quoted names in it may add lines."""
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
 class _Shown(dict[int, str]):
-    """What stands for each letter, remembered for the frequent ones: a name may be 32 KB of them."""
+    """Replacement of each character, cached for frequent ones, because a name can have 32 KB."""
 
     def __missing__(self, number: int) -> str:
         letter = chr(number)
-        shown = letter if letter.isprintable() else _escaped(letter)
+        replacement = letter if letter.isprintable() else _escaped(letter)
         if number < _REMEMBERED:
-            self[number] = shown
-        return shown
+            self[number] = replacement
+        return replacement
 
 
 _REMEMBERED = 0x3000

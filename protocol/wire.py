@@ -1,7 +1,7 @@
-"""The primitives of Kafka's wire format, for what is read and written by hand.
+"""Primitives of Kafka's wire format, for messages that are read and written by hand.
 
-Readers take a buffer and a position and return a value and the position after it; running over the end raises
-IndexError. Writers return bytes, to be joined once. "Compact" is the form of flexible versions (KIP-482).
+Readers take a buffer and a position and return a value and the position after it; reading past the end raises
+IndexError. Writers return bytes, to be joined once. "Compact" is the encoding of flexible versions (KIP-482).
 """
 
 from collections.abc import Callable
@@ -19,7 +19,11 @@ _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
 def read_unsigned_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """Up to five bytes, seven bits each, the lowest first. Raises DecodeError for a sixth."""
+    """Read up to five bytes of seven bits each, the lowest first.
+
+    Raises:
+        DecodeError: There is a sixth byte.
+    """
     value = data[at]
     if value < 0x80:
         return value, at + 1
@@ -38,7 +42,7 @@ def read_unsigned_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def unsigned_varint(value: int) -> bytes:
-    """`value`, not negative, in as few bytes as it takes."""
+    """Encode a non-negative number."""
     if value < 0x80:
         return _ONE_BYTE[value]
     out = bytearray()
@@ -50,12 +54,11 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def compact_length(count: int) -> bytes:
-    """The length of a compact string, bytes or array; 0 stands for null, hence one more than it is."""
+    """Encode the length of a compact string, bytes or array: one more than the length, because 0 means null."""
     return _ONE_BYTE[count + 1] if count < 0x7F else unsigned_varint(count + 1)
 
 
 def compact_string(text: str | None) -> bytes:
-    """A string, or null."""
     if text is None:
         return b"\x00"
     raw = text.encode()
@@ -63,12 +66,15 @@ def compact_string(text: str | None) -> bytes:
 
 
 def compact_bytes(raw: bytes | None) -> bytes:
-    """Bytes, or null."""
     return b"\x00" if raw is None else compact_length(len(raw)) + raw
 
 
 def string(text: str | None) -> bytes:
-    """A string of at most 32767 bytes, or null, with two length bytes. Raises struct.error when it is longer."""
+    """Encode a nullable string of at most 32767 bytes, with a length of two bytes.
+
+    Raises:
+        struct.error: The string is too long.
+    """
     if text is None:
         return b"\xff\xff"
     raw = text.encode()
@@ -76,28 +82,27 @@ def string(text: str | None) -> bytes:
 
 
 def four_bytes(raw: bytes | None) -> bytes:
-    """Bytes, or null, with four length bytes."""
+    """Encode nullable bytes with a length of four bytes."""
     return b"\xff\xff\xff\xff" if raw is None else INT.pack(len(raw)) + raw
 
 
 def uuid(value: UUID | None) -> bytes:
-    """Sixteen bytes; null is all zeros, as on the wire."""
+    """Encode 16 bytes; null is all zeros."""
     return _NO_UUID if value is None else value.bytes
 
 
 def tag(number: int, value: bytes) -> bytes:
-    """One tagged field."""
+    """Encode one tagged field."""
     return unsigned_varint(number) + unsigned_varint(len(value)) + value
 
 
 class Form(NamedTuple):
-    """How lengths are written: in four or two bytes, or compactly. Chosen once per version."""
+    """Encoding of lengths: with four or two bytes, or compact. Chosen once per version."""
 
     string: Callable[[str | None], bytes]
     data: Callable[[bytes | None], bytes]
     array: Callable[[int], bytes]
-    tags: bytes
-    """What a structure without tagged fields ends in."""
+    tags: bytes  # end of a structure without tagged fields
 
 
 PLAIN: Final = Form(string, four_bytes, INT.pack, b"")
@@ -108,12 +113,12 @@ _FLEXIBLE_HEADER: Final = Struct(">iiB")
 
 
 def frame(correlation_id: int, flexible: bool, body: bytes) -> bytes:
-    """A whole response: length, header, body."""
+    """Build a complete response: length, header, body."""
     return frame_header(correlation_id, flexible, len(body)) + body
 
 
 def frame_header(correlation_id: int, flexible: bool, size: int) -> bytes:
-    """What comes before a body of `size` bytes that stays in pieces."""
+    """Build what precedes a body of `size` bytes that stays in pieces."""
     if flexible:
         return _FLEXIBLE_HEADER.pack(5 + size, correlation_id, 0)
     return _PLAIN_HEADER.pack(4 + size, correlation_id)

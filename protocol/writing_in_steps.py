@@ -1,4 +1,4 @@
-"""Writes a long response a little at a time, byte for byte as kio writes it in one go."""
+"""Writes a long response in slices, with the same bytes as kio."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -8,25 +8,22 @@ from typing import Any, get_args, get_origin
 from kohort.protocol.conversion import from_shape, names_of_pairs, without_none
 from kohort.protocol.lean_kio import entity_writer
 
-Steps = Generator[None, None, Any]
-"""Work that may be laid aside at every `yield`."""
+Steps = Generator[None, None, Any]  # work that can be interrupted at every `yield`
 
-SHORT = 32
-"""At most this many elements are written in one step."""
+SHORT = 32  # maximum elements per slice
 
 
 class _Array(tuple[object, ...]):
-    """Stands for a long array: kio writes its count, then comes to its elements, which are written later."""
+    """Replaces a long array: kio writes its count and then its elements, which are written later."""
 
     def __new__(cls, elements: tuple[Any, ...], buffer: BytesIO) -> "_Array":
-        made = super().__new__(cls, elements)
-        made.elements, made.buffer = elements, buffer
-        return made
+        array = super().__new__(cls, elements)
+        array.elements, array.buffer = elements, buffer
+        return array
 
     elements: tuple[Any, ...]
     buffer: BytesIO
-    at = 0
-    """Where in `buffer` its elements belong."""
+    at = 0  # position of the elements in `buffer`
 
     def __iter__(self) -> Iterator[object]:
         self.at = self.buffer.tell()
@@ -41,23 +38,23 @@ class StepWriter:
         self._convert = from_shape(shape, entity)
         theirs = {member.name: member for member in fields(entity)}
         ours = {member.name: member for member in fields(shape)}
+        # For each array of structures: the shape's field name, kio's, and the element writer. Tagged ones are short.
         self._arrays: list[tuple[str, str, StepWriter]] = []
-        """For each array of structures: our name, kio's, and what writes an element. Tagged ones are short."""
         for name, kio in names_of_pairs(entity, shape).items():
             inner = _element(theirs[kio].type)
             if inner is not None and "tag" not in theirs[kio].metadata:
                 self._arrays.append((name, kio, StepWriter(inner, _element(ours[name].type))))
 
     def put(self, buffer: BytesIO, value: Any) -> None:
-        """Writes `value` at once."""
+        """Write `value` in one slice."""
         self._put(buffer, self._convert(value))
 
     def is_short(self, value: Any) -> bool:
-        """Whether `value` may be written at once."""
+        """Return whether `value` can be written in one slice."""
         return self._weigh(value, 0) <= SHORT
 
     def put_in_steps(self, buffer: BytesIO, value: Any) -> Steps:
-        """Writes `value`, and yields after every element of its arrays, or after several short ones."""
+        """Write `value`, yielding after every element of its arrays or after several short ones."""
         shell = self._convert(replace(value, **{name: () for name, _, _ in self._arrays}))
         scratch = BytesIO()
         arrays: list[tuple[_Array, StepWriter]] = []
@@ -81,7 +78,7 @@ class StepWriter:
         buffer.write(around[at:])
 
     def _weigh(self, value: Any, weight: int) -> int:
-        """`weight` and the number of elements in all arrays of `value`; it stops counting above SHORT."""
+        """Add the number of elements in all arrays of `value` to `weight`; stops counting above SHORT."""
         for name, _, writer in self._arrays:
             elements = getattr(value, name)
             if elements:
@@ -95,7 +92,7 @@ class StepWriter:
 
 
 def _element(hint: Any) -> Any:
-    """The class of an array's elements where those are structures."""
+    """Return the class of an array's elements if they are structures."""
     hint = without_none(hint)
     if get_origin(hint) is tuple and is_dataclass(inner := without_none(get_args(hint)[0])):
         return inner

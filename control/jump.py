@@ -55,7 +55,13 @@ async def jump(
 
     with laboratory.clock.held():
         end_ms = laboratory.begin_jump(length_ms)
-        while (moment_ms := laboratory.next_moment_ms(end_ms)) is not None:
+        is_extended = expire_the_living
+        while (moment_ms := laboratory.next_moment_ms(end_ms)) is not None or not is_extended:
+            if moment_ms is None:
+                for _ in laboratory.extend_sessions(end_ms):
+                    await asyncio.sleep(0)
+                is_extended = True
+                continue  # clients were served, so there may be another moment
             if waits and late(moment_ms):
                 given_up |= await _halt(laboratory, partial(late, moment_ms), patience_s)
                 continue  # what they have done meanwhile may be due sooner

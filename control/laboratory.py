@@ -177,14 +177,16 @@ class Laboratory:
         `jump.jump` does it beside real clients, who need real time to act. Housekeeping, which would be due thousands
         of times a day, comes in the last minute only.
 
-        Members that live go on living: a member whose connection is open, and that no fault keeps silent, would have
-        sent its heartbeats meanwhile, so its session is kept. With `expire_the_living` nobody's is.
+        The session of every live member is extended as if it had sent heartbeats during the jump: its connection is
+        open and no fault silences it. With `expire_the_living` no session is extended.
         """
         end_ms = self.begin_jump(length_ms)
         while (moment_ms := self.next_moment_ms(end_ms)) is not None:
             if not expire_the_living:
                 at_once(self.keep_alive(moment_ms))
             self.come_to(moment_ms)
+        if not expire_the_living:
+            at_once(self.extend_sessions(end_ms))
         self.come_to(end_ms)
         self.waiters.look()
 
@@ -213,11 +215,15 @@ class Laboratory:
         self.server.advance(now_ms, DUE_AT_ONCE)
 
     def keep_alive(self, moment_ms: int) -> Task[None]:
-        """Gives every member that lives its session anew, if one of them would end at a moment that comes next."""
-        members = self._with_session()
-        if not any(member.session is not None and member.session.deadline_ms <= moment_ms for _, member in members):
-            return
-        for number, (group, member) in enumerate(members):
+        """Extend the sessions of all live members if one of them would expire at `moment_ms`."""
+        if any(
+            member.session is not None and member.session.deadline_ms <= moment_ms for _, member in self._with_session()
+        ):
+            yield from self.extend_sessions(moment_ms)
+
+    def extend_sessions(self, moment_ms: int) -> Task[None]:
+        """Extend the session of every live member as a heartbeat at `moment_ms` would."""
+        for number, (group, member) in enumerate(self._with_session()):
             if number % MEMBERS_AT_ONCE == 0:
                 yield
             if group.members.get(member.member_id) is member:
@@ -226,10 +232,14 @@ class Laboratory:
     def _extend(self, group: AnyGroup, member: AnyMember, moment_ms: int) -> None:
         if not self.is_alive(group, member):
             return
+        stats = getattr(member, "stats", None)
+        if stats is not None:
+            stats.heard_ms = max(stats.heard_ms, moment_ms)  # else the log would report a member that was silent
         if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
         elif isinstance(group, ClassicGroup) and isinstance(member, Member):
-            sessions.extend(group, member, moment_ms)
+            if not member.is_new:  # a new member sends no heartbeats: its time to join is not a session
+                sessions.extend(group, member, moment_ms)
         else:
             _extend_later_kind(group, member, moment_ms)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _UUID_LENGTH = 37
 
 
 def client_id_in(member_id: str) -> str:
-    """The client id that a broker has made a member id of."""
+    """Return the client id that a broker has made a member id of."""
     return member_id[:-_UUID_LENGTH]
 
 
@@ -82,7 +83,9 @@ class Liveness:
         return heard if heard is not None or ticket is None else getattr(ticket.requester, "connection", None)
 
     def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
-        """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
+        """Return whether a member can send heartbeats: its connection is open and no fault silences it."""
+        if isinstance(member, ConsumerMember) and member.current.epoch == STEPPING_OUT_EPOCH:
+            return False  # a static member that has left for a while sends none
         connection = self._connection(group, member)
         if connection is None or not self._is_open(connection):
             return False

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kohort.control.epoch_owners import EpochOwners
+from kohort.control.epoch_owners import EpochOwners, allowed_by
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, read_subscription
 from kohort.protocol.errors import ErrorCode
 
@@ -120,6 +120,7 @@ class ConsumerSafety:
             name = topic_id if topic is None else topic.name
             self.violation(
                 f"group {group.group_id}: {name}-{partition} was given to {member_id}, and {other} has not given it up"
+                + allowed_by("two_owners")
             )
 
     def _by_id(self, partitions: Any) -> set[_Partition]:

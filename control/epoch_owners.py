@@ -21,6 +21,11 @@ _LOST = (E.fenced_member_epoch, E.unknown_member_id, E.fenced_instance_id, E.gro
 """After these a member has given everything up."""
 
 
+def allowed_by(allowance: str, value: object = True) -> str:
+    """Return the end of a violation that names the field of `Budget` that permits it."""
+    return f" (@pytest.mark.kafka(safety=Budget({allowance}={value})) allows this)"
+
+
 @dataclass
 class EpochOwners(Generic[T]):
     """What each member has been given and has not given up. `violation` is called with sentences about `things`."""

@@ -26,6 +26,7 @@ from uuid import UUID
 
 from kohort.control.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
 from kohort.control.consumer_safety import ConsumerSafety
+from kohort.control.epoch_owners import allowed_by
 from kohort.control.group_members import SHARE
 from kohort.control.share_safety import ShareSafety
 from kohort.control.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
@@ -173,6 +174,7 @@ class SafetyMonitor:
         if 0 < end < offset and facts.generation >= 0 and not self.budget.beyond_end:
             self.violations.append(
                 f"{facts} committed {offset} for {name_of(topic_partition)}, whose log ends at {end}"
+                + allowed_by("beyond_end")
             )
         transaction = self._transaction_of(exchange)
         key = facts.group, topic_partition
@@ -181,7 +183,9 @@ class SafetyMonitor:
             before, of = transaction.offsets.get(key, (before, of))
         is_members = facts.generation >= 0 or transaction is not None  # older clients name no generation in one
         if 0 <= offset < before and of == topic_id and is_members and not self.budget.backwards:
-            self.violations.append(f"{facts} set {name_of(topic_partition)} back from {before} to {offset}")
+            self.violations.append(
+                f"{facts} set {name_of(topic_partition)} back from {before} to {offset}" + allowed_by("backwards")
+            )
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
     def _look_at_epoch(
@@ -190,6 +194,7 @@ class SafetyMonitor:
         wrong = groups.check_commit(exchange, *topic_partition)
         if wrong is None and not self.budget.others_partitions:
             wrong = groups.foreign(exchange, *topic_partition)
+            wrong = None if wrong is None else wrong + allowed_by("others_partitions")
         if wrong is not None:
             self.violations.append(f"{exchange.facts} committed {name_of(topic_partition)} {wrong}")
 
@@ -215,6 +220,7 @@ class SafetyMonitor:
         if is_another and facts.generation == generation and not self.budget.others_partitions:
             self.violations.append(
                 f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(others)}"
+                + allowed_by("others_partitions")
             )
 
     def _transaction_of(self, exchange: Exchange) -> _Transaction | None:
@@ -263,6 +269,7 @@ class SafetyMonitor:
                     self.violations.append(
                         f"group {group.group_id}, generation {group.generation_id}: {topic}-{partition} belongs to "
                         + " and ".join(members)
+                        + allowed_by("two_owners")
                     )
         self._look_for_unowned(group.group_id, group.subscribed_topics or (), owners, group.state is State.EMPTY)
 
@@ -307,7 +314,8 @@ class SafetyMonitor:
         budget_ms = self.budget.unowned_ms
         if budget_ms is not None and length_ms > budget_ms:
             self.violations.append(
-                f"group {group_id}: {name_of(topic_partition)} was nobody's for {length_ms} ms, allowed are {budget_ms}"
+                f"group {group_id}: {name_of(topic_partition)} had no owner for {length_ms} ms, longer than {budget_ms} ms"
+                + allowed_by("unowned_ms", length_ms)
             )
 
 

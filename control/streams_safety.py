@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.consumer_safety import from_the_future, from_the_past
-from kohort.control.epoch_owners import EpochOwners
+from kohort.control.epoch_owners import EpochOwners, allowed_by
 
 if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
@@ -83,7 +83,7 @@ class StreamsSafety:
         for (subtopology_id, partition), other in self._owners.disputed(group, member_id, given):
             self.violation(
                 f"group {group.group_id}: active task {subtopology_id}_{partition} was given to {member_id}, "
-                f"and {other} has not given it up"
+                f"and {other} has not given it up" + allowed_by("two_owners")
             )
 
     def _reader(self, exchange: Exchange, name: str, partition: int) -> _Task | None:

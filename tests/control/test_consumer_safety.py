@@ -67,6 +67,7 @@ def test_a_partition_that_is_given_before_it_was_given_up(
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
     assert all("was given to" in each and "has not given it up" in each for each in found)
+    assert all("Budget(two_owners=True)" in each for each in found)
 
 
 def _all(topic_id: UUID, partitions: list[int]) -> list[int]:
@@ -124,6 +125,7 @@ def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
         """)
     (found,) = lab.violations()
     assert "which belongs to" in found
+    assert "Budget(others_partitions=True)" in found
 
 
 def test_a_commit_of_who_owns_nothing(lab: Lab) -> None:
@@ -152,7 +154,8 @@ def test_a_partition_that_is_nobodys_for_longer_than_the_budget(lab: Lab) -> Non
     lab.talk("bob beats\n  <- NONE {member_epoch: 4}")
     (told,) = lab.violations()
     assert told.startswith(f"group {lab.name('group')}: {lab.name('topic')}-")
-    assert told.endswith("was nobody's for 4000 ms, allowed are 3000")
+    assert "had no owner for 4000 ms, longer than 3000 ms" in told
+    assert told.endswith("(@pytest.mark.kafka(safety=Budget(unowned_ms=4000)) allows this)")
 
 
 def test_a_partition_that_is_nobodys_within_the_budget(lab: Lab) -> None:

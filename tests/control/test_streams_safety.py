@@ -71,6 +71,7 @@ def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pyte
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
     assert all("active task 0_1 was given to" in each and "has not given it up" in each for each in found)
+    assert all("Budget(two_owners=True)" in each for each in found)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +126,7 @@ def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
         """)
     (found,) = lab.violations()
     assert "whose task belongs to" in found
+    assert "Budget(others_partitions=True)" in found
 
 
 def test_a_commit_of_who_has_no_task(lab: Lab) -> None:

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
 
 CLASSIC, SHARE, STREAMS = "classic", "share", "streams"
-STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
+STARTS, JOINED, ASSIGNED, SYNCED, SYNC_TIMEOUT, COMPLETED, SUPERSEDED = (
     "rebalance_started",
     "join_completed",
     "assignment_received",
     "member_synced",
+    "sync_timeout",
     "rebalance_completed",
     "rebalance_superseded",
 )
@@ -98,7 +99,10 @@ class Rebalance:
 
     def _phases(self) -> Iterator[str]:
         if self.prepare_ms is not None:
-            yield f"waited {self.prepare_ms:.0f} ms" + (f", last {self.laggard}" if self.laggard else "")
+            is_last_awaited = bool(self.laggard) and self.laggard_ms == self.prepare_ms
+            yield f"waited {self.prepare_ms:.0f} ms" + (f" for {self.laggard}" if is_last_awaited else "")
+            if self.laggard and not is_last_awaited:
+                yield f"{self.laggard} did not sync within {self.laggard_ms:.0f} ms"
         if self.complete_ms is not None:
             yield f"assigned in {self.complete_ms:.0f} ms"
 
@@ -169,6 +173,9 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
             rebalance.outcome = DONE
     elif event.kind == ASSIGNED and event.detail:
         rebalance.moved, rebalance.fewest_moves = moves_in(event.detail)
+    elif event.kind == SYNC_TIMEOUT:
+        rebalance.laggard = _client(rebalance, next(iter(event.waited_for or ()), None))
+        rebalance.laggard_ms = (event.duration_us or 0) / 1000
     elif event.kind == COMPLETED:
         rebalance.complete_ms = (event.duration_us or 0) / 1000
         rebalance.outcome = DONE

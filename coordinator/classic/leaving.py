@@ -32,8 +32,10 @@ def leave_group(
     cause: Cause | None = None
     entries = []
     for leaver in request.members:
+        waiting_joins = group.waiting_joins
         left = _leave(group, leaver)
-        if isinstance(left, Cause):
+        # A leaver that had joined is not the one that the others waited for.
+        if isinstance(left, Cause) and (cause is None or group.waiting_joins == waiting_joins):
             cause = left
         entries.append(_entry(leaver, ErrorCode.none if isinstance(left, Cause) else left))
     response = _left(tuple(entries))
@@ -78,12 +80,13 @@ def _rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
 
 def _remove(group: ClassicGroup, member_id: str, name: str, reason: str) -> Cause:
     member = group.members[member_id]
+    has_joined = member.join_ticket is not None
     answer_join(group, member, join_refused(ErrorCode.unknown_member_id, ""))
     if member.sync_ticket is not None:
         warning = f"{member_id} was removed while its SyncGroup waited; as in Kafka that request is never answered"
         group.coordinator.effects.append(GroupWarning(group.group_id, warning))
     group.remove(member_id)
-    group.coordinator.observer.member_removed(group, member, name, reason)
+    group.coordinator.observer.member_removed(group, member, name, reason, has_joined=has_joined)
     return member.cause(name, reason)
 
 

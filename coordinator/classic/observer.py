@@ -39,7 +39,9 @@ class Observer:
     def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
         """A member joins again with these protocols, perhaps with other timeouts. Called before they are taken over."""
 
-    def member_removed(self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "") -> None:
+    def member_removed(
+        self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "", *, has_joined: bool = False
+    ) -> None:
         """A member is gone."""
 
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:

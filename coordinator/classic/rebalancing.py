@@ -149,6 +149,8 @@ def complete_join(group: ClassicGroup, now_ms: int, cause: Cause = ALL_JOINED) -
         cause = Cause("barrier_timeout", reason=names)
     elif not group.members:
         cause = Cause("nobody_left")
+    elif group.pending_joins and group.previous_state is not _EMPTY:  # the timer has ended the phase
+        cause = Cause("barrier_timeout", reason=", ".join(group.pending_joins))
     if not group.members:
         group.move(State.EMPTY, cause, now_ms)
         observer.join_completed(group, (), 0)

@@ -70,12 +70,14 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         if what is not None:
             self._of_member("member_metadata_changed", group, member, detail={"what": what})
 
-    def member_removed(self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "") -> None:
+    def member_removed(
+        self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "", *, has_joined: bool = False
+    ) -> None:
         """A member was removed. If it had not rejoined, the group waited for it until now."""
         silent_ms = self.coordinator_ms() - self.stats_of(member).heard_ms
         state = self.of(group)
         state.owners.gone(member.member_id, self.now_us())
-        if member.join_ticket is None:
+        if member.join_ticket is None and not has_joined:
             state.last_awaited = member
         if cause in ("barrier_timeout", "sync_timeout"):
             state.evicted.append(member.member_id)
@@ -149,7 +151,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             "join_progress",
             group,
             duration_us=self.now_us() - self.of(group).started_us,
-            waited_for=_ids(each for each in group.members.values() if each.join_ticket is None),
+            waited_for=_awaited(group, [each for each in group.members.values() if each.join_ticket is None]),
             members=len(group.members),
             rebalance_timeout_ms=group.rebalance_timeout_ms,
         )
@@ -161,12 +163,14 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         After the initial delay there is no such member, because the timer ended the phase.
         """
         state, now_us = self.of(group), self.now_us()
-        waited_for = _ids(missing)
+        waited_for = () if state.is_initial and not missing else _awaited(group, missing)
         state.summary, state.joined_us = state.who_changed(set(group.members)), now_us
         self._no_half_time(state)
         if not group.members:
             return
-        last = next(iter(missing), None if state.is_initial else state.last_awaited)
+        last: Member | str | None = None if state.is_initial else state.last_awaited
+        if waited_for:
+            last = next(iter(missing), waited_for[0])
         member = last if isinstance(last, Member) else None
         heard_ms = self.coordinator_ms()
         for joined in group.members.values():
@@ -377,5 +381,6 @@ def name_of(error: ErrorCode) -> str:
     return error.name.upper()
 
 
-def _ids(members: Iterable["Member"]) -> tuple[str, ...]:
-    return tuple(sorted(member.member_id for member in members))
+def _awaited(group: "ClassicGroup", missing: Iterable["Member"]) -> tuple[str, ...]:
+    """Return the ids of missing members and of clients that have not joined with the id that they received."""
+    return tuple(sorted([*(member.member_id for member in missing), *(group.pending_joins or ())]))

@@ -34,8 +34,7 @@ def test_a_rebalance_has_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
     assert second.joined == (lab.name("bob"),)
     assert second.laggard == "ada"
     assert str(second) == (
-        "generation 2: join new (bob), completed; waited 700 ms, last ada; assigned in 300 ms; "
-        f"joined {lab.name('bob')}"
+        f"generation 2: join new (bob), completed; waited 700 ms for ada; assigned in 300 ms; joined {lab.name('bob')}"
     )
 
 

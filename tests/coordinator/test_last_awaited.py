@@ -44,7 +44,7 @@ def test_expired_member_is_laggard() -> None:
     ada.joins()
     world.after(9_800)
     event = completed(world)
-    assert (event.member_id, event.client_id, event.cause) == (bob.member_id, "bob", "session_expired")
+    assert (event.member_id, event.client_id) == (bob.member_id, "bob")
     assert (event.waited_for, event.evicted, event.left) == ((), (), (bob.member_id,))
     last = history(world)[-1]
     assert (last.laggard, last.laggard_ms) == ("bob", 10_000)
@@ -106,7 +106,7 @@ def test_member_removed_by_admin_is_laggard() -> None:
     ada.joins()
     world.after(700)
     bob.leaves(member_id="")
-    assert (history(world)[-1].laggard, completed(world).cause) == ("bob", "leave_admin")
+    assert history(world)[-1].laggard == "bob"
 
 
 def test_last_rejoined_member_is_laggard() -> None:
@@ -136,7 +136,7 @@ def test_unused_member_id_is_laggard_at_expiry() -> None:
     assert bob.joins().error is E.member_id_required
     ada.joins()
     world.after(10_000)
-    assert (completed(world).member_id, completed(world).cause) == (bob.member_id, "new_member_join_timeout")
+    assert completed(world).member_id == bob.member_id
     assert history(world)[-1].laggard
 
 
@@ -162,7 +162,7 @@ def test_unused_member_id_is_laggard_when_leaving() -> None:
     ada.joins()
     world.after(300)
     bob.leaves()
-    assert (completed(world).member_id, completed(world).cause) == (bob.member_id, "leave_explicit")
+    assert completed(world).member_id == bob.member_id
 
 
 def test_sync_timeout_blames_unsynced_leader_once() -> None:
@@ -186,7 +186,7 @@ def test_initial_delay_blames_no_member() -> None:
     world.after(5_000)
     first = history(world)[0]
     assert (first.laggard, first.laggard_ms, first.members) == ("", None, 2)
-    assert (completed(world).member_id, completed(world).cause) == (None, "initial_delay")
+    assert completed(world).member_id is None
 
 
 def test_extended_initial_delay_blames_no_member() -> None:
@@ -204,7 +204,7 @@ def test_unused_member_id_ends_initial_delay() -> None:
     world.speaker("bob").joins()
     world.speaker("ada").enters()
     world.after(10_000)
-    assert (completed(world).member_id, completed(world).cause) == (None, "initial_delay")
+    assert completed(world).member_id is None
 
 
 def test_second_generation_of_emptied_group_blames_no_member() -> None:
@@ -222,4 +222,4 @@ def test_refused_member_over_capacity_is_laggard() -> None:
     world.speaker("eve").enters()
     assert bob.joins().error is E.group_max_size_reached
     world.after(30_000)
-    assert (completed(world).member_id, completed(world).cause) == (bob.member_id, "over_capacity")
+    assert completed(world).member_id == bob.member_id

@@ -35,6 +35,7 @@ BUMPED, COMPUTED, REVOKING, REVOKED, GIVEN, RECONCILED, CONVERTED = (
     "group_converted",
 )
 """Kinds of events of consumer groups (KIP-848)."""
+MEMBER_RECONCILED, REMOVED = "member_reconciled", "member_removed"
 OPEN, DONE, GIVEN_UP = "open", "completed", "superseded"
 
 
@@ -109,9 +110,12 @@ class Rebalance:
     def _steps(self) -> Iterator[str]:
         if self.prepare_ms is not None:
             yield f"target after {self.prepare_ms:.0f} ms"
-        if self.laggard:
-            took = "has not given up partitions" if self.laggard_ms is None else f"took {self.laggard_ms:.0f} ms to"
-            yield f"{self.laggard} {took}" + (" give up partitions" if self.laggard_ms is not None else "")
+        if self.laggard and self.laggard_ms is None:
+            yield f"{self.laggard} has not given up partitions"
+        elif self.laggard and self.outcome == GIVEN_UP:
+            yield f"waited {self.laggard_ms:.0f} ms for {self.laggard} to give up partitions"
+        elif self.laggard:
+            yield f"{self.laggard} took {self.laggard_ms:.0f} ms to give up partitions"
         if self.complete_ms is not None:
             yield f"reconciled in {self.complete_ms:.0f} ms"
 
@@ -150,12 +154,31 @@ def _begun(event: GroupEvent) -> Rebalance:
 
 
 def _give_up(rebalance: Rebalance, event: GroupEvent) -> None:
-    """Another one comes in between, perhaps because somebody was removed who held this one up."""
+    """Mark a rebalance as superseded, perhaps by the removal of the member that it waited for."""
     rebalance.outcome = GIVEN_UP
-    if event.kind == BUMPED and event.evicted:
+    if event.kind == BUMPED and event.cause == "session_expired" and _has_not_reconciled(rebalance, event.member_id):
+        # A frozen member does not receive that it must revoke partitions, so no event reports that it is revoking.
+        rebalance.laggard = _client(rebalance, event.member_id) if event.client_id is None else event.client_id
+        rebalance.laggard_ms = (event.mono_us - rebalance.events[0].mono_us) / 1000
+    elif event.kind == BUMPED and event.evicted:
         rebalance.laggard = _client(rebalance, event.evicted[0])
         asked = [each for each in rebalance.events if each.kind == REVOKING and each.member_id == event.evicted[0]]
         rebalance.laggard_ms = (event.mono_us - asked[-1].mono_us) / 1000 if asked else None
+
+
+def _has_not_reconciled(rebalance: Rebalance, member_id: str | None) -> bool:
+    """Return whether a member of the group's last epoch has not reached the target, and no other one is revoking."""
+    if rebalance.group_type == SHARE or member_id is None or member_id in rebalance.joined:
+        return False
+    revoking: set[str | None] = set()
+    for event in rebalance.events:
+        if event.kind == MEMBER_RECONCILED and event.member_id == member_id:
+            return False
+        if event.kind == REVOKING:
+            revoking.add(event.member_id)
+        elif event.kind in (REVOKED, REMOVED):
+            revoking.discard(event.member_id)
+    return revoking <= {member_id}
 
 
 def _take(rebalance: Rebalance, event: GroupEvent) -> None:

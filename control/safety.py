@@ -314,8 +314,8 @@ class SafetyMonitor:
         budget_ms = self.budget.unowned_ms
         if budget_ms is not None and length_ms > budget_ms:
             self.violations.append(
-                f"group {group_id}: {name_of(topic_partition)} had no owner for {length_ms} ms, longer than {budget_ms} ms"
-                + allowed_by("unowned_ms", length_ms)
+                f"group {group_id}: {name_of(topic_partition)} had no owner for {length_ms} ms, "
+                f"longer than {budget_ms} ms" + allowed_by("unowned_ms", length_ms)
             )
 
 

@@ -237,3 +237,47 @@ def test_log_lines_say_what_took_it_to_another_state(lab: Lab, monkeypatch: pyte
         "Assigning -> Reconciling, generation 3, ada@127.0.0.1 sent a heartbeat",
         "Reconciling -> Stable, generation 3, bob@127.0.0.1 sent a heartbeat",
     ]
+
+
+NEW_TARGET = """
+    wait 1100 ms
+    eve beats
+      <- NONE
+    ada beats
+      <- NONE
+    ada beats {owns: $ada_share}
+      <- NONE {member_epoch: 4}
+    """
+
+
+def six_shared(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("""
+        given topic $topic with 6 partitions
+        given ada, bob share a consumer group {topics: [$topic]}
+        """)
+
+
+def test_frozen_member_is_laggard_at_expiry(lab: Lab) -> None:
+    six_shared(lab)
+    lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
+    lab.talk("eve beats {topics: [$topic]}\n  <- NONE")
+    lab.talk(NEW_TARGET)
+    lab.laboratory.advance(46_000)
+    held_up, after = lab.laboratory.recorder.history(lab.name("group"))[-2:]
+    assert (held_up.outcome, held_up.laggard) == ("superseded", "bob")
+    assert 43_000 < (held_up.laggard_ms or 0) <= 45_000
+    assert "ms for bob to give up partitions" in str(held_up)
+    assert (after.cause, after.left, after.evicted) == ("session expired", (lab.name("bob"),), ())
+
+
+def test_reconciled_member_not_blamed_at_expiry(lab: Lab) -> None:
+    six_shared(lab)
+    lab.talk("eve beats {topics: [$topic]}\n  <- NONE")
+    lab.talk(NEW_TARGET)
+    lab.talk("ada disconnects")
+    lab.laboratory.advance(46_000)
+    held_up, after = lab.laboratory.recorder.history(lab.name("group"))[-2:]
+    assert after.cause == "session expired"
+    assert held_up.laggard == "ada"  # it gave up its partition, bob was not asked to yet
+    assert (held_up.laggard_ms or 0) < 1_000

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import hypothesis
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.control.jump import jump
@@ -73,7 +73,7 @@ def open_lab(kind: Kind) -> Lab:
 def sessions(lab: Lab) -> dict[str, int]:
     """Return the time left of each member's session, by the member's name."""
     now_ms = lab.clock.now_ms()
-    names = {lab.name(each): each for each in MEMBERS}
+    names = {lab.name(name): name for name in MEMBERS}
     return {
         names[member.member_id]: member.session.deadline_ms - now_ms
         for _, member in lab.laboratory._with_session()
@@ -95,18 +95,18 @@ lengths = st.integers(0, 60_000)
 
 
 @pytest.mark.parametrize("name", KINDS)
-@given(first_ms=lengths, second_ms=lengths)
+@hypothesis.given(first_ms=lengths, second_ms=lengths)
 @examples(0.25)
 def test_two_jumps_equal_one(name: str, first_ms: int, second_ms: int) -> None:
     kind = KINDS[name]
 
-    def nobody(_: Lab) -> None:
-        """No member is silent."""
+    def silence_none(_: Lab) -> None:
+        return None
 
     def hang_up(lab: Lab) -> None:
         lab.talk("eve disconnects")
 
-    assert after_jumps(kind, [first_ms, second_ms], nobody) == dict.fromkeys(MEMBERS, kind.session_ms)
+    assert after_jumps(kind, [first_ms, second_ms], silence_none) == dict.fromkeys(MEMBERS, kind.session_ms)
     in_one = after_jumps(kind, [first_ms + second_ms], hang_up)
     assert after_jumps(kind, [first_ms, second_ms], hang_up) == in_one
     assert in_one["ada"] == kind.session_ms
@@ -117,8 +117,8 @@ def test_returning_members_outlive_jumps(name: str) -> None:
     """One member after the other is silent for less than its session: none of them is removed."""
     kind = KINDS[name]
     lab = open_lab(kind)
-    for each in MEMBERS:
-        with lab.faults.freeze(group=lab.name("group"), member=lab.name(each)):
+    for member in MEMBERS:
+        with lab.faults.freeze(group=lab.name("group"), member=lab.name(member)):
             lab.laboratory.advance(kind.session_ms * 4 // 9)
     with lab.faults.freeze(group=lab.name("group"), member=lab.name("eve")):
         lab.laboratory.advance(kind.session_ms // 2)
@@ -127,7 +127,7 @@ def test_returning_members_outlive_jumps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-async def test_jump_beside_clients_extends_sessions(name: str) -> None:
+async def test_jump_with_clients_extends_sessions(name: str) -> None:
     kind = KINDS[name]
     lab = open_lab(kind)
     await jump(lab.laboratory, 5_000, patience_s=0.01)
@@ -140,11 +140,11 @@ def test_jump_reports_no_heartbeat_gap() -> None:
     for _ in range(2):
         lab.laboratory.advance(9_000)
         lab.talk("ada Heartbeat v4 {generation_id: 3}\n  <- NONE")
-    assert not [each for each in lab.laboratory.recorder.events() if each.kind == "heartbeat_gap"]
+    assert not [event for event in lab.laboratory.recorder.events() if event.kind == "heartbeat_gap"]
     lab.stage.close()
 
 
-def test_new_member_join_timeout_passes_in_jump() -> None:
+def test_join_timeout_passes_in_jump() -> None:
     lab = Lab()
     lab.laboratory.record()
     lab.talk("""
@@ -162,4 +162,4 @@ def test_new_member_join_timeout_passes_in_jump() -> None:
 
 def names_of(lab: Lab) -> Iterator[str]:
     group: Any = lab.laboratory.group(lab.name("group"))
-    return (each.client_id for each in group.members.values())
+    return (member.client_id for member in group.members.values())

@@ -129,7 +129,7 @@ def test_replaced_static_member_is_laggard() -> None:
     assert (completed(world).member_id, completed(world).instance_id) == (twin.member_id, "desk")
 
 
-def test_unused_member_id_is_laggard_at_expiry() -> None:
+def test_unused_id_blamed_at_expiry() -> None:
     world = listening()
     (ada,) = world.stable("ada")
     bob = world.speaker("bob")
@@ -140,7 +140,7 @@ def test_unused_member_id_is_laggard_at_expiry() -> None:
     assert history(world)[-1].laggard
 
 
-def test_unused_member_id_is_laggard_at_timeout() -> None:
+def test_unused_id_blamed_at_timeout() -> None:
     world = listening()
     (ada,) = world.stable("ada")
     bob = world.speaker("bob", session_ms=60_000)
@@ -154,7 +154,7 @@ def test_unused_member_id_is_laggard_at_timeout() -> None:
     assert completed(world).waited_for == (bob.member_id,)
 
 
-def test_unused_member_id_is_laggard_when_leaving() -> None:
+def test_unused_id_blamed_when_leaving() -> None:
     world = listening()
     (ada,) = world.stable("ada")
     bob = world.speaker("bob")
@@ -172,9 +172,9 @@ def test_sync_timeout_blames_unsynced_leader_once() -> None:
     bob.syncs()
     world.after(30_000)
     bob.joins()
-    late, last = history(world)[-2:]
-    assert (late.laggard, late.laggard_ms, late.outcome) == ("ada", 30_000, "superseded")
-    assert "ada did not sync within 30000 ms" in str(late)
+    stalled, last = history(world)[-2:]
+    assert (stalled.laggard, stalled.laggard_ms, stalled.outcome) == ("ada", 30_000, "superseded")
+    assert "ada did not sync within 30000 ms" in str(stalled)
     assert (last.cause, last.laggard, last.evicted) == ("sync timeout", "bob", (ada.member_id,))
 
 
@@ -207,7 +207,7 @@ def test_unused_member_id_ends_initial_delay() -> None:
     assert completed(world).member_id is None
 
 
-def test_second_generation_of_emptied_group_blames_no_member() -> None:
+def test_emptied_group_blames_no_member() -> None:
     world = listening()
     (ada,) = world.stable("ada")
     ada.leaves()

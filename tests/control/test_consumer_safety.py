@@ -67,7 +67,7 @@ def test_a_partition_that_is_given_before_it_was_given_up(
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
     assert all("was given to" in each and "has not given it up" in each for each in found)
-    assert all("Budget(two_owners=True)" in each for each in found)
+    assert all("Budget(two_owners=True)" in violation for violation in found)
 
 
 def _all(topic_id: UUID, partitions: list[int]) -> list[int]:

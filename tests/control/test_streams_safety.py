@@ -71,7 +71,7 @@ def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pyte
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
     assert all("active task 0_1 was given to" in each and "has not given it up" in each for each in found)
-    assert all("Budget(two_owners=True)" in each for each in found)
+    assert all("Budget(two_owners=True)" in violation for violation in found)
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,10 @@ class Pages:
     def __init__(self, gold: Place, groups: list[str]) -> None:
         self._tables: dict[str, pa.Table] = {}
         self._places: dict[str, dict[str, tuple[int, int]]] = {}
+        names = pa.array(groups, pa.string())  # an empty list has no type by itself
         for name, columns in _COLUMNS.items():
             wanted = None if columns is None else ["group_id", *columns]
-            found = read_table(gold, name, wanted, ds.field("group_id").isin(groups))
+            found = read_table(gold, name, wanted, ds.field("group_id").isin(names))
             if found is not None and len(found):
                 order = [("group_id", "ascending")]
                 if name in _ORDER:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kohort.pipeline.analysis.engine import EventNumbers, RowCounts, SilverFacts, Undecoded
+from kohort.pipeline.analysis.engine import RowCounts, SilverFacts, Undecoded
 from kohort.pipeline.analysis.group_gold import gold_of_group
 from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, TABLE, cut_by_group, pack, places, row_groups
 from kohort.pipeline.arrow_types import rows_of
@@ -22,7 +22,7 @@ from kohort.pipeline.history.silver_input import GroupRows
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, shown
 from kohort.pipeline.silver.read_sources import ingest, sample
-from kohort.pipeline.silver.silver_rows import CoordinatorMove, LogRange
+from kohort.pipeline.silver.silver_rows import CoordinatorMove, EventRange, LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES, SCHEMAS
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -45,7 +45,7 @@ class LocalEngine:
         with Writer(silver, _BATCH) as writer:
             ingest(sources, cluster, writer, window)
         with Writer(silver, _BATCH) as sampled:
-            sample(sources, cluster, sampled)
+            sample(sources, cluster, sampled, window)
         publish(silver, _BATCH, [writer.task, sampled.task])
         counts = dict(writer.rows)
         for table, count in sampled.rows.items():
@@ -66,7 +66,7 @@ class LocalEngine:
             issues=_distinct(_rows(silver, "dq_issues", Issue)),
             undecoded=_undecoded(silver),
             ranges=_rows(silver, "log_ranges", LogRange),
-            event_numbers=_event_numbers(silver),
+            event_ranges=_rows(silver, "event_ranges", EventRange),
         )
 
 
@@ -193,16 +193,3 @@ def _undecoded(silver: Place) -> list[Undecoded]:
     by = ["record_type", "value_version", "error"]
     counted = _table(silver, "decode_errors").group_by(by).aggregate([([], "count_all")])
     return [Undecoded(*row) for row in zip(*(counted[name].to_pylist() for name in (*by, "count_all")), strict=True)]
-
-
-def _event_numbers(silver: Place) -> list[EventNumbers]:
-    events = _table(silver, "events")
-    numbered = events.filter((pc.field("origin") == "event_log") & pc.field("seq").is_valid())
-    found = numbered.group_by(["node_id", "boot_id"]).aggregate(
-        [("seq", "count"), ("seq", "count_distinct"), ("seq", "min"), ("seq", "max")]
-    )
-    names = ("node_id", "boot_id", "seq_count", "seq_count_distinct", "seq_min", "seq_max")
-    rows = zip(*(found[name].to_pylist() for name in names), strict=True)
-    return [
-        EventNumbers(node, boot, count, distinct, last - first + 1) for node, boot, count, distinct, first, last in rows
-    ]

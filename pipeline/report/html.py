@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
@@ -31,8 +32,11 @@ _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
-def report_text(gold: Place, findings: list[FindingRow]) -> str:
-    """The page."""
+def report_text(gold: Place, findings: list[FindingRow], given: Collection[str] = ()) -> str:
+    """Return the page.
+
+    given: Sources that were read, see `missing`.
+    """
     groups = by_group(findings)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
     for row in read_gold(gold, GroupHealthRow):
@@ -42,7 +46,8 @@ def report_text(gold: Place, findings: list[FindingRow]) -> str:
     order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
     pages = _pages(gold, order, groups, health)
     issues = read_gold(gold, DataIssueRow)
-    lacking = missing([row for rows in health.values() for row in rows], issues, read_gold(gold, ShareGroupRow))
+    days = [row for rows in health.values() for row in rows]
+    lacking = missing(days, issues, read_gold(gold, ShareGroupRow), given=given)
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
 
 
@@ -119,7 +124,7 @@ def _in_short(
     lacking: list[Missing],
 ) -> str:
     if not groups:
-        return "<p>No groups were found in what was read.</p>"
+        return "<p>No groups were found in what was read, or none was active at that time.</p>"
     if not troubled:
         if not lacking:
             return "<p>Nothing serious was found.</p>"

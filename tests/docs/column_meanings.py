@@ -316,6 +316,12 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "streams": "What only a streams group's record says, as JSON: its topology, or what its epoch was decided by.",
         "dialect": "Release whose layout it has, where that is not the usual one.",
     },
+    "event_ranges": {
+        "node_id": "Node that wrote the events.",
+        "boot_id": "Which run of that node's process wrote them.",
+        "first_seq": "Number of the first of these events.",
+        "last_seq": "Number of the last one. No number between them is missing.",
+    },
     "log_ranges": {
         "first_offset": "First offset that was read.",
         "last_offset": "Last offset that was read.",

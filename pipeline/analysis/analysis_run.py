@@ -13,6 +13,7 @@ from kohort.pipeline.analysis.data_issues import data_issues
 from kohort.pipeline.analysis.engine import Engine
 from kohort.pipeline.analysis.sql_views import write_views
 from kohort.pipeline.analysis.stored_runs import StoredRun
+from kohort.pipeline.gold.gold_files import read_table
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
@@ -160,4 +161,5 @@ def _write_results(out: Place, tables: Place, given: Collection[str], say: Progr
 
 
 def _groups(gold: Place) -> int:
-    return len({row["group_id"] for row in read_gold(gold, GroupHealthRow)})
+    found = read_table(gold, "group_health", ["group_id"])
+    return 0 if found is None else len(found["group_id"].unique())

@@ -140,10 +140,11 @@ class SilverRows:
     # --- offset commits
 
     def _name_topics(self, commits: Commits, ids: pa.DictionaryArray) -> None:
-        code = ids.indices.to_numpy(zero_copy_only=False)
-        for n, raw in enumerate(ids.dictionary.to_pylist()):
+        codes, firsts = np.unique(ids.indices.to_numpy(zero_copy_only=False), return_index=True)
+        topics = commits.topics.take(pa.array(commits.key[firsts])).to_pylist()
+        for raw, topic in zip(ids.dictionary.take(pa.array(codes)).to_pylist(), topics, strict=True):
             if raw != _NO_ID:
-                self._topic_names.add((raw, commits.topics[int(commits.key[np.argmax(code == n)])].as_py()))
+                self._topic_names.add((raw, topic))
 
     def _commit_table(self, commits: Commits, chunk: Chunk) -> pa.Table:
         rows = commits.rows

@@ -71,6 +71,7 @@ class LocalEngine:
         for cluster, group_id in held.groups():
             assert group_id is not None, "rows without a group are left out"
             tables.add(*rows_of_group(cluster, group_id, *held.of_group((cluster, group_id))))
+        del held  # as large as the tables that are written now
         return write_tables(tables.finish(), gold)
 
     def silver_facts(self, silver: Place) -> SilverFacts:

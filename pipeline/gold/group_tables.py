@@ -41,7 +41,7 @@ from kohort.pipeline.rules.proposals import Proposal, proposals
 Rows = Iterable[Any]
 """TypedDicts of `gold_rows`, all of one table."""
 _KEY = ("cluster", "group_id")
-_ROWS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 2_000
 
 
 def analyse_group(group: GroupInput) -> dict[str, Rows]:

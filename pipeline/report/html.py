@@ -13,7 +13,7 @@ from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
 from kohort.pipeline.report.drawings.times import begin_of
-from kohort.pipeline.report.gathering import Pages, RebalanceInShort, rebalances_in_short
+from kohort.pipeline.report.gathering import Pages, RebalanceInShort, health_in_short, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
 from kohort.pipeline.report.quality import quality_box
 from kohort.pipeline.report.results import FindingRow, read_gold
@@ -39,12 +39,12 @@ def report_text(gold: Place, findings: list[FindingRow], given: Collection[str] 
     """
     groups = by_group(findings)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
-    for row in read_gold(gold, GroupHealthRow):
+    for row in health_in_short(gold):
         group_id = row["group_id"] or ""
         health[group_id].append(row)
         groups.setdefault(group_id, [])
     order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
-    pages = _pages(gold, order, groups, health)
+    pages = _pages(gold, order, groups)
     issues = read_gold(gold, DataIssueRow)
     days = [row for rows in health.values() for row in rows]
     lacking = missing(days, issues, read_gold(gold, ShareGroupRow), given=given)
@@ -57,9 +57,7 @@ def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> 
     return (-SEVERITIES.index(worst) if worst else 1, -down, group)
 
 
-def _pages(
-    gold: Place, order: list[str], groups: dict[str, list[FindingRow]], health: dict[str, list[GroupHealthRow]]
-) -> list[str]:
+def _pages(gold: Place, order: list[str], groups: dict[str, list[FindingRow]]) -> list[str]:
     """As many as fit, in this order."""
     rows = Pages(gold, order[:MOST_PAGES])
     pages: list[str] = []
@@ -67,8 +65,7 @@ def _pages(
     for n, group in enumerate(order[:MOST_PAGES]):
         opened = n == 0 and worst_severity(groups[group]) in ("warning", "critical")
         in_full = length < FULL_PAGES_CHARS
-        found, days = groups[group], health.get(group, [])
-        page = group_page(f"g{n}", group, found, rows.of(group), days, opened=opened, in_full=in_full)
+        page = group_page(f"g{n}", group, groups[group], rows.of(group), opened=opened, in_full=in_full)
         length += len(page)
         if length > MOST_PAGES_CHARS:
             break

@@ -135,8 +135,8 @@ def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window =
                 _one(source, into)
                 if into.understood == before and kind not in _WIRES:
                     text = "nothing in it was understood: no line or record is about a group"
-                    if kind == found.TEXT_LOG and (line := text_log.example_of(source_file(source.path))):
-                        text += f"; for example: {line}"
+                    if kind == found.TEXT_LOG:
+                        text = text_log.why_nothing(source_file(source.path))
                     issue_row(Issue(NOTHING_READ, source.path, text), cluster, writer)
 
 

@@ -162,8 +162,8 @@ def read_file(config: str | None) -> dict[str, str]:
         given = read_settings_file(config)
     except SettingsFileError as problem:
         raise SettingError(f"--config {problem}") from None
-    if why := explain_names(given, is_setting, BROKER):
-        raise SettingError(f"--config {config}: {why}")
+    if reason := explain_names(given, is_setting, BROKER):
+        raise SettingError(f"--config {config}: {reason}")
     return given
 
 

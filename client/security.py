@@ -130,8 +130,8 @@ def from_file(path: Path) -> Security:
         settings = read_settings_file(path)
     except SettingsFileError as error:
         raise SecurityError(str(error)) from None
-    if why := explain_names(settings, is_client_setting, CLIENT):
-        raise SecurityError(f"{path}: {why}")
+    if reason := explain_names(settings, is_client_setting, CLIENT):
+        raise SecurityError(f"{path}: {reason}")
     try:
         return from_settings(settings)
     except SecurityError as error:

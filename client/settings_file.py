@@ -136,27 +136,29 @@ def explain_names(names: Iterable[str], is_setting: Callable[[str], bool], owner
     Returns:
         A sentence, or None if at least one of the names is a setting or the file is empty.
     """
-    given = list(names)
-    other = next((each for each, marks in _MARKS.items() if each != owner and not marks.isdisjoint(given)), None)
-    understood = [name for name in given if is_setting(name) and not (other and name.startswith(_SHARED))]
-    secured = [] if owner == BROKER or any(map(_is_security, given)) else _prefixes(given, _is_security)
+    file_names = list(names)
+    other = next(
+        (program for program, marks in _MARKS.items() if program != owner and not marks.isdisjoint(file_names)), None
+    )
+    understood = [name for name in file_names if is_setting(name) and not (other and name.startswith(_SHARED))]
+    secured = [] if owner == BROKER or any(map(_is_security, file_names)) else _prefixes(file_names, _is_security)
     if understood and secured:
         return f"its security settings have a prefix; remove {' and '.join(secured)}"
-    if understood or not given:
+    if understood or not file_names:
         return None
     if other:
         return f"none of its names is a {owner} setting; it is for a {other}"
-    if variables := [name for name in given if name == "export" or _VARIABLE.match(name)]:
-        named = next(filter(None, (_named_by(each, is_setting) for each in variables)), None)
+    if variables := [name for name in file_names if name == "export" or _VARIABLE.match(name)]:
+        named = next(filter(None, (_named_by(variable, is_setting) for variable in variables)), None)
         hint = f"; in a properties file {named[0]} is {named[1]}, and so on" if named else ""
         return f"its names are environment variables, and none is a {owner} setting{hint}"
-    if prefixes := secured or _prefixes(given, is_setting):
+    if prefixes := secured or _prefixes(file_names, is_setting):
         return f"none of its names is a {owner} setting; remove the prefix {' and '.join(prefixes)}"
-    return f"none of its names is a {owner} setting: {', '.join(given[:3])}{', …' if len(given) > 3 else ''}"
+    return f"none of its names is a {owner} setting: {', '.join(file_names[:3])}{', …' if len(file_names) > 3 else ''}"
 
 
 def _named_by(variable: str, is_setting: Callable[[str], bool]) -> tuple[str, str] | None:
-    """Return a variable and the setting that images derive from it, or None if there is no such setting."""
+    """Return a variable and the setting that images derive from it, or None if the setting does not exist."""
     for prefix in (*_VARIABLE_PREFIXES, ""):
         if variable.startswith(prefix):
             name = variable.removeprefix(prefix).lower().replace("_", ".")
@@ -171,13 +173,13 @@ def _is_security(name: str) -> bool:
 
 def _prefixes(names: list[str], is_setting: Callable[[str], bool]) -> list[str]:
     """Return what is before the settings in longer names, the most frequent first, at most three."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name in names:
         parts = re.split(r"(?<=\.)", name)
         for count in range(1, len(parts)):
             # Some tools write the rest with hyphens: spring.kafka.bootstrap-servers.
             rest = "".join(parts[count:]).replace("-", ".")
             if "." in rest and is_setting(rest):
-                found["".join(parts[:count])] += 1
+                counts["".join(parts[:count])] += 1
                 break
-    return [prefix for prefix, _ in sorted(found.items(), key=lambda each: (-each[1], -len(each[0])))][:3]
+    return [prefix for prefix, _ in sorted(counts.items(), key=lambda item: (-item[1], -len(item[0])))][:3]

@@ -39,11 +39,11 @@ class Outcome:
     issues: list[DataIssueRow]
     report: Place | None
     shared: list[ShareGroupRow] = field(default_factory=list)
-    given: Collection[str] = ()  # sources that were read, as `given_sources` names them
+    provided: Collection[str] = ()  # sources that were read, as `given_sources` names them
 
     def missing(self, accepted: Collection[str] = ()) -> list[Missing]:
         """List what must be known before groups can be called well, less the accepted sources."""
-        return missing(self.health, self.issues, self.shared, accepted, self.given)
+        return missing(self.health, self.issues, self.shared, accepted, self.provided)
 
 
 def analyse(
@@ -138,7 +138,7 @@ def _fill_gold(
     say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
 
 
-def _write_results(out: Place, tables: Place, given: Collection[str], say: Progress) -> Outcome:
+def _write_results(out: Place, tables: Place, provided: Collection[str], say: Progress) -> Outcome:
     """Write findings.json, report.html and the SQL views under `out`, from the tables."""
     from kohort.pipeline.report.html import report_text
 
@@ -148,7 +148,7 @@ def _write_results(out: Place, tables: Place, given: Collection[str], say: Progr
     replace_text(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()
     report = out / "report.html"
-    replace_text(report, report_text(gold, found, given))
+    replace_text(report, report_text(gold, found, provided))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(
         found,
@@ -156,10 +156,10 @@ def _write_results(out: Place, tables: Place, given: Collection[str], say: Progr
         read_gold(gold, DataIssueRow),
         report,
         read_gold(gold, ShareGroupRow),
-        given,
+        provided,
     )
 
 
 def _groups(gold: Place) -> int:
-    found = read_table(gold, "group_health", ["group_id"])
-    return 0 if found is None else len(found["group_id"].unique())
+    group_ids = read_table(gold, "group_health", ["group_id"])
+    return 0 if group_ids is None else len(group_ids["group_id"].unique())

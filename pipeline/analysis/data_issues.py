@@ -58,20 +58,20 @@ def _compacted(ranges: list[LogRange]) -> list[Issue]:
 
 
 def _event_numbers(ranges: list[EventRange]) -> list[Issue]:
-    """Compare the numbers of the events that each run of a broker wrote with those that were read."""
+    """Compare the numbers of the events that span run of a broker wrote with those that were read."""
 
-    def process(each: EventRange) -> tuple[int, str]:
-        return (each.node_id or 0, each.boot_id or "")
+    def process(span: EventRange) -> tuple[int, str]:
+        return (span.node_id or 0, span.boot_id or "")
 
     issues = []
-    in_order = sorted(ranges, key=lambda each: (*process(each), each.first_seq, each.last_seq))
+    in_order = sorted(ranges, key=lambda span: (*process(span), span.first_seq, span.last_seq))
     for _, of_process in groupby(in_order, key=process):
-        first, *others = of_process
+        first, *later_spans = of_process
         repeated, absent, last_seq = 0, 0, first.last_seq
-        for each in others:
-            absent += max(0, each.first_seq - last_seq - 1)
-            repeated += max(0, min(each.last_seq, last_seq) - each.first_seq + 1)
-            last_seq = max(last_seq, each.last_seq)
+        for span in later_spans:
+            absent += max(0, span.first_seq - last_seq - 1)
+            repeated += max(0, min(span.last_seq, last_seq) - span.first_seq + 1)
+            last_seq = max(last_seq, span.last_seq)
         keys = f"node {first.node_id}, boot {first.boot_id}"
         if repeated:
             text = f"{repeated} events came more than once and were counted once"

@@ -138,9 +138,9 @@ class _Silver:
 
     def _by_group(self, rows: pa.Table, table: str) -> _GroupRows:
         column = _PARTITION_IN.get(table)
-        known = rows.select(["cluster", "group_id", *([column] if column else [])])
-        known = known.filter(pc.is_valid(known["group_id"])).group_by(["cluster", "group_id"])
-        found = known.aggregate([(column, "max")] if column else [])
+        keys = rows.select(["cluster", "group_id", *([column] if column else [])])
+        keys = keys.filter(pc.is_valid(keys["group_id"])).group_by(["cluster", "group_id"])
+        found = keys.aggregate([(column, "max")] if column else [])
         names = ("cluster", "group_id", *([f"{column}_max"] if column else []))
         for cluster, group_id, *partition in zip(*(found[name].to_pylist() for name in names), strict=True):
             self._note_partition((cluster, group_id), partition[0] if partition else None)
@@ -164,24 +164,26 @@ class _GroupRows:
         self._sorted = sort_by_group(rows, COLUMNS[table])
         groups = [] if self._sorted is None else self._sorted.groups
         self._numbers = {group: number for number, group in enumerate(groups)}
-        self._made: dict[int, list[Any]] = {}
+        self._row_lists: dict[int, list[Any]] = {}
 
     def take(self, group: Group) -> list[Any]:
         """Return a group's rows, which are not kept."""
         number = self._numbers.get(group)
         if number is None:
             return []
-        if number not in self._made:
+        if number not in self._row_lists:
             self._make(number)
-        return self._made.pop(number)
+        return self._row_lists.pop(number)
 
     def _make(self, first: int) -> None:
         assert self._sorted is not None, "there is a group"
         starts, ends = self._sorted.starts, self._sorted.ends
         begin = starts[first]
         last = max(first, bisect_right(ends, begin + _ROWS_AT_ONCE) - 1)
-        made = rows_of(ROW_TYPES[self._table], COLUMNS[self._table], self._sorted.rows.slice(begin, ends[last] - begin))
-        self._made = {n: made[starts[n] - begin : ends[n] - begin] for n in range(first, last + 1)}
+        row_objects = rows_of(
+            ROW_TYPES[self._table], COLUMNS[self._table], self._sorted.rows.slice(begin, ends[last] - begin)
+        )
+        self._row_lists = {n: row_objects[starts[n] - begin : ends[n] - begin] for n in range(first, last + 1)}
 
 
 class _Commits:

@@ -132,9 +132,9 @@ def _recommendation(proposal: Proposal, start_ms: int) -> RecommendationRow:
 
 def as_tables(group: GroupInput, rows: dict[str, Rows]) -> dict[str, pa.Table]:
     """Return the rows of a group under their schemas, with cluster and group filled in."""
-    made = TableBuilder()
-    made.add(group, rows)
-    return {table: pa.concat_tables(portions) for table, portions in made.finish().items()}
+    builder = TableBuilder()
+    builder.add(group, rows)
+    return {table: pa.concat_tables(portions) for table, portions in builder.finish().items()}
 
 
 class TableBuilder:
@@ -146,7 +146,7 @@ class TableBuilder:
     def __init__(self) -> None:
         self._keys: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._rows: dict[str, list[Any]] = defaultdict(list)
-        self._made: dict[str, list[pa.Table]] = defaultdict(list)
+        self._tables: dict[str, list[pa.Table]] = defaultdict(list)
 
     def add(self, group: GroupInput, rows: dict[str, Rows]) -> None:
         """Take in the rows of a group."""
@@ -163,7 +163,7 @@ class TableBuilder:
         """Return the tables, in any number of pieces each, in the order in which groups were added."""
         for table in list(self._rows):
             self._make(table)
-        return dict(self._made)
+        return dict(self._tables)
 
     def _make(self, table: str) -> None:
         rows, keys = self._rows.pop(table), self._keys.pop(table)
@@ -174,4 +174,4 @@ class TableBuilder:
             else:
                 values = [row[column.name] for row in rows]
             columns.append(pa.array(values, column.type))
-        self._made[table].append(pa.table(columns, schema=SCHEMAS[table]))
+        self._tables[table].append(pa.table(columns, schema=SCHEMAS[table]))

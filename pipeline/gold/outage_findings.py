@@ -26,8 +26,8 @@ def judge_outages(gold: Place) -> None:
     pauses = _rows(gold, "commit_pauses", ["first_ms", "last_ms", "start_ms", "end_ms"])
     expired = ds.field("end_kind") == "session_expired"
     sessions = _rows(gold, "member_sessions", ["client", "logical_client", "last_ms"], expired)
-    stopped = [(cluster, found) for cluster, found in _outages(pauses) if found]
-    together = [(cluster, found) for cluster, found in _waves(sessions) if found]
+    stopped = [(cluster, events) for cluster, events in _outages(pauses) if events]
+    together = [(cluster, events) for cluster, events in _waves(sessions) if events]
     if not stopped and not together:
         return
     diagnoses = _rows(gold, "diagnoses")

@@ -66,9 +66,9 @@ def _first_of_each(values: Ints) -> tuple[Ints, Ints]:
     """Return the distinct values in order, and where each is first. Without sorting, if they are in order already."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     start = np.concatenate((_ZERO, changes))
-    found = values[start]
-    if (found[1:] > found[:-1]).all():
-        return found, start
+    distinct_values = values[start]
+    if (distinct_values[1:] > distinct_values[:-1]).all():
+        return distinct_values, start
     return np.unique(values, return_index=True)
 
 

@@ -53,7 +53,7 @@ class GroupAnalysis:
     def skews(self) -> list[Skew | None]:
         """How unevenly each generation was loaded, in the order of `generations`; None for one without assignments."""
         if self._skews is None:
-            self._skews = [skew_of(each, self.commits, self.group.until_ms) for each in self.generations]
+            self._skews = [skew_of(generation, self.commits, self.group.until_ms) for generation in self.generations]
         return self._skews
 
     @property

@@ -61,7 +61,7 @@ class Missing:
 
 
 def given_sources(sources: Iterable[Source]) -> frozenset[str]:
-    """Return which of OFFSETS_TOPIC and BROKER_LOG are among what was handed over."""
+    """Return OFFSETS_TOPIC and BROKER_LOG as far as the sources include them."""
     return frozenset(_GIVEN_BY[source.kind] for source in sources if source.kind in _GIVEN_BY)
 
 
@@ -75,17 +75,17 @@ def missing(
     issues: list[DataIssueRow],
     shared: list[ShareGroupRow],
     accepted: Collection[str] = (),
-    given: Collection[str] = (),
+    provided: Collection[str] = (),
 ) -> list[Missing]:
     """List what must be known before groups can be called well.
 
     Args:
         accepted: Sources that may be missing.
-        given: Sources that were read, even if nothing in them is about these groups.
+        provided: Sources that were read, even if nothing in them is about these groups.
     """
     every = frozenset(row["group_id"] or "" for row in health)
     found = [Missing(None, _NOT_READ, every)] if unread(issues) else []
-    if health and OFFSETS_TOPIC not in given and not any(row["has_records"] or row["commits"] for row in health):
+    if health and OFFSETS_TOPIC not in provided and not any(row["has_records"] or row["commits"] for row in health):
         found.append(Missing(OFFSETS_TOPIC, _NO_TOPIC, every))
     strange = frozenset(row["group_id"] or "" for row in health if row["unknown_members"])
     if strange:
@@ -95,7 +95,7 @@ def missing(
     if dark:
         text = f"the log ends of what {_some(dark, every)} read were not sampled {_NO_LOG_ENDS}"
         found.append(Missing(LOG_ENDS, text, dark))
-    if health and BROKER_LOG not in given and not any(row["has_events"] for row in health):
+    if health and BROKER_LOG not in provided and not any(row["has_events"] for row in health):
         found.append(Missing(BROKER_LOG, _NO_LOG, every))
     found += _of_share_groups(shared, every)
     return [each for each in found if each.source not in accepted]

@@ -80,8 +80,8 @@ _HEALTH_IN_SHORT = [
 
 def health_in_short(gold: Place) -> list[GroupHealthRow]:
     """Return the health of all groups with the columns that all groups together need: of a group's page are all."""
-    found = read_table(gold, "group_health", _HEALTH_IN_SHORT)
-    rows: list[GroupHealthRow] = [] if found is None else found.to_pylist()
+    table = read_table(gold, "group_health", _HEALTH_IN_SHORT)
+    rows: list[GroupHealthRow] = [] if table is None else table.to_pylist()
     return rows
 
 

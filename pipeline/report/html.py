@@ -32,10 +32,10 @@ _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
-def report_text(gold: Place, findings: list[FindingRow], given: Collection[str] = ()) -> str:
+def report_text(gold: Place, findings: list[FindingRow], provided: Collection[str] = ()) -> str:
     """Return the page.
 
-    given: Sources that were read, see `missing`.
+    provided: Sources that were read, see `missing`.
     """
     groups = by_group(findings)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
@@ -47,7 +47,7 @@ def report_text(gold: Place, findings: list[FindingRow], given: Collection[str] 
     pages = _pages(gold, order, groups)
     issues = read_gold(gold, DataIssueRow)
     days = [row for rows in health.values() for row in rows]
-    lacking = missing(days, issues, read_gold(gold, ShareGroupRow), given=given)
+    lacking = missing(days, issues, read_gold(gold, ShareGroupRow), provided=provided)
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
 
 

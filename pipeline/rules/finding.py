@@ -75,9 +75,9 @@ def listed(names: Iterable[str], most: int = 5) -> str:
 
 def listed_others(names: Sequence[str], own: str, most: int) -> str:
     """List distinct names without `own`, which is one of them. Only the names that are shown are looked at."""
-    shown = list(islice((name for name in names if name != own), most))
-    more = len(names) - 1 - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    first_names = list(islice((name for name in names if name != own), most))
+    more = len(names) - 1 - len(first_names)
+    return ", ".join(first_names) + (f" and {more} more" if more else "")
 
 
 def busiest(moments: Sequence[int], window_ms: int) -> int:

@@ -70,7 +70,7 @@ def outages(pauses: Mapping[str, Sequence[Stretch]], lived: Mapping[str, Stretch
 
 
 class _Alive:
-    """Counts the groups that lived through stretches of time, which are asked for in order."""
+    """Counts the groups that lived through stretches of time, which must be counted in order."""
 
     def __init__(self, lived: Mapping[str, Stretch]) -> None:
         self._coming = sorted(lived.values(), reverse=True)

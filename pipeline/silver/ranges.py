@@ -66,9 +66,9 @@ def event_ranges(events: Iterable[GroupEvent]) -> list[EventRange]:
         if event.seq is None or event.origin != "event_log":
             continue
         process = (event.node_id, event.boot_id)
-        known = newest.get(process)
-        if known is not None and event.seq == known.last_seq + 1:
-            known.last_seq = event.seq
+        last_range = newest.get(process)
+        if last_range is not None and event.seq == last_range.last_seq + 1:
+            last_range.last_seq = event.seq
             continue
         newest[process] = EventRange(
             node_id=event.node_id, boot_id=event.boot_id, first_seq=event.seq, last_seq=event.seq

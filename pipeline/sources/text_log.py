@@ -303,8 +303,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
 
 def is_without_date(line: str) -> bool:
     """Return whether a line has a time before its message, and no date."""
-    before = line[: line.find(MARK)]
-    return TIME.search(before) is None and _CLOCK.search(before) is not None
+    prefix = line[: line.find(MARK)]
+    return TIME.search(prefix) is None and _CLOCK.search(prefix) is not None
 
 
 def why_nothing(path: SourceFile) -> str:

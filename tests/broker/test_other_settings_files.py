@@ -26,9 +26,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def serve(file: Path) -> None:
-    """Do what `kohort serve --config` does before it listens."""
-    given = read_file(str(file))
-    entrances_of(Settings(given, from_file=given), None, "", 1, ())
+    """Apply a file as `kohort serve --config` does before it listens."""
+    settings = read_file(str(file))
+    entrances_of(Settings(settings, from_file=settings), None, "", 1, ())
 
 
 def one_line(error: pytest.ExceptionInfo[ValueError], file: Path) -> str:
@@ -82,10 +82,10 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 def test_analyze_names_the_file_once(file: Path) -> None:
     file.write_text("spring.kafka.properties.security.protocol=SSL\n")
-    done = CliRunner().invoke(analyze, ["127.0.0.1:1", "--command-config", str(file)])
-    assert done.exit_code == 2
-    assert done.output.count(str(file)) == 1
-    assert "remove the prefix spring.kafka.properties." in done.output
+    result = CliRunner().invoke(analyze, ["127.0.0.1:1", "--command-config", str(file)])
+    assert result.exit_code == 2
+    assert result.output.count(str(file)) == 1
+    assert "remove the prefix spring.kafka.properties." in result.output
 
 
 TOKEN = {

@@ -28,7 +28,7 @@ def measure(source: Path, out: Path) -> tuple[float, float, float]:
 
 
 def main(counts: list[int]) -> None:
-    """Print a line for each kind of source and each number of groups."""
+    """Print a line for argument kind of source and argument number of groups."""
     with tempfile.TemporaryDirectory() as folder:
         for write in (write_commits, write_log):
             few_s, few_mib, _ = measure(write(Path(folder) / f"{write.__name__}-{FEW}", FEW), Path(folder) / "few")
@@ -45,4 +45,4 @@ def main(counts: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(each) for each in sys.argv[1:]])
+    main([int(argument) for argument in sys.argv[1:]])

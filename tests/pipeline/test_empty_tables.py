@@ -1,4 +1,4 @@
-"""Any table of silver or gold may be empty, as when nothing happened in the window: the report is made all the same."""
+"""Any table of silver or gold may be empty, as when nothing happened in the window: the report is outcome all the same."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Rows:
 
 
 def write_silver(folder: Path, full: Rows, kept: Iterable[str], *, with_empty_files: bool = False) -> None:
-    """Write these tables. with_empty_files: the others are files without rows, else they don't exist."""
+    """Write these tables. with_empty_files: the other_tables are files without rows, else they don't exist."""
     with Writer(folder, "0") as writer:
         for table in TABLES:
             if table in kept:
@@ -84,9 +84,9 @@ def report_of(engine: Engine, full: Rows, kept: Iterable[str], out: Path, **how:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_one_silver_table_is_empty(full: Rows, table: str, tmp_path: Path) -> None:
-    others = [each for each in TABLES if each != table]
-    assert report_of(LocalEngine(), full, others, tmp_path).health
-    assert report_of(LocalEngine(), full, others, tmp_path, with_empty_files=True).health
+    other_tables = [name for name in TABLES if name != table]
+    assert report_of(LocalEngine(), full, other_tables, tmp_path).health
+    assert report_of(LocalEngine(), full, other_tables, tmp_path, with_empty_files=True).health
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -121,9 +121,9 @@ def gold(full: Rows, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_gold_tables_are_empty(gold: Path, table: str, tmp_path: Path) -> None:
     for kept in ({table}, gold_schemas.SCHEMAS.keys() - {table}):
         place = tmp_path / f"{len(kept)}"
-        for each in kept:
-            if (gold / each).is_dir():
-                shutil.copytree(gold / each, place / each)
+        for name in kept:
+            if (gold / name).is_dir():
+                shutil.copytree(gold / name, place / name)
         assert report_text(place, findings(place))
 
 
@@ -132,16 +132,16 @@ def test_gold_tables_are_empty(gold: Path, table: str, tmp_path: Path) -> None:
 def test_tables_are_empty_in_spark(spark: Any, full: Rows, kept: tuple[str, ...], tmp_path: Path) -> None:
     from kohort.pipeline.job.spark_engine import SparkEngine
 
-    made = report_of(SparkEngine(spark), full, kept, tmp_path / "spark")
+    outcome = report_of(SparkEngine(spark), full, kept, tmp_path / "spark")
     expected = report_of(LocalEngine(), full, kept, tmp_path / "local")
-    assert made.health == expected.health
-    assert made.findings == expected.findings
+    assert outcome.health == expected.health
+    assert outcome.findings == expected.findings
 
 
 def analyzed(*arguments: str) -> str:
-    done = CliRunner().invoke(analyze, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
+    result = CliRunner().invoke(analyze, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 @pytest.fixture
@@ -151,9 +151,9 @@ def segments(tmp_path: Path) -> Path:
     return tmp_path / "segments"
 
 
-def test_no_group_is_active_in_the_window(segments: Path, tmp_path: Path) -> None:
-    said = analyzed(str(segments), "--last", "1m", "--out", str(tmp_path / "out"))
-    assert "none was active at that time" in said
+def test_window_has_no_active_group(segments: Path, tmp_path: Path) -> None:
+    output = analyzed(str(segments), "--last", "1m", "--out", str(tmp_path / "out"))
+    assert "none was active at that time" in output
     assert "none was active at that time" in (tmp_path / "out" / "report.html").read_text()
 
 

@@ -32,8 +32,8 @@ COMPARES_GROUPS = {"R35", "R36"}
 
 
 def analysed(sources: Iterable[Path], out: Path, *groups: str) -> Outcome:
-    found, issues = find_sources(map(str, sources))
-    return analyse(LocalEngine(), found, issues, out, lambda _: None, window=Window(groups=groups))
+    inputs, issues = find_sources(map(str, sources))
+    return analyse(LocalEngine(), inputs, issues, out, lambda _: None, window=Window(groups=groups))
 
 
 def write_events(path: Path, lines: Iterable[str]) -> Path:
@@ -51,9 +51,9 @@ def test_events_of_other_groups_count(tmp_path: Path) -> None:
     log = two_groups(tmp_path / "events.jsonl")
     options = ["--without", "offsets-topic", "--without", "log-ends", "--fail-on", "warning"]
     command = [str(log), "--group", "north", *options, "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(analyze, command)
-    assert done.exit_code == 0, done.output
-    assert "missing" not in done.output
+    result = CliRunner().invoke(analyze, command)
+    assert result.exit_code == 0, result.output
+    assert "missing" not in result.output
 
 
 def test_absent_events_are_counted_once(tmp_path: Path) -> None:
@@ -76,43 +76,43 @@ def test_repeated_events_are_counted_once(tmp_path: Path) -> None:
 def test_events_outside_the_window_are_ignored(tmp_path: Path) -> None:
     lines = [json.loads(event_line(seq, "north")) for seq in range(1, 21) if seq not in (4, 15)]
     log = write_events(tmp_path / "events.jsonl", map(json.dumps, lines))
-    found, issues = find_sources([str(log)])
+    inputs, issues = find_sources([str(log)])
     window = Window(since_ms=lines[9]["ts"], groups=("north",))
-    outcome = analyse(LocalEngine(), found, issues, tmp_path / "out", lambda _: None, window=window)
+    outcome = analyse(LocalEngine(), inputs, issues, tmp_path / "out", lambda _: None, window=window)
     assert [row["detail"] for row in outcome.issues if row["rule"] == "missing_events"] == ["1 events are missing"]
 
 
 def test_ranges_of_two_processes_are_apart() -> None:
     lines = (event_line(seq, "north", node_id=node) for seq in (1, 2, 4) for node in (1, 2))
-    assert sorted(event_ranges(map(event_of_line, lines)), key=lambda each: (each.node_id, each.first_seq)) == [
+    assert sorted(event_ranges(map(event_of_line, lines)), key=lambda item: (item.node_id, item.first_seq)) == [
         EventRange(node_id=node, boot_id="5eed0001", first_seq=first, last_seq=last)
         for node in (1, 2)
         for first, last in ((1, 2), (4, 4))
     ]
 
 
-def test_a_file_of_other_groups_was_given(tmp_path: Path) -> None:
+def test_file_of_other_groups_was_given(tmp_path: Path) -> None:
     folder = unpacked("streams-kafka-4.3", tmp_path / "recording")
     events = write_events(tmp_path / "events.jsonl", (event_line(seq, "north") for seq in range(1, 4)))
     for sources, group in (([folder / "segments", events], "north"), ([folder], "none")):
         whole = analysed(sources, tmp_path / "whole")
         filtered = analysed(sources, tmp_path / "out", group)
-        assert not {each.source for each in whole.missing()} & {"offsets-topic", "broker-log"}
-        assert not {each.source for each in filtered.missing()} & {"offsets-topic", "broker-log"}, group
+        assert not {item.source for item in whole.missing()} & {"offsets-topic", "broker-log"}
+        assert not {item.source for item in filtered.missing()} & {"offsets-topic", "broker-log"}, group
 
 
 def test_garbage_is_reported_with_a_filter(tmp_path: Path) -> None:
     garbage = tmp_path / "server.log"
     garbage.write_text("[2026-03-14 04:00:00,000] INFO [GroupCoordinator 1]: Something new. (kafka.server)\n")
-    done = CliRunner().invoke(analyze, [str(garbage), "--group", "north", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1, done.output
-    assert "nothing in it was understood" in done.output
+    result = CliRunner().invoke(analyze, [str(garbage), "--group", "north", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1, result.output
+    assert "nothing in it was understood" in result.output
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "streams-kafka-4.3" else pytest.mark.long) for name in RECORDED]
 )
-def test_a_filter_changes_nothing_else(name: str, tmp_path: Path) -> None:
+def test_filter_changes_nothing_else(name: str, tmp_path: Path) -> None:
     """A group's findings, remarks and missing sources are the same with and without other groups."""
     folder = unpacked(name, tmp_path / "recording")
     whole = analysed([folder], tmp_path / "whole")
@@ -128,10 +128,10 @@ def _of(outcome: Outcome, group: str) -> object:
     findings = [row for row in outcome.findings if row["group"] == group and row["rule"] not in COMPARES_GROUPS]
     about_all = sorted((row["rule"], row["keys"] or "", row["detail"]) for row in outcome.issues if not row["group_id"])
     own = [row for row in outcome.issues if row["group_id"] == group]
-    return findings, about_all, own, [each.source for each in outcome.missing() if group in each.groups]
+    return findings, about_all, own, [item.source for item in outcome.missing() if group in item.groups]
 
 
-def test_other_share_groups_of_a_cluster_are_left_out(tmp_path: Path) -> None:
+def test_other_share_groups_are_omitted(tmp_path: Path) -> None:
     with Cluster(nodes=1) as kafka:
         kafka.topics.create("orders", 1)
         wire = Blocking(int(kafka.bootstrap.rpartition(":")[2]))
@@ -143,8 +143,8 @@ def test_other_share_groups_of_a_cluster_are_left_out(tmp_path: Path) -> None:
                 assert not answer.error_code
         finally:
             wire.close()
-        others = {"other-1", "other-2"}
-        for groups, expected in (((), {"mine", *others}), (("mine",), {"mine"}), (("other-*",), others)):
+        other_groups = {"other-1", "other-2"}
+        for groups, expected in (((), {"mine", *other_groups}), (("mine",), {"mine"}), (("other-*",), other_groups)):
             sources, issues = expand([Source(WIRE, kafka.bootstrap)])
             window = Window(groups=groups)
             outcome = analyse(LocalEngine(), sources, issues, tmp_path / "out", lambda _: None, window=window)

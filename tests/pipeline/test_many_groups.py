@@ -20,7 +20,7 @@ from tests.pipeline.tiny_groups import write_commits, write_log
 
 STEP = 40
 TOLERATED = 1.06
-"""Growth of the last step over the one before: a part that is quadratic shows even if it is small."""
+"""Growth of the last step over the one previous_trace: a part that is quadratic shows even if it is small."""
 
 
 def count_steps(work: Callable[[], object]) -> int:
@@ -33,12 +33,12 @@ def count_steps(work: Callable[[], object]) -> int:
         steps += event == "opcode"
         return trace
 
-    before = sys.gettrace()
+    previous_trace = sys.gettrace()
     sys.settrace(trace)
     try:
         work()
     finally:
-        sys.settrace(before)
+        sys.settrace(previous_trace)
     return steps
 
 
@@ -55,10 +55,10 @@ def test_analysis_is_linear(
     write: Callable[[Path, int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work(groups: int) -> Callable[[], None]:
-        found, issues = find_sources([str(write(tmp_path / f"{groups}.log", groups))])
+        inputs, issues = find_sources([str(write(tmp_path / f"{groups}.log", groups))])
 
         def run() -> None:
-            print_findings(analyse(LocalEngine(), found, issues, tmp_path / f"out-{groups}", lambda _: None), False)
+            print_findings(analyse(LocalEngine(), inputs, issues, tmp_path / f"out-{groups}", lambda _: None), False)
 
         return run
 
@@ -92,8 +92,8 @@ def test_pauses_are_compared_linearly() -> None:
 
 
 def test_listed_groups_are_few(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found, issues = find_sources([str(write_log(tmp_path / "server.log", 60))])
-    outcome = analyse(LocalEngine(), found, issues, tmp_path / "out", lambda _: None)
+    inputs, issues = find_sources([str(write_log(tmp_path / "server.log", 60))])
+    outcome = analyse(LocalEngine(), inputs, issues, tmp_path / "out", lambda _: None)
     print_findings(outcome, False)
     assert "team-59" in capsys.readouterr().out
     assert "and 56 more" in outcome.findings[0]["text"]

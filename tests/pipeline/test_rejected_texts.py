@@ -36,17 +36,19 @@ def analyzed(file: Path, text: str) -> Result:
     ],
 )
 def test_snapshots_of_tools_are_rejected(head: str, tmp_path: Path) -> None:
-    done = analyzed(tmp_path / "groups.txt", f"\n{head}\npress-room      jobs            0          1204          17\n")
-    assert done.exit_code == 1
-    assert "this is a snapshot: " in done.output
+    result = analyzed(
+        tmp_path / "groups.txt", f"\n{head}\npress-room      jobs            0          1204          17\n"
+    )
+    assert result.exit_code == 1
+    assert "this is a snapshot: " in result.output
 
 
 @pytest.mark.parametrize("first", ["Dumping data/__share_group_state-49/0.log\nLog starting offset: 0\n", ""])
 def test_dumps_of_share_state_are_rejected(first: str, tmp_path: Path) -> None:
-    done = analyzed(tmp_path / "dump.txt", first + SHARE_DUMP)
-    assert done.exit_code == 1
-    assert "this is a dump of __share_group_state" in done.output
-    assert "undecoded" not in done.output
+    result = analyzed(tmp_path / "dump.txt", first + SHARE_DUMP)
+    assert result.exit_code == 1
+    assert "this is a dump of __share_group_state" in result.output
+    assert "undecoded" not in result.output
 
 
 def test_dumps_of_commits_are_still_read(tmp_path: Path) -> None:
@@ -65,19 +67,19 @@ def test_days_have_any_separator(day: str, tmp_path: Path) -> None:
 
 def test_lines_without_a_date_are_explained(tmp_path: Path) -> None:
     file = write_log(tmp_path / "server.log", 2)
-    done = analyzed(file, file.read_text().replace("[2026-03-14 ", "").replace("] INFO", " INFO"))
-    assert done.exit_code == 1
-    assert "its lines have a time without a date; write the day before each time, as sed" in done.output
-    assert "no line or record is about a group" not in done.output
-    assert "1 remark" in done.output
+    result = analyzed(file, file.read_text().replace("[2026-03-14 ", "").replace("] INFO", " INFO"))
+    assert result.exit_code == 1
+    assert "its lines have a time without a date; write the day before each time, as sed" in result.output
+    assert "no line or record is about a group" not in result.output
+    assert "1 remark" in result.output
 
 
-def test_some_lines_without_a_date_are_counted(tmp_path: Path) -> None:
+def test_lines_without_date_are_counted(tmp_path: Path) -> None:
     file = write_log(tmp_path / "server.log", 2)
     lines = file.read_text().splitlines(keepends=True)
-    done = analyzed(file, "".join([*lines[:5], *(line.removeprefix("[2026-03-14 ") for line in lines[5:])]))
-    assert done.exit_code == 0
-    assert "5 lines have a time without a date" in done.output
+    result = analyzed(file, "".join([*lines[:5], *(line.removeprefix("[2026-03-14 ") for line in lines[5:])]))
+    assert result.exit_code == 0
+    assert "5 lines have a time without a date" in result.output
 
 
 @pytest.mark.parametrize("name", ["bay [north] 2", "[a]", "[a][b]", "a", "[", "a[b", "Group [x"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from kohort.pipeline.synthetic import Plan, write_segments
 
 BEGIN = datetime(2026, 3, 14, 4, tzinfo=UTC)
-_SAID = (
+MESSAGES = (
     (0, "Dynamic member with unknown member id joins group {group} in Empty state. Created a new member id {member} and "
         "requesting the member to rejoin with this id."),
     (5, "Preparing to rebalance group {group} in state PreparingRebalance with old generation 0 (reason: Adding new member "
@@ -18,7 +18,7 @@ _SAID = (
            "which are static."),
     (60_000, "Member {member} in group {group} has failed, removing it from the group."),
 )  # fmt: skip
-"""What a broker's log says of a group, and when, in milliseconds."""
+"""Messages of a broker's log about a group, and their times in milliseconds."""
 
 
 def write_log(path: Path, groups: int) -> Path:
@@ -26,11 +26,11 @@ def write_log(path: Path, groups: int) -> Path:
     lines = []
     for number in range(groups):
         member = f"app-{number}-0c5f0000-0000-4000-8000-{number:012x}"
-        for ms, text in _SAID:
+        for ms, text in MESSAGES:
             at = BEGIN + timedelta(milliseconds=ms + 37 * number)
-            said = text.format(group=f"team-{number}", member=member)
+            message = text.format(group=f"team-{number}", member=member)
             lines.append(
-                f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}] INFO [GroupCoordinator id=1] {said} "
+                f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}] INFO [GroupCoordinator id=1] {message} "
                 "(org.apache.kafka.coordinator.group.GroupMetadataManager)\n"
             )
     path.write_text("".join(lines))

@@ -142,9 +142,8 @@ class SilverRows:
     def _name_topics(self, commits: Commits, ids: pa.DictionaryArray) -> None:
         codes, firsts = np.unique(ids.indices.to_numpy(zero_copy_only=False), return_index=True)
         topics = commits.topics.take(pa.array(commits.key[firsts])).to_pylist()
-        for raw, topic in zip(ids.dictionary.take(pa.array(codes)).to_pylist(), topics, strict=True):
-            if raw != _NO_ID:
-                self._topic_names.add((raw, topic))
+        names = zip(ids.dictionary.take(pa.array(codes)).to_pylist(), topics, strict=True)
+        self._topic_names.update((raw, topic) for raw, topic in names if raw != _NO_ID)
 
     def _commit_table(self, commits: Commits, chunk: Chunk) -> pa.Table:
         rows = commits.rows

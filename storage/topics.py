@@ -3,7 +3,7 @@
 Source: Kafka's `ReplicationControlManager`; error messages are those of Kafka 4.3.0.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -139,6 +139,7 @@ class Topics:
         *,
         assignments: Sequence[tuple[int, Sequence[int]]] | None = None,
         topic_id: UUID | None = None,
+        siblings: Collection[str] = (),
         validate_only: bool = False,
     ) -> Generator[None, None, Topic | Refusal]:
         """Create a topic in slices.
@@ -147,6 +148,7 @@ class Topics:
             partitions: -1 leaves the number to the cluster, as for `replication_factor`.
             assignments: Replicas of each partition, instead of numbers.
             topic_id: Id of an existing topic that is taken over.
+            siblings: Topics that the same request has created; names within one request do not collide.
             validate_only: Only validate; the returned topic is not stored.
 
         Raises:
@@ -157,7 +159,7 @@ class Topics:
             return Refusal(ErrorCode.invalid_topic_exception, problem)
         if name in self._by_name or name in self._in_the_making:
             return Refusal(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
-        colliding = self._colliding(name)
+        colliding = self._colliding(name, siblings)
         if colliding is not None:
             return Refusal(
                 ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {colliding}"
@@ -223,13 +225,16 @@ class Topics:
         """
         self._storage.partition_moved(topic.topic_id, partition.index, partition.replicas, partition.leader_epoch)
 
-    def _colliding(self, name: str) -> str | None:
-        """Return a topic whose name differs only in `.` and `_`: in Kafka their metric names would collide."""
+    def _colliding(self, name: str, siblings: Collection[str]) -> str | None:
+        """Return a topic whose name differs only in `.` and `_`: in Kafka their metric names would collide.
+
+        Source: Kafka's `ReplicationControlManager.validateNewTopicNames`, which knows no name of the same request.
+        """
         if "." not in name and "_" not in name:
             return None
         plain = name.replace(".", "_")
         names = (*self._by_name, *self._in_the_making)
-        return next((other for other in names if other.replace(".", "_") == plain), None)
+        return next((other for other in names if other.replace(".", "_") == plain and other not in siblings), None)
 
     def _made(self, topic: Topic, partitions: Iterator[Partition]) -> Generator[None, None, list[Partition]]:
         """Create the partitions in slices."""

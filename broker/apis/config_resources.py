@@ -317,11 +317,22 @@ def _unknown_type(resource: Resource) -> Refusal:
 def _refusal_of_broker_name(node: Node, name: str) -> Refusal | None:
     if not name:
         return None
-    if not _INTEGER.fullmatch(name):
+    number = parse_int(name)
+    if number is None:
         return Refusal(ErrorCode.invalid_request, f"Node id must be an integer, but it is: {name}")
-    if int(name) != node.id:
+    if number != node.id:
         return Refusal(ErrorCode.invalid_request, f"Unexpected broker id, expected {node.id}, but received {name}")
     return None
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+def parse_int(text: str) -> int | None:
+    """Return the number that Java's `Integer.parseInt` reads, or None if it rejects the text."""
+    digits = _INTEGER.fullmatch(text)
+    if digits is None or len(digits[1]) > _MAX_DIGITS:
+        return None
+    number = int(text)
+    return number if -(1 << 31) <= number < 1 << 31 else None
+
+
+_INTEGER = re.compile(r"[+-]?0*(\d*)(?<=\d)")
+_MAX_DIGITS = 10

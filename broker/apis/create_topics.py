@@ -46,36 +46,42 @@ def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Task[Cre
     if has_passed(request.timeout_ms) and allowed:
         return error_response(request, ErrorCode.request_timed_out)
     too_much = _too_much(node, allowed)
+    if too_much is not None:
+        return error_response(request, too_much.error_code, too_much.message)
+    created: set[str] = set()
     results = []
     for name, wanted in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
             outcome: Topic | Refusal = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
         elif name in refused:
-            outcome = _NOT_ALLOWED
-        elif too_much is not None:
-            outcome = too_much
+            outcome = _METADATA_TOPIC if name == METADATA_TOPIC else _NOT_ALLOWED
         else:
-            outcome = yield from _create(node, wanted, request.validate_only)
+            outcome = yield from _create(node, wanted, created, request.validate_only)
         results.append(_result(node, name, outcome, ticket))
         yield
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
 
 
 _NOT_ALLOWED = Refusal(ErrorCode.topic_authorization_failed, "Authorization failed.")
+_METADATA_TOPIC = Refusal(ErrorCode.invalid_request, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
 
 
 def _not_allowed(node: Node, wanted: list[CreatableTopic], ticket: Ticket) -> set[str]:
-    """The topics that who asks may not create, looked at before anything else of them."""
+    """Find the topics that the client may not create; they are rejected before any other check."""
     names = [topic.name for topic in wanted]
-    nobodys = {METADATA_TOPIC}.intersection(names)
+    reserved = {METADATA_TOPIC}.intersection(names)
     access = node.cluster.access
     if access is None or access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME):
-        return nobodys
-    return nobodys | {name for name in names if name not in nobodys and not access.allows(ticket, CREATE_TOPIC, name)}
+        return reserved
+    return reserved | {name for name in names if name not in reserved and not access.allows(ticket, CREATE_TOPIC, name)}
 
 
 def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
-    """Why none of the topics is created (`ReplicationControlManager.validateTotalNumberOfPartitions`, KAFKA-17870)."""
+    """Return the error of a request that is too large, or None.
+
+    Kafka rejects the whole request, duplicate and reserved names included.
+    Source: `ReplicationControlManager.validateTotalNumberOfPartitions`, KAFKA-17870; observed on 4.3.0.
+    """
     partitions = records = 0
     for topic in wanted:
         count = node.cluster.settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
@@ -89,7 +95,8 @@ def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
     return None
 
 
-def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Task[Topic | Refusal]:
+def _create(node: Node, wanted: CreatableTopic, created: set[str], validate_only: bool) -> Task[Topic | Refusal]:
+    """Create a topic and add its name to `created`, the topics of this request."""
     topics = node.cluster.topics
     null = next((config.name for config in wanted.configs if config.value is None), None)
     if null is not None and name_refusal(wanted.name) is None and topics.by_name(wanted.name) is None:
@@ -101,8 +108,11 @@ def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Task[Top
         wanted.replication_factor,
         configs,
         assignments=[(each.partition_index, each.broker_ids) for each in wanted.assignments],
+        siblings=created,
         validate_only=validate_only,
     )
+    if isinstance(outcome, Topic):
+        created.add(wanted.name)
     return outcome
 
 
@@ -139,12 +149,14 @@ def _result(node: Node, name: str, outcome: Topic | Refusal, ticket: Ticket) -> 
     )
 
 
-def error_response(request: CreateTopicsRequest, error_code: ErrorCode) -> CreateTopicsResponse:
-    """What a request hears that failed: every topic as it was named."""
+def error_response(
+    request: CreateTopicsRequest, error_code: ErrorCode, message: str | None = None
+) -> CreateTopicsResponse:
+    """Return the response for a request that failed: one result for each topic as named, duplicates included."""
     return CreateTopicsResponse(
         throttle_time_ms=0,
         topics=tuple(
-            CreatableTopicResult(name=topic.name, error_code=error_code, error_message=None, configs=())
+            CreatableTopicResult(name=topic.name, error_code=error_code, error_message=message, configs=())
             for topic in request.topics
         ),
     )

@@ -2,8 +2,8 @@
 
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
 
-Serves topics, groups, brokers, and subscriptions of clients' metrics as if nobody had made one. Left out: broker
-loggers.
+Serves topics, groups, brokers, and the defaults of client metrics subscriptions, none of which can be created. Brokers
+have no loggers here, so that the list of loggers is empty.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.broker_configs import default_of, of_all_brokers, of_broker
-from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NOT_ALLOWED, TOPIC
+from kohort.broker.apis.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    NOT_ALLOWED,
+    TOPIC,
+    parse_int,
+)
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
@@ -115,7 +123,7 @@ def _same_for(node: Node, resource: DescribeConfigsResource) -> Hashable:
     kind, name = resource.resource_type, resource.resource_name
     if kind == BROKER:
         return kind, bool(name)
-    if kind == CLIENT_METRICS:
+    if kind in (BROKER_LOGGER, CLIENT_METRICS):
         return kind
     return kind, name if kind == TOPIC else frozenset(node.cluster.group_configs.of(name).items())
 
@@ -144,21 +152,30 @@ def _configs(
     if resource.resource_type == BROKER:
         if not name:
             return of_all_brokers(node.cluster.settings)
-        if not name.lstrip("-").isdecimal():
-            return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
-        if int(name) != node.id:
-            message = f"Unexpected broker id, expected {node.id} or empty string, but received {name}"
-            return Refusal(ErrorCode.invalid_request, message)
-        return of_broker(node, dialled)
+        return _refusal_of_broker_id(node, name, "{} or empty string,") or of_broker(node, dialled)
+    if resource.resource_type == BROKER_LOGGER:
+        if not name:
+            return Refusal(ErrorCode.invalid_request, "Broker id must not be empty")
+        return _refusal_of_broker_id(node, name, "{}") or ()
     if resource.resource_type == GROUP:
         if not name:
             return Refusal(ErrorCode.invalid_request, "Group name must not be empty")
         return _of_group(node.cluster.group_configs, name)
-    if resource.resource_type == CLIENT_METRICS:
-        if not name:
-            return Refusal(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
-        return _of_client_metrics()
-    return Refusal(ErrorCode.invalid_request, f"Unsupported resource type: {resource.resource_type}")
+    assert resource.resource_type == CLIENT_METRICS, "`handle` rejects other types"
+    if not name:
+        return Refusal(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
+    return _of_client_metrics()
+
+
+def _refusal_of_broker_id(node: Node, name: str, expected: str) -> Refusal | None:
+    """Return an error unless `name` is the id of this node; `expected` has a place for that id."""
+    number = parse_int(name)
+    if number is None:
+        return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
+    if number != node.id:
+        message = f"Unexpected broker id, expected {expected.format(node.id)} but received {name}"
+        return Refusal(ErrorCode.invalid_request, message)
+    return None
 
 
 def _of_topic(node: Node, topic: Topic) -> Iterable[DescribeConfigsResourceResult]:

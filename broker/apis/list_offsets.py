@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kohort.storage.log import PartitionLog
     from kohort.storage.topic import Topic
 
-CONSUMER = -1
-"""The replica id of a client. Others are brokers, or -2: somebody who looks for a mistake."""
+CONSUMER, DEBUGGING_REPLICA = -1, -2
+"""Replica ids of clients. Brokers send their own id; followers serve a debugging replica, too."""
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
@@ -70,7 +70,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Task[List
             if asked[each.name, part.partition_index] > 1:
                 answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
             else:
-                find = _find(node, topic, part, isolation_level, ticket.version)
+                find = _find(node, topic, part, isolation_level, request.replica_id, ticket.version)
                 answers[part.partition_index] = yield from find
             yield
     return ListOffsetsResponse(
@@ -84,11 +84,12 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Task[List
 
 
 def _find(
-    node: Node, topic: Topic | None, part: ListOffsetsPartition, isolation_level: int, version: int
+    node: Node, topic: Topic | None, part: ListOffsetsPartition, isolation_level: int, replica_id: int, version: int
 ) -> Task[ListOffsetsPartitionResponse]:
     if part.timestamp < 0 and version < SINCE_VERSION.get(part.timestamp, version + 1):
         return _refused(part, ErrorCode.unsupported_version)
-    partition = led_partition(node, topic, part.partition_index, part.current_leader_epoch)
+    only_leader = replica_id != DEBUGGING_REPLICA
+    partition = led_partition(node, topic, part.partition_index, part.current_leader_epoch, only_leader=only_leader)
     if isinstance(partition, ErrorCode):
         return _refused(part, partition)
     end = partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.log.high_watermark

@@ -56,7 +56,10 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Task[Metadat
         refusal = _refusal(request.topics, ticket.version)
         if refusal is not None:
             return error_response(request, refusal)
-        topics = yield from one_by_one(lambda asked: _asked(node, asked, request, ticket), _once(request.topics))
+        created: set[str] = set()
+        topics = yield from one_by_one(
+            lambda asked: _asked(node, asked, request, created, ticket), _once(request.topics)
+        )
     if request.include_topic_authorized_operations:
         for topic in (each for each in topics if each.error_code not in _WITHOUT_OPERATIONS):
             name = topic.name
@@ -110,7 +113,10 @@ def _once(topics: tuple[MetadataRequestTopic, ...]) -> list[MetadataRequestTopic
     return list({(topic.topic_id or topic.name): topic for topic in with_id or topics}.values())
 
 
-def _asked(node: Node, asked: MetadataRequestTopic, request: MetadataRequest, ticket: Ticket) -> MetadataResponseTopic:
+def _asked(
+    node: Node, asked: MetadataRequestTopic, request: MetadataRequest, created: set[str], ticket: Ticket
+) -> MetadataResponseTopic:
+    """Describe a topic, or create it if it is missing and add its name to `created`, the topics of this request."""
     topics = node.cluster.topics
     access = node.cluster.access
     topic = topics.find(asked.name, asked.topic_id)
@@ -136,7 +142,7 @@ def _asked(node: Node, asked: MetadataRequestTopic, request: MetadataRequest, ti
     if name_refusal(name) is not None:
         return _unknown(name, ErrorCode.invalid_topic_exception, asked)
     if creates:
-        _create(node, name, ticket)
+        _create(node, name, created, ticket)
     return _unknown(name, ErrorCode.unknown_topic_or_partition, asked)
 
 
@@ -150,13 +156,15 @@ def _not_allowed(asked: MetadataRequestTopic) -> MetadataResponseTopic:
     )
 
 
-def _create(node: Node, name: str, ticket: Ticket) -> None:
-    """Creates a topic with the defaults; one that cannot be created stays unknown."""
+def _create(node: Node, name: str, created: set[str], ticket: Ticket) -> None:
+    """Create a topic with the defaults; one that cannot be created stays unknown."""
     cluster = node.cluster
     if name == OFFSETS_TOPIC:
         cluster.offsets_topic.wanted(ticket.received_at_ms)
     elif name not in INTERNAL_TOPICS and name != METADATA_TOPIC:  # these belong to what is not served here
-        cluster.topics.create(name)
+        outcome = cluster.topics.create(name, siblings=created)
+        if isinstance(outcome, Topic):
+            created.add(name)
 
 
 def _described(topics: Topics, topic: Topic) -> MetadataResponseTopic:

@@ -51,12 +51,13 @@ class StreamsTopics:
     def _making(self, wanted: Sequence[TopicInfo], retry_at_ms: int) -> Generator[None, None, None]:
         """Yields where others may be served."""
         left = [topic.name for topic in wanted]
+        created: set[str] = set()
         try:
             if sum(max(topic.partitions, 1) for topic in wanted) > MOST_PARTITIONS:
                 self._remember(left, "Excessively large number of partitions per request.", retry_at_ms)
                 return
             for number, topic in enumerate(wanted, 1):
-                yield from self._make(topic, retry_at_ms)
+                yield from self._make(topic, created, retry_at_ms)
                 left.remove(topic.name)
                 self._under_way.discard(topic.name)
                 if not number % MADE_AT_ONCE:
@@ -67,12 +68,16 @@ class StreamsTopics:
         finally:
             self._under_way.difference_update(left)
 
-    def _make(self, topic: TopicInfo, retry_at_ms: int) -> Generator[None, None, None]:
+    def _make(self, topic: TopicInfo, created: set[str], retry_at_ms: int) -> Generator[None, None, None]:
         topics = self._state.topics
         factor = topic.replication_factor or -1
-        outcome = yield from topics.creating(topic.name, topic.partitions, factor, dict(topic.topic_configs))
+        outcome = yield from topics.creating(
+            topic.name, topic.partitions, factor, dict(topic.topic_configs), siblings=created
+        )
         if isinstance(outcome, Refusal):
             self._remember((topic.name,), outcome.message or outcome.error_code.name, retry_at_ms)
+        else:
+            created.add(topic.name)
 
     def _remember(self, names: Iterable[str], reason: str, retry_at_ms: int) -> None:
         for name in names:

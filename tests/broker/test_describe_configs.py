@@ -126,7 +126,7 @@ def test_a_broker_s_settings() -> None:
             "Unexpected broker id, expected 1 or empty string, but received 99",
         ),
         (BROKER, "x", ErrorCode.invalid_request, "Broker id must be an integer, but it is: x"),
-        (8, "1", ErrorCode.invalid_request, "Unsupported resource type: 8"),
+        (8, "x", ErrorCode.invalid_request, "Broker id must be an integer, but it is: x"),
     ],
 )
 def test_what_cannot_be_described(kind: int, name: str, error_code: ErrorCode, message: str) -> None:

@@ -82,5 +82,7 @@ def replay(
         sys.exit(INTERRUPTED)
     if played.cut_off:
         say(f"{recorded.name}: {played.cut_off}, and was played up to there")
+    for sentence in played.ambiguous:
+        say(sentence)
     say(str(played))
     sys.exit(1 if played.different else 0)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
+from kohort.proxy.talk.leaving_out import first
 from kohort.proxy.talk.payloads import topics_in
 from kohort.proxy.talk.talk_file import Step, Talk
 from kohort.proxy.talk.talk_values import Value
 
-_GROUP_FIELDS: Final = frozenset({"group_id", "transactional_id", "v3_and_below_transactional_id"})
-_GROUP_LISTS: Final = frozenset({"groups_names", "coordinator_keys"})
+GROUP, TRANSACTION = 0, 1
+"""Types of coordinators."""
 
 
 @dataclass
@@ -27,6 +27,10 @@ class Needs:
     transactions: set[str] = field(default_factory=set)
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """By group, topic and partition: what was fetched before it was committed."""
+    first_uses: dict[tuple[str, int], Step] = field(default_factory=dict)
+    """The first request of each API and version."""
+    coordinators: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By speaker: type and key of the coordinator that the connection is made to."""
 
 
 def needs_of(talk: Talk) -> Needs:
@@ -41,7 +45,9 @@ def needs_of(talk: Talk) -> Needs:
             _add_topics(needs, recorded, step)
         elif step.request is not None and step.request.api == "offset_fetch":
             _add_fetched(needs, committed, step)
-        elif step.line.api:
+        if step.line.api:
+            needs.first_uses.setdefault((step.api, step.line.version), step)
+            _add_coordinator(needs, step)
             spoken.update(_topics_in(step.values))
             patterns.update(_patterns_in(step.values))
             committed.update(_committed(needs, step))
@@ -52,6 +58,17 @@ def needs_of(talk: Talk) -> Needs:
         if name in spoken or any(_matches(pattern, name) for pattern in patterns)
     }
     return needs
+
+
+def _add_coordinator(needs: Needs, step: Step) -> None:
+    """Note the coordinator of the first group, or transaction, that a connection speaks of."""
+    if step.line.speaker in needs.coordinators or step.api in ("metadata", "find_coordinator"):
+        return
+    group, transaction = first(step.values, "group_id"), first(step.values, "transactional_id")
+    if transaction and step.api != "txn_offset_commit":
+        needs.coordinators[step.line.speaker] = (TRANSACTION, transaction)
+    elif group:
+        needs.coordinators[step.line.speaker] = (GROUP, group)
 
 
 def _add_topics(needs: Needs, recorded: dict[str, int], step: Step) -> None:
@@ -127,22 +144,3 @@ def _matches(pattern: str, name: str) -> bool:
         return re.fullmatch(pattern, name) is not None
     except re.error:
         return False
-
-
-def renamed(values: Value, suffix: str) -> Value:
-    """The values with other names of groups and transactions: with a suffix."""
-    if isinstance(values, list):
-        return [renamed(each, suffix) for each in values]
-    if not isinstance(values, dict):
-        return values
-    return {name: _renamed(name, value, suffix) for name, value in values.items()}
-
-
-def _renamed(name: str, value: Value, suffix: str) -> Value:
-    if name in _GROUP_FIELDS and isinstance(value, str) and value:
-        return value + suffix
-    if name in _GROUP_LISTS and isinstance(value, list):
-        return [str(each) + suffix for each in value]
-    if name == "coordinators" and isinstance(value, list):
-        return [each | {"key": each["key"] + suffix} if each.get("key") else each for each in value]
-    return renamed(value, suffix)

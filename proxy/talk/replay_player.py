@@ -1,7 +1,8 @@
 """Plays a recorded conversation on a cluster, and compares what it answers.
 
 Each recorded connection is a connection. Requests go out in recorded order, at recorded times, and none before the
-answers that its client, or another one, had heard by then: who joins second in the recording joins second here.
+answers that its client, or another one, had heard by then: who joins second in the recording joins second here. Members
+that joined at once do so in the order that the answers show.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.answer_comparing import differences, learn
 from kohort.proxy.talk.bindings import Bindings, Whose
+from kohort.proxy.talk.concurrent_joins import CONCURRENT_MS, JoinPhase, in_join_order, join_phase
+from kohort.proxy.talk.elected_leaders import ElectedLeaders, Joined
 from kohort.proxy.talk.leaving_out import Judge, first
 from kohort.proxy.talk.recorded_apis import recorded_answer
 from kohort.proxy.talk.replay_line import ReplayLine
-from kohort.proxy.talk.replay_needs import Needs, needs_of, renamed
-from kohort.proxy.talk.replay_stage import GROUP, TRANSACTION, ReplayStage
+from kohort.proxy.talk.replay_needs import GROUP, Needs, needs_of
+from kohort.proxy.talk.replay_stage import ReplayStage
 from kohort.proxy.talk.short_forms import shortened
 from kohort.proxy.talk.talk_fields import from_values, to_values
 from kohort.proxy.talk.talk_file import Step, Talk
@@ -33,6 +36,9 @@ SETTLE_S: Final = 0.01
 """How long a request has to be handled before that of another client follows, where both went out at once."""
 
 KEPT_DIFFERENCES: Final = 1_000
+
+_EITHER_SIDE_OF_A_JOIN: Final = {"NONE", "REBALANCE_IN_PROGRESS"}
+"""Errors that a member gets before and after another one joins."""
 
 
 class Pace(Protocol):
@@ -99,6 +105,10 @@ class Played:
     connections: int = 0
     differences: list[Difference] = field(default_factory=list)
     """The first that there were."""
+    ambiguous_answers: int = 0
+    """Answers that depended on which of two concurrent requests was handled first."""
+    ambiguous: list[str] = field(default_factory=list)
+    """Where the recording does not determine what follows, a sentence each."""
     cut_off: str = ""
     """Why the recording ends where it does, if it was cut off."""
 
@@ -106,6 +116,7 @@ class Played:
         requests, connections = _counted(self.asked, "request"), _counted(self.connections, "connection")
         text = f"{requests} of {connections}: {self.as_recorded} answered as recorded"
         text += f", {self.different} not" if self.different else ""
+        text += f", {self.ambiguous_answers} ambiguous" if self.ambiguous_answers else ""
         text += f", {self.unanswered} unanswered in the recording" if self.unanswered else ""
         return text + (f"; {self.left_out} not sent" if self.left_out else "")
 
@@ -146,26 +157,42 @@ class Player:
         self._late: set[str] = set()
         """On whose connections an answer is late: those behind it can't be there either."""
         self._last: Sent | None = None
-        self._where = _addressed(talk)
+        self._where: dict[str, tuple[int, str]] = {}
+        self._leaders = ElectedLeaders(self._bindings)
+        self._joined: dict[JoinPhase, list[tuple[Sent, Joined]]] = {}
+        """Answers of a generation, until the last of those that wait has come."""
+        self._now_ms = 0  # time of the recording
+        self._joined_at_ms: dict[str, int] = {}  # last JoinGroup request, by group
+        self._undecided: dict[int, tuple[Step, str, list[str]]] = {}
+        """By line: answers that a concurrent JoinGroup request may explain, until the recording is past them."""
         self.played = Played(cut_off=talk.cut_off)
 
     async def play(self, needs: Needs) -> Played:
         """Raises BrokerError, ReplayError where the cluster goes away."""
+        self._where = needs.coordinators
         for name, topic in needs.topic_ids.items():
             if topic in self._stage.topic_ids:
                 self._bindings.bind(name, self._stage.topic_ids[topic])
         try:
-            for step in self._talk.steps:
-                await self._take(step)
+            for steps in in_join_order(self._talk.steps):
+                await self._take(steps)
             await self._until_heard()
+            for phase in list(self._joined):
+                self._compare_joined(phase)
+            for number in list(self._undecided):
+                self._decide(number)
         finally:
             for line in self._lines.values():
                 line.close()
         return self.played
 
-    async def _take(self, step: Step) -> None:
+    async def _take(self, steps: list[Step]) -> None:
+        """Play the steps; several are requests that are sent at once."""
+        step = steps[-1]
+        self._now_ms = step.line.at_ms
         if step.line.kind == ANSWER:
             assert step.request is not None, "an answer belongs to a request"
+            self._decide(step.request.number)
             if (sent := self._sent.get(step.request.number)) is not None:
                 self._due.append(sent)
             return
@@ -175,14 +202,27 @@ class Player:
         if step.line.kind == CONNECTS:
             self._client_ids[step.line.speaker] = step.line.client_id
         elif step.line.kind == REQUEST:
-            await self._ask(step)
+            if len(steps) > 1:
+                for each in steps:  # so that nothing has to be awaited between two requests
+                    await self._line(each.line.speaker)
+            for each in steps:
+                await self._ask(each)
         elif (line := self._lines.pop(step.line.speaker, None)) is not None:
             line.close()
 
     async def _ask(self, step: Step) -> None:
         if self._judge.leaves_out(step):
             self.played.left_out += 1
-            return
+        elif step.api == "sync_group":
+            await self._until_joined(step)
+            for each in self._leaders.exchanged(step):
+                await self._send(each)
+        else:
+            await self._send(step)
+
+    async def _send(self, step: Step) -> None:
+        if step.api == "join_group":
+            self._joined_at_ms[_whose(step).group] = step.line.at_ms
         line = await self._line(step.line.speaker)
         whose = _whose(step)
         request = from_values(message_of(step.api).request, self._bindings.filled(step.values), step.line.api)
@@ -196,6 +236,14 @@ class Player:
         sent = Sent(step, answer, asyncio.get_running_loop().time() + took_s + PATIENCE_S, whose)
         self._sent[step.number] = self._last = sent
         answer.add_done_callback(partial(self._heard, sent))
+
+    async def _until_joined(self, sync: Step) -> None:
+        """Wait for the other members of the generation: their answers show who leads it."""
+        phase = JoinPhase("join_group", str(sync.values.get("group_id", "")), sync.values.get("generation_id", 0))
+        waiting = [sent.answer for sent in self._sent.values() if join_phase(sent.step) == phase]
+        if waiting:
+            await asyncio.wait(waiting, timeout=PATIENCE_S)
+            await asyncio.sleep(0)
 
     async def _settled(self) -> None:
         """The last request has been handled, in all likelihood, be it that it waits for somebody else."""
@@ -229,14 +277,27 @@ class Player:
             if not sent.answer.done():
                 self._late.add(sent.step.line.speaker)
                 self._differs(sent.step, f"nothing within {PATIENCE_S:g} s more than recorded", [])
-                self._sent.pop(sent.step.number, None)
+                self._forget(sent)
         self._pace.behind(int((loop.time() - began_s) * 1000))
         await asyncio.sleep(0)  # what has come is compared before anything is asked that follows from it
 
     def _heard(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
         self._late.discard(sent.step.line.speaker)
-        if self._sent.pop(sent.step.number, None) is None or answer.cancelled():
+        if sent.step.number not in self._sent or answer.cancelled():
+            self._forget(sent)
             return
+        try:
+            self._receive(sent, answer)
+        finally:
+            self._forget(sent)
+
+    def _forget(self, sent: Sent) -> None:
+        self._sent.pop(sent.step.number, None)
+        phase = join_phase(sent.step)
+        if phase in self._joined and all(join_phase(each.step) != phase for each in self._sent.values()):
+            self._compare_joined(phase)
+
+    def _receive(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
         problem = answer.exception()
         if problem is not None:
             self._differs(sent.step, str(problem), [])
@@ -252,12 +313,51 @@ class Player:
     def _compare(self, sent: Sent, heard: Value) -> None:
         assert sent.step.answer is not None, "it was recorded"
         expected, heard = self._judge.comparable(sent.step, heard)
+        phase = join_phase(sent.step)
+        if phase is None or phase.api != "join_group" or "member_id" not in heard:
+            self._compare_values(sent, expected, heard)
+            return
+        self._bindings.is_same_id(expected.get("member_id"), heard["member_id"])
+        self._joined.setdefault(phase, []).append((sent, Joined(expected, heard)))
+
+    def _compare_joined(self, phase: JoinPhase) -> None:
+        answers = self._joined.pop(phase)
+        sentence = self._leaders.follow(phase, [joined for _, joined in answers])
+        if sentence:
+            self._note_ambiguous(min(sent.step.number for sent, _ in answers), sentence)
+        for sent, joined in answers:
+            self._compare_values(sent, joined.expected, joined.received)
+
+    def _compare_values(self, sent: Sent, expected: Value, heard: Value) -> None:
         found = differences(expected, heard, self._bindings, sent.whose)
         if not found:
             self.played.as_recorded += 1
             return
         learn(expected, heard, self._bindings, sent.whose)
-        self._differs(sent.step, shown_answer(shortened(self._bindings.named(heard))), found)
+        shown = shown_answer(shortened(self._bindings.named(heard)))
+        if {values.get("error_code", "NONE") for values in (expected, heard)} != _EITHER_SIDE_OF_A_JOIN:
+            self._differs(sent.step, shown, found)
+            return
+        self._undecided[sent.step.number] = (sent.step, shown, found)
+        assert sent.step.answer is not None, "it was recorded"
+        if self._now_ms >= sent.step.answer.line.at_ms:
+            self._decide(sent.step.number)
+
+    def _decide(self, number: int) -> None:
+        """Report an undecided answer, as ambiguous if a member joined the group at the same time."""
+        if number not in self._undecided:
+            return
+        step, heard, lines = self._undecided.pop(number)
+        group = _whose(step).group
+        if self._joined_at_ms.get(group, -CONCURRENT_MS - 1) < step.line.at_ms - CONCURRENT_MS:
+            self._differs(step, heard, lines)
+            return
+        self.played.ambiguous_answers += 1
+        self._note_ambiguous(number, f"a member joined group {group} at the same time as this {step.line.api}")
+
+    def _note_ambiguous(self, number: int, sentence: str) -> None:
+        if len(self.played.ambiguous) < KEPT_DIFFERENCES:
+            self.played.ambiguous.append(f"{self._talk.name}:{number}: the recording is ambiguous: {sentence}")
 
     def _differs(self, step: Step, heard: str, lines: list[str]) -> None:
         assert step.answer is not None, "it was recorded"
@@ -280,19 +380,6 @@ def _whose(step: Step) -> Whose:
     return Whose(first(step.values, "group_id"), first(step.values, "producer_id"))
 
 
-def _addressed(talk: Talk) -> dict[str, tuple[int, str]]:
-    """Who speaks to a coordinator: to that of the first group, or transaction, that the connection speaks of."""
-    found: dict[str, tuple[int, str]] = {}
-    for step in talk.requests:
-        if step.line.speaker not in found and step.api not in ("metadata", "find_coordinator"):
-            group, transaction = first(step.values, "group_id"), first(step.values, "transactional_id")
-            if transaction and step.api != "txn_offset_commit":
-                found[step.line.speaker] = (TRANSACTION, transaction)
-            elif group:
-                found[step.line.speaker] = (GROUP, group)
-    return found
-
-
 async def play(
     talk: Talk, stage: ReplayStage, pace: Pace, told: Callable[[Difference], None] | None = None, rename: str = ""
 ) -> Played:
@@ -300,9 +387,7 @@ async def play(
 
     `told` gets what differs as soon as it is heard. `rename`: a suffix for groups and transactions.
     """
-    if rename:
-        for step in talk.steps:
-            step.values = renamed(step.values, rename)
+    talk.rename = rename
     needs = needs_of(talk)
     try:
         await stage.set_up(talk, needs)

@@ -19,11 +19,8 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kohort.proxy.talk.replay_line import ReplayedCluster, ReplayLine
-from kohort.proxy.talk.replay_needs import Needs
+from kohort.proxy.talk.replay_needs import GROUP, TRANSACTION, Needs
 from kohort.proxy.talk.talk_file import Step, Talk
-
-GROUP, TRANSACTION = 0, 1
-"""Kinds of coordinators."""
 
 READY_S: Final = 30.0
 """How long coordinators and new topics may take to be there."""
@@ -69,7 +66,7 @@ class ReplayStage:
         """Raises BrokerError, and ReplayError where the cluster is not one for this conversation."""
         self._bootstrap = await self.cluster.open_any()
         self._versions = await self._bootstrap.versions()
-        for step in talk.requests:
+        for step in needs.first_uses.values():
             self._check_version(talk, step)
         for kind, names in ((GROUP, needs.groups), (TRANSACTION, needs.transactions)):
             for name in sorted(names):

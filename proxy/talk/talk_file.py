@@ -1,19 +1,21 @@
-"""A recorded conversation, read from its file: all of it, before anything is played."""
+"""A recorded conversation: validated as a whole before it is played, then streamed from its file."""
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.bindings import made_up
 from kohort.proxy.talk.id_names import replaced
 from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, NAME_BY_KAFKAS, recorded_answer
+from kohort.proxy.talk.renaming import renamed
 from kohort.proxy.talk.short_forms import lengthened
 from kohort.proxy.talk.talk_fields import from_values
 from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, FIRST_LINE, REQUEST, VERSION, TalkLine, read_line
@@ -23,11 +25,14 @@ from kohort.proxy.talk.talk_writer import LOST
 _FIRST: Final = re.compile(r"# kohort talk ([0-9]{1,6})\s*")
 
 
+MAX_LINE_BYTES: Final = 64 << 20
+
+
 class TalkError(ValueError):
     """A file that can't be played; the text is a sentence that names it, and the line."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Step:
     """A line, and what belongs to it."""
 
@@ -52,35 +57,42 @@ class Step:
 
 @dataclass
 class Talk:
-    """All of a recording."""
+    """A recording that was validated as a whole and is read from its file again whenever it is iterated."""
 
-    name: str
-    steps: list[Step]
+    path: Path
     cut_off: str = ""
     """Why it ends where it does, if it was cut off."""
+    answer_offsets: array[int] = field(default_factory=lambda: array("q"))
+    """Offset in the file of each request's answer, -1 for a request without one. All that is kept in memory."""
+    rename: str = ""
+    """A suffix for groups and transactional ids."""
 
     @property
-    def requests(self) -> list[Step]:
-        """What is asked, in order."""
-        return [step for step in self.steps if step.line.kind == REQUEST]
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return self.path.name
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """All steps in order. A request has its answer, which comes later in the file."""
+        return _Reading(self, validates=False).read()
+
+    @property
+    def requests(self) -> Iterator[Step]:
+        """All requests in order."""
+        return (step for step in self.steps if step.line.kind == REQUEST)
 
 
 def read_talk(path: Path) -> Talk:
-    """Raises TalkError. A last line that was cut off is left out."""
-    try:
-        data = path.read_bytes()
-    except OSError as problem:
-        raise TalkError(f"{path} can't be read: {problem.strerror}") from None
-    whole, end, rest = data.rpartition(b"\n")
-    _check_first_line(path.name, data)
-    lines = [_decoded(path.name, number, line) for number, line in enumerate((whole + end).split(b"\n"), 1)]
-    talk = Talk(path.name, [], f"it was cut off in line {len(lines)}" if rest else "")
-    _Reading(talk).read(lines)
+    """Validate a recording. Raises TalkError. An incomplete last line is left out."""
+    talk = Talk(path)
+    for _ in _Reading(talk, validates=True).read():
+        pass
     return talk
 
 
-def _check_first_line(name: str, data: bytes) -> None:
-    first = data.partition(b"\n")[0][:200].decode("utf-8", "replace")
+def _check_first_line(name: str, line: bytes) -> None:
+    first = line.rstrip(b"\n")[:200].decode("utf-8", "replace")
     version = _FIRST.fullmatch(first)
     if version is None:
         raise TalkError(f"{name} is no recorded conversation: its first line is not `{FIRST_LINE}`")
@@ -90,33 +102,66 @@ def _check_first_line(name: str, data: bytes) -> None:
 
 def _decoded(name: str, number: int, line: bytes) -> str:
     try:
-        return line.decode().removesuffix("\r")
+        return line.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise TalkError(f"{name}:{number}: it isn't text in UTF-8") from None
 
 
 class _Reading:
-    """Puts answers to requests, line by line."""
+    """One pass through a file, which matches answers with requests.
 
-    def __init__(self, talk: Talk) -> None:
+    The first pass validates each line and notes the offsets of answers; later ones rely on both.
+    """
+
+    def __init__(self, talk: Talk, *, validates: bool) -> None:
         self._talk = talk
-        self._waiting: dict[str, deque[Step]] = {}
-        """Requests without an answer, by who asked them; for everybody who is connected."""
+        self._validates = validates
+        self._requests = 0  # read so far
+        self._waiting: dict[str, deque[tuple[int, Step]]] = {}
+        """Requests without an answer and their ordinals, by speaker, for all connected speakers."""
 
-    def read(self, lines: Iterable[str]) -> None:
+    def read(self) -> Iterator[Step]:
         """Raises TalkError."""
-        for number, text in enumerate(lines, 1):
-            if text.startswith(f"{LOST} "):
-                self._talk.cut_off = f"lines were lost after line {number - 1}"
-                return
-            try:
-                line = read_line(text, number)
-                if line is not None:
-                    self._take(Step(line))
-            except (ValueError, RecursionError) as problem:
-                raise TalkError(f"{self._talk.name}:{number}: {problem}") from None
+        talk = self._talk
+        try:
+            with talk.path.open("rb") as file, talk.path.open("rb") as answers:
+                number = offset = 0
+                while line := file.readline(MAX_LINE_BYTES):
+                    number += 1
+                    if number == 1:
+                        _check_first_line(talk.name, line)
+                    if not line.endswith(b"\n"):
+                        if len(line) == MAX_LINE_BYTES:
+                            raise TalkError(f"{talk.name}:{number}: the line has more than {MAX_LINE_BYTES} bytes")
+                        talk.cut_off = f"it was cut off in line {number}"
+                        return
+                    text = _decoded(talk.name, number, line)
+                    if text.startswith(f"{LOST} "):
+                        talk.cut_off = f"lines were lost after line {number - 1}"
+                        return
+                    step = self._step(text, number, offset, answers)
+                    if step is not None:
+                        yield step
+                    offset += len(line)
+                if not number:
+                    _check_first_line(talk.name, b"")
+        except OSError as problem:
+            raise TalkError(f"{talk.path} can't be read: {problem.strerror}") from None
 
-    def _take(self, step: Step) -> None:
+    def _step(self, text: str, number: int, offset: int, answers: BinaryIO) -> Step | None:
+        try:
+            line = read_line(text, number)
+            if line is None:
+                return None
+            step = Step(line)
+            self._take(step, offset, answers)
+        except (ValueError, RecursionError) as problem:
+            raise TalkError(f"{self._talk.name}:{number}: {problem}") from None
+        if self._talk.rename:
+            step.values = renamed(step.values, self._talk.rename)
+        return step
+
+    def _take(self, step: Step, offset: int, answers: BinaryIO) -> None:
         line = step.line
         if line.kind == CONNECTS:
             if line.speaker in self._waiting:
@@ -125,38 +170,56 @@ class _Reading:
         elif line.speaker not in self._waiting:
             raise ValueError(f"{line.speaker} is not connected")
         elif line.kind == REQUEST:
-            self._ask(step)
+            self._ask(step, answers)
         elif line.kind == ANSWER:
-            self._answer(step)
+            self._answer(step, offset)
         else:
             del self._waiting[line.speaker]
-        self._talk.steps.append(step)
 
-    def _ask(self, step: Step) -> None:
+    def _ask(self, step: Step, answers: BinaryIO) -> None:
         if not step.api:
             raise ValueError(f"no conversation holds {step.line.api}")
-        api, version = API_BY_NAME[step.api], step.line.version
-        if not max(api.min_version, api.readable_from) <= version <= api.max_version:
-            raise ValueError(f"this kohort can't ask {step.line.api} v{version}")
-        message = message_of(step.api)
-        step.values = lengthened(message.request, step.line.values)
-        request = from_values(message.request, _with_any_ids(step.values), step.line.api)
-        try:
-            message.write_request(version, 0, None, request)
-        except Exception as problem:  # kio's own of many kinds, for numbers that are too large and texts too long
-            raise ValueError(f"it makes no {step.line.api} v{version}: {problem!r}") from None
-        self._waiting[step.line.speaker].append(step)
+        step.values = lengthened(message_of(step.api).request, step.line.values)
+        if self._validates:
+            _validate_request(step)
+            self._talk.answer_offsets.append(-1)
+        elif (offset := self._talk.answer_offsets[self._requests]) >= 0:
+            step.answer = self._answer_at(offset, step, answers)
+        self._waiting[step.line.speaker].append((self._requests, step))
+        self._requests += 1
 
-    def _answer(self, step: Step) -> None:
+    def _answer_at(self, offset: int, request: Step, answers: BinaryIO) -> Step:
+        answers.seek(offset)
+        line = read_line(answers.readline().decode().rstrip("\r\n"), 0)
+        assert line is not None, "an answer was here in the first pass"
+        answer = Step(line, lengthened(recorded_answer(request.api)[0], line.values))
+        if self._talk.rename:
+            answer.values = renamed(answer.values, self._talk.rename)
+        return answer
+
+    def _answer(self, step: Step, offset: int) -> None:
         waiting = self._waiting[step.line.speaker]
         if not waiting:
             raise ValueError("an answer that nobody has asked for")
-        step.request = waiting.popleft()
-        step.request.answer = step
+        ordinal, step.request = waiting.popleft()
         shape, _ = recorded_answer(step.request.api)
         step.values = lengthened(shape, step.line.values)
-        if LEFT_OUT_ANSWER not in step.values:
-            from_values(shape, _with_any_ids(step.values), step.request.line.api)
+        if self._validates:
+            self._talk.answer_offsets[ordinal] = offset
+            if LEFT_OUT_ANSWER not in step.values:
+                from_values(shape, _with_any_ids(step.values), step.request.line.api)
+
+
+def _validate_request(step: Step) -> None:
+    api, version = API_BY_NAME[step.api], step.line.version
+    if not max(api.min_version, api.readable_from) <= version <= api.max_version:
+        raise ValueError(f"this kohort can't ask {step.line.api} v{version}")
+    message = message_of(step.api)
+    request = from_values(message.request, _with_any_ids(step.values), step.line.api)
+    try:
+        message.write_request(version, 0, None, request)
+    except Exception as problem:  # kio raises many kinds for numbers that are too large and texts too long
+        raise ValueError(f"it makes no {step.line.api} v{version}: {problem!r}") from None
 
 
 def _with_any_ids(values: Value) -> Value:

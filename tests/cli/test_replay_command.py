@@ -112,7 +112,7 @@ def test_a_proxy_that_is_killed_leaves_what_was_said(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         wire.close()
-    assert len(read_talk(path).requests) == 51
+    assert len(list(read_talk(path).requests)) == 51
     assert replayed(path) == (0, "51 requests of 1 connection: 51 answered as recorded", "")
 
 

@@ -252,7 +252,7 @@ class ClassicJoins(ClassicKnown):
         absent = [member for member in self.members.values() if member.join_ticket is None]
         self._somebody_is_absent = bool(absent)
         # The coordinator waited for these, because a phase does not end before every member of the last generation and
-        # every new id has joined, expired or left. Which absent members are still in the group only the leader receives.
+        # every new id has joined, expired or left. Only the leader receives which absent ones are still members.
         events = self._source.of(group)
         joining = [self._member_of(waiting) for waiting in self.joins.values()]  # static members may join without id
         absent = [member for member in absent if member.member_id in events.known and member not in joining]

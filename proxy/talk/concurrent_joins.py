@@ -46,7 +46,7 @@ class _Held:
         self._speakers = {step.line.speaker}
 
     def admits(self, step: Step) -> bool:
-        """Whether the step is another join of this phase."""
+        """Return whether the step is another join of this phase."""
         is_other = step.line.kind == REQUEST and step.line.speaker not in self._speakers
         return is_other and not self._is_late(step) and join_phase(step) == self.phase
 
@@ -55,7 +55,7 @@ class _Held:
         self._speakers.add(step.line.speaker)
 
     def ends_before(self, step: Step) -> bool:
-        """Whether the joins must be sent before this step."""
+        """Return whether the joins must be sent before this step."""
         if self._is_late(step) or step.line.speaker in self._speakers:
             return True
         request = step.request or step
@@ -86,13 +86,13 @@ def _epoch(step: Step) -> int:
 
 
 def leads(step: Step) -> bool:
-    """Whether the answer to a JoinGroup request names the member itself as the leader."""
+    """Return whether a JoinGroup response names the member itself as the leader."""
     answer = step.answer.values if step.answer is not None else {}
     return bool(answer.get("leader")) and answer["leader"] == answer.get("member_id")
 
 
 def _is_quick(step: Step) -> bool:
-    """Whether the group did not wait for further members, so that a pause would end the generation too early."""
+    """Return whether the group did not wait for more members, so that a pause would end the generation early."""
     assert step.answer is not None, "a join of a phase has an answer"
     return step.answer.line.at_ms - step.line.at_ms <= CONCURRENT_MS
 
@@ -105,21 +105,21 @@ def in_join_order(steps: Iterable[Step]) -> Iterator[list[Step]]:
     held: list[_Held] = []
     batches: list[list[Step]] = []
     for step in steps:
-        for each in [each for each in held if each.ends_before(step) and not each.admits(step)]:
-            held.remove(each)
-            _reorder(batches, each)
-        joined = next((each for each in held if each.admits(step)), None)
+        for joins in [joins for joins in held if joins.ends_before(step) and not joins.admits(step)]:
+            held.remove(joins)
+            _reorder(batches, joins)
+        joined = next((joins for joins in held if joins.admits(step)), None)
         phase = join_phase(step) if step.line.kind == REQUEST else None
         if joined is not None:
             joined.add(step)
         elif phase is not None:
             held.append(_Held(phase, step))
         batches.append([step])
-        kept = min((batches.index([each.steps[0]]) for each in held), default=len(batches))
+        kept = min((batches.index([joins.steps[0]]) for joins in held), default=len(batches))
         yield from batches[:kept]
         del batches[:kept]
-    for each in held:
-        _reorder(batches, each)
+    for joins in held:
+        _reorder(batches, joins)
     yield from batches
 
 

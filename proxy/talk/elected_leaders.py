@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kohort.proxy.talk.bindings import Bindings
-from kohort.proxy.talk.concurrent_joins import JoinPhase
+from kohort.proxy.talk.concurrent_joins import CONCURRENT_MS, JoinPhase
 from kohort.proxy.talk.talk_file import Step
 from kohort.proxy.talk.talk_values import Value
 
@@ -16,9 +16,10 @@ from kohort.proxy.talk.talk_values import Value
 class Joined:
     """The answer to a JoinGroup request: as recorded, and as received. Both are changed in place."""
 
-    def __init__(self, expected: dict[str, Value], received: dict[str, Value]) -> None:
+    def __init__(self, expected: dict[str, Value], received: dict[str, Value], asked_at_ms: int) -> None:
         self.expected = dict(expected)
         self.received = received
+        self.asked_at_ms = asked_at_ms  # time of the request in the recording
 
 
 @dataclass
@@ -37,36 +38,51 @@ class ElectedLeaders:
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
         self._exchanges: dict[tuple[str, int], _Exchange] = {}
+        self._last_leaders: dict[str, str] = {}  # recorded leaders, by group
 
     def follow(self, phase: JoinPhase, answers: list[Joined]) -> str:
-        """Adapt the expected answers of a generation to the elected leader.
+        """Update the expected answers of a generation to the elected leader.
 
         Returns:
             One sentence if the recording is ambiguous there, or an empty string.
         """
-        generations = {str(each.received.get("generation_id")) for each in answers}
-        sizes = {(len(each.expected.get("members", ())), len(each.received.get("members", ()))) for each in answers}
+        generations = {str(answer.received.get("generation_id")) for answer in answers}
+        sizes = {
+            (len(answer.expected.get("members", ())), len(answer.received.get("members", ()))) for answer in answers
+        }
         if len(generations) > 1 or (len(answers) > 1 and any(ours > 0 and theirs > ours for theirs, ours in sizes)):
             return f"{len(answers)} members joined group {phase.group} at once, and not all in the same generation here"
         recorded = answers[0].expected.get("leader")
+        last_leader = self._last_leaders.get(phase.group)
+        if isinstance(recorded, str):
+            self._last_leaders[phase.group] = recorded
         elected = self._bindings.name_of(answers[0].received.get("leader"))
         if not isinstance(recorded, str) or elected is None or elected == recorded:
             return ""
-        if all(each.expected.get("member_id") != elected for each in answers):
-            return ""  # not one of those that joined at once
+        asked_at_ms = {answer.expected.get("member_id"): answer.asked_at_ms for answer in answers}
+        if recorded not in asked_at_ms or elected not in asked_at_ms:
+            return ""
+        if abs(asked_at_ms[recorded] - asked_at_ms[elected]) <= CONCURRENT_MS:
+            reason = "which joined at the same time"
+        elif last_leader not in (None, recorded, elected):
+            reason = "because any member may follow a leader that has left"  # Kafka takes the first of a hash map
+        else:
+            return ""  # the order of the joins determines the leader, so this is a difference
         self._exchanges = {
-            key: each for key, each in self._exchanges.items() if key[0] != phase.group or key[1] >= phase.generation
+            key: answer
+            for key, answer in self._exchanges.items()
+            if key[0] != phase.group or key[1] >= phase.generation
         }
         self._exchanges[phase.group, phase.generation] = _Exchange(recorded, elected)
-        members = next((each.expected.pop("members", None) for each in answers if _is_of(each, recorded)), None)
-        for each in answers:
-            each.expected["leader"] = elected
-            if _is_of(each, elected):
+        members = next((answer.expected.pop("members", None) for answer in answers if _is_of(answer, recorded)), None)
+        for answer in answers:
+            answer.expected["leader"] = elected
+            if _is_of(answer, elected):
                 if members is None:
-                    each.received.pop("members", None)
+                    answer.received.pop("members", None)
                 else:
-                    each.expected["members"] = members
-        return f"group {phase.group} elected {elected} instead of {recorded}, which joined at the same time"
+                    answer.expected["members"] = members
+        return f"group {phase.group} elected {elected} instead of {recorded}, {reason}"
 
     def exchanged(self, step: Step) -> list[Step]:
         """Return the SyncGroup requests to send now: none while that of the other member has not come."""

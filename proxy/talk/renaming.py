@@ -13,7 +13,7 @@ _GROUP_LISTS: Final = frozenset({"groups_names", "coordinator_keys"})
 def renamed(values: Value, suffix: str) -> Value:
     """Return the values with a suffix appended to names of groups and transactional ids."""
     if isinstance(values, list):
-        return [renamed(each, suffix) for each in values]
+        return [renamed(item, suffix) for item in values]
     if not isinstance(values, dict):
         return values
     return {name: _renamed(name, value, suffix) for name, value in values.items()}
@@ -23,7 +23,7 @@ def _renamed(name: str, value: Value, suffix: str) -> Value:
     if name in _GROUP_FIELDS and isinstance(value, str) and value:
         return value + suffix
     if name in _GROUP_LISTS and isinstance(value, list):
-        return [str(each) + suffix for each in value]
+        return [str(item) + suffix for item in value]
     if name == "coordinators" and isinstance(value, list):
-        return [each | {"key": each["key"] + suffix} if each.get("key") else each for each in value]
+        return [item | {"key": item["key"] + suffix} if item.get("key") else item for item in value]
     return renamed(value, suffix)

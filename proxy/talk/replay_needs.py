@@ -34,7 +34,7 @@ class Needs:
 
 
 def needs_of(talk: Talk) -> Needs:
-    """All that the steps of a conversation speak of."""
+    """Collect the resources that the steps of a conversation use."""
     needs = Needs()
     spoken: set[str] = set()
     patterns: set[str] = set()
@@ -81,15 +81,15 @@ def _add_topics(needs: Needs, recorded: dict[str, int], step: Step) -> None:
 
 
 def _add_fetched(needs: Needs, committed: set[tuple[str, str, int]], step: Step) -> None:
-    """Offsets that somebody must have committed before the recording began."""
+    """Record offsets that must have been committed before the recording started."""
     assert step.request is not None, "it is an answer"
-    asked = [group.get("group_id", "") for group in step.request.values.get("groups", ())]
-    for group_id, group in zip(asked, step.values.get("groups", ()), strict=False):
+    group_ids = [group.get("group_id", "") for group in step.request.values.get("groups", ())]
+    for group_id, group in zip(group_ids, step.values.get("groups", ()), strict=False):
         for topic, partition in _partitions(needs, group):
-            where = (group_id, topic, partition.get("partition_index", 0))
+            key = (group_id, topic, partition.get("partition_index", 0))
             offset = partition.get("committed_offset", 0)
-            if where not in committed and offset >= 0 and "error_code" not in partition:
-                needs.offsets.setdefault(where, offset)
+            if key not in committed and offset >= 0 and "error_code" not in partition:
+                needs.offsets.setdefault(key, offset)
 
 
 def _committed(needs: Needs, step: Step) -> Iterator[tuple[str, str, int]]:
@@ -117,7 +117,7 @@ def _add_groups(needs: Needs, step: Step) -> None:
 
 
 def _topics_in(values: Value) -> Iterator[str]:
-    """Names of topics in a request."""
+    """Return the topic names in a request."""
     if isinstance(values, list):
         for each in values:
             yield from [each] if isinstance(each, str) else _topics_in(each)

@@ -318,7 +318,7 @@ class Player:
             self._compare_values(sent, expected, heard)
             return
         self._bindings.is_same_id(expected.get("member_id"), heard["member_id"])
-        self._joined.setdefault(phase, []).append((sent, Joined(expected, heard)))
+        self._joined.setdefault(phase, []).append((sent, Joined(expected, heard, sent.step.line.at_ms)))
 
     def _compare_joined(self, phase: JoinPhase) -> None:
         answers = self._joined.pop(phase)
@@ -328,17 +328,17 @@ class Player:
         for sent, joined in answers:
             self._compare_values(sent, joined.expected, joined.received)
 
-    def _compare_values(self, sent: Sent, expected: Value, heard: Value) -> None:
-        found = differences(expected, heard, self._bindings, sent.whose)
-        if not found:
+    def _compare_values(self, sent: Sent, expected: Value, received: Value) -> None:
+        lines = differences(expected, received, self._bindings, sent.whose)
+        if not lines:
             self.played.as_recorded += 1
             return
-        learn(expected, heard, self._bindings, sent.whose)
-        shown = shown_answer(shortened(self._bindings.named(heard)))
-        if {values.get("error_code", "NONE") for values in (expected, heard)} != _EITHER_SIDE_OF_A_JOIN:
-            self._differs(sent.step, shown, found)
+        learn(expected, received, self._bindings, sent.whose)
+        text = shown_answer(shortened(self._bindings.named(received)))
+        if {values.get("error_code", "NONE") for values in (expected, received)} != _EITHER_SIDE_OF_A_JOIN:
+            self._differs(sent.step, text, lines)
             return
-        self._undecided[sent.step.number] = (sent.step, shown, found)
+        self._undecided[sent.step.number] = (sent.step, text, lines)
         assert sent.step.answer is not None, "it was recorded"
         if self._now_ms >= sent.step.answer.line.at_ms:
             self._decide(sent.step.number)
@@ -347,10 +347,10 @@ class Player:
         """Report an undecided answer, as ambiguous if a member joined the group at the same time."""
         if number not in self._undecided:
             return
-        step, heard, lines = self._undecided.pop(number)
+        step, received, lines = self._undecided.pop(number)
         group = _whose(step).group
         if self._joined_at_ms.get(group, -CONCURRENT_MS - 1) < step.line.at_ms - CONCURRENT_MS:
-            self._differs(step, heard, lines)
+            self._differs(step, received, lines)
             return
         self.played.ambiguous_answers += 1
         self._note_ambiguous(number, f"a member joined group {group} at the same time as this {step.line.api}")

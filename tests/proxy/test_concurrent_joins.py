@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kohort.proxy.talk.bindings import Bindings
+from kohort.proxy.talk.concurrent_joins import JoinPhase
+from kohort.proxy.talk.elected_leaders import ElectedLeaders, Joined
 from kohort.proxy.talk.talk_file import read_talk
 from kohort.proxy.talk.talk_lines import FIRST_LINE
 from kohort.testing import replay
@@ -66,13 +69,51 @@ def test_quick_joins_share_a_generation(path: Path) -> None:
     assert (played.differences, played.ambiguous, played.as_recorded) == ([], [], 7)
 
 
-def test_another_elected_leader_assigns_partitions(path: Path) -> None:
+def test_other_leader_of_late_join_differs(path: Path) -> None:
     path.write_text(two_members(3, 500, 6_600))
     played = replay(path)
-    assert (played.differences, played.as_recorded) == ([], 7)
-    assert played.ambiguous == [
-        "x.talk:8: the recording is ambiguous: group g elected $ada instead of $bob, which joined at the same time"
+    assert played.differences
+    assert played.ambiguous == []
+
+
+def follow(leaders: ElectedLeaders, generation: int, leader: str, elected: str, asked_at_ms: tuple[int, int]) -> str:
+    answers = [
+        Joined(
+            {"generation_id": generation, "leader": leader, "member_id": name},
+            {"generation_id": generation, "leader": elected, "member_id": name},
+            at_ms,
+        )
+        for name, at_ms in zip(("$ada", "$bob"), asked_at_ms, strict=True)
     ]
+    return leaders.follow(JoinPhase("join_group", "g", generation), answers)
+
+
+@pytest.fixture
+def leaders() -> ElectedLeaders:
+    bindings = Bindings()
+    for name in ("$ada", "$bob"):
+        bindings.is_same_id(name, name)
+    return ElectedLeaders(bindings)
+
+
+def test_concurrent_joins_may_elect_another_leader(leaders: ElectedLeaders) -> None:
+    sentence = follow(leaders, 1, "$bob", "$ada", (3, 40))
+    assert sentence == "group g elected $ada instead of $bob, which joined at the same time"
+
+
+def test_later_join_cannot_become_leader(leaders: ElectedLeaders) -> None:
+    assert follow(leaders, 1, "$bob", "$ada", (3, 500)) == ""
+
+
+def test_leader_that_left_has_any_successor(leaders: ElectedLeaders) -> None:
+    follow(leaders, 1, "$eve", "$eve", (3, 500))
+    sentence = follow(leaders, 2, "$bob", "$ada", (1_000, 1_500))
+    assert sentence == "group g elected $ada instead of $bob, because any member may follow a leader that has left"
+
+
+def test_remaining_leader_must_stay(leaders: ElectedLeaders) -> None:
+    follow(leaders, 1, "$bob", "$bob", (3, 500))
+    assert follow(leaders, 2, "$bob", "$ada", (1_000, 1_500)) == ""
 
 
 @pytest.mark.parametrize(
@@ -96,7 +137,7 @@ def test_epochs_show_the_order_of_joins(path: Path, api: str, fields: str) -> No
     assert (played.differences, played.as_recorded) == ([], 2)
 
 
-def test_request_answered_after_a_join_is_ambiguous(path: Path) -> None:
+def test_answer_near_join_is_ambiguous(path: Path) -> None:
     path.write_text(f"""{FIRST_LINE}
 0 ms  ada connects as ada
 0 ms  bob connects as bob

@@ -149,7 +149,7 @@ def test_logging_in(mechanism: str) -> None:
         assert broker.logins == [USER]
         with pytest.raises(WireError, match="the login failed: Authentication failed"):
             reached(port, login(mechanism, jaas=LOGIN.replace(PASSWORD, "wrong")))
-        with pytest.raises(WireError, match="closed the connection; if it requires TLS or a login"):
+        with pytest.raises(WireError, match="closed the connection; if it requires TLS or SASL"):
             reached(port)
 
 

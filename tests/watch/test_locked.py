@@ -34,7 +34,9 @@ async def test_logging_in(mechanism: str) -> None:
         assert len(broker.logins) == 1
         with pytest.raises(BrokerError, match=f"127.0.0.1:{port}: the login failed: Authentication failed"):
             await seen(port, login(mechanism, jaas=LOGIN.replace("s3cret", "wrong")))
-        with pytest.raises(BrokerError, match="closed the connection; if it requires TLS or a login, say so with --command-config"):
+        with pytest.raises(
+            BrokerError, match="closed the connection; if it requires TLS or SASL, use --command-config"
+        ):
             await seen(port)
 
 

@@ -4,6 +4,7 @@ The functions that serve the APIs are in files of their own (`classic/`, `commit
 imported by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -105,7 +106,7 @@ class GroupCoordinator(CoordinatorContext):
         self.share_persister: Callable[[], Persister] = _no_persister
         """How share coordinators are reached."""
         self.shards: dict[int, Shard] = {}
-        self.beside: DelayedOperation | None = None
+        self.beside: deque[DelayedOperation] = deque()
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
         """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
         self.observer: Observer = UNOBSERVED

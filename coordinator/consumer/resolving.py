@@ -8,7 +8,7 @@ from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.modern.beside import WorkBeside
+from kohort.coordinator.modern.beside import SteppedWork
 from kohort.coordinator.modern.group_epochs import bump, current_hash
 from kohort.protocol.errors import ErrorCode
 
@@ -50,7 +50,7 @@ def resolve_if_due(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = se
         host.purgatory.wait(_Resolution(now_ms, group, _resolving(group, sees_topic)))
 
 
-class _Resolution(WorkBeside[ConsumerGroup]):
+class _Resolution(SteppedWork[ConsumerGroup]):
     """Comes after the heartbeat that asked for it is answered."""
 
     __slots__ = ()

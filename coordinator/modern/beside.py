@@ -1,4 +1,4 @@
-"""What a group needs and what takes too long for one heartbeat goes on beside all heartbeats, a slice at a time."""
+"""Work for a group that takes too long for one heartbeat: done between heartbeats, a slice at a time."""
 
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
@@ -15,37 +15,69 @@ G = TypeVar("G", bound=ModernGroup)
 class WorkBeside(DelayedOperation, Generic[G]):
     """Work for one group. It ends with the group.
 
-    Of all groups that have some, one after the other is worked for, and everybody else is served after each slice.
+    All work of a coordinator takes turns: one slice for each, and other clients are served after each slice.
     """
 
-    __slots__ = ("_steps", "group")
+    __slots__ = ("_has_queued", "group")
 
-    def __init__(self, now_ms: int, group: G, steps: Generator[None, None, Any]) -> None:
-        """`steps`: yields after each slice."""
+    def __init__(self, now_ms: int, group: G) -> None:
         super().__init__(now_ms)
         self.group = group
-        self._steps = steps
+        self._has_queued = False
 
     def is_wanted(self) -> bool:
-        """Whether the group is still there, and anybody waits for what comes of it."""
+        """Return whether the group still exists and needs the result."""
         return self.group.is_there
 
-    def done(self, result: Any, now_ms: int) -> None:
-        """What follows it; `result`: what `steps` has returned."""
+    def work(self, now_ms: int) -> bool:
+        """Do one slice. Return whether more is left."""
         raise NotImplementedError
 
+    def on_dropped(self, now_ms: int) -> None:
+        """Release what waits for this work, because it is not wanted any more."""
+
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Works on, if it is this group's turn."""
+        """Do one slice, then let the next work have its turn."""
         host = self.group.coordinator
-        if host.beside is self:
-            host.beside = None
-        if not self.is_wanted():
-            return
-        if host.beside is None:
-            try:
-                next(self._steps)
-            except StopIteration as end:
-                self.done(end.value, now_ms)
-                return
-            host.beside = self
-        host.purgatory.wait_for_a_turn(self)
+        queue = host.beside
+        if not self._has_queued:
+            self._has_queued = True
+            queue.append(self)
+            if queue[0] is not self:
+                return  # the work before it wakes it
+        is_left = False
+        try:
+            if self.is_wanted():
+                is_left = self.work(now_ms)
+            else:
+                self.on_dropped(now_ms)
+        finally:
+            queue.popleft()
+            if is_left:
+                queue.append(self)
+            if queue:
+                host.purgatory.wait_for_a_turn(queue[0])
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SteppedWork(WorkBeside[G]):
+    """Work that is a generator."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, now_ms: int, group: G, steps: Generator[None, None, Any]) -> None:
+        """Work on `steps`, which yields after each slice."""
+        super().__init__(now_ms, group)
+        self._steps = steps
+
+    def work(self, now_ms: int) -> bool:
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            self.done(end.value, now_ms)
+            return False
+        return True
+
+    def done(self, result: Any, now_ms: int) -> None:
+        """Use `result`, which `steps` has returned."""
+        raise NotImplementedError

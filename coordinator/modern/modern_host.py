@@ -1,5 +1,6 @@
 """What a group of any newer protocol asks of its coordinator."""
 
+from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.group_host import GroupHost
@@ -18,8 +19,8 @@ class ModernHost(GroupHost, Protocol):
     unwritten: "dict[str, WriteQueue]"
     """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     appended_offset: int | None
-    beside: DelayedOperation | None
-    """The work that goes on beside heartbeats, if there is any; see beside.py."""
+    beside: deque[DelayedOperation]
+    """Work that is done between heartbeats, in the order of its turns; see beside.py."""
 
     def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
         """Reports the write of that token, with an error as clients hear it."""

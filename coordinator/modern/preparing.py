@@ -7,7 +7,7 @@ long is there for a later heartbeat, as in a group that is not due for one yet (
 from collections.abc import Generator
 from typing import Any
 
-from kohort.coordinator.modern.beside import WorkBeside
+from kohort.coordinator.modern.beside import SteppedWork
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.preparation import Preparation
 
@@ -39,7 +39,7 @@ def targets_of(group: ModernGroup, inputs: object, steps: Assigning, now_ms: int
     return targets
 
 
-class _Preparing(WorkBeside[ModernGroup]):
+class _Preparing(SteppedWork[ModernGroup]):
     """Ends without a result when members or topics have changed: then another one is at work."""
 
     __slots__ = ("_preparation",)

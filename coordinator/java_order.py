@@ -20,15 +20,22 @@ def in_map_order(
     `concurrent`: as its `ConcurrentHashMap`, which grows one item earlier. `capacity`: what the map was made for.
     """
     found = list(items)
+    buckets = buckets_for(len(found) + concurrent, capacity=capacity)
+    return sorted(found, key=lambda item: bucket_of(hash_of(item), buckets))
+
+
+def buckets_for(count: int, *, capacity: int) -> int:
+    """Return how many buckets a `HashMap` has that was made for `capacity` items and has got `count`."""
     buckets = 1 << max(capacity - 1, 0).bit_length()
-    while len(found) + concurrent > _LOAD_FACTOR * buckets:
+    while count > _LOAD_FACTOR * buckets:
         buckets *= 2
+    return buckets
 
-    def bucket(item: T) -> int:
-        number = hash_of(item) & 0xFFFFFFFF
-        return (number ^ number >> 16) & (buckets - 1)
 
-    return sorted(found, key=bucket)
+def bucket_of(hash_code: int, buckets: int) -> int:
+    """Return the bucket of an item, by its Java hash."""
+    number = hash_code & 0xFFFFFFFF
+    return (number ^ number >> 16) & (buckets - 1)
 
 
 def capacity_for(count: int) -> int:

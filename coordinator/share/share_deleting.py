@@ -8,9 +8,10 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_host import Outcome
+from kohort.coordinator.share.share_offsets import delete_call
 from kohort.coordinator.share.share_values import ShareKind
-from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition
+from kohort.coordinator.share.state_calls import StateCall, call_in_slices
+from kohort.coordinator.share.state_partitions import StatePartitions
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
@@ -27,30 +28,30 @@ def delete_share_group(group: ShareGroup, now_ms: int, on_written: OnWritten) ->
     changes = GroupChanges(group)
     names = {topic_id: name for topic_id, (name, _) in candidates.items()}
     changes.make(ShareKind.STATE_PARTITIONS, None, StatePartitions(deleting=names))
-    wanted = [(topic_id, each) for topic_id, (_, partitions) in candidates.items() for each in sorted(partitions)]
+    wanted = {topic_id: partitions for topic_id, (_, partitions) in candidates.items() if partitions}
     changes.write(now_ms, Cause("group_deleted"), partial(_delete_states, group, wanted, on_written))
 
 
 def _delete_states(
-    group: ShareGroup, wanted: list[TopicIdPartition], on_written: OnWritten, error: ErrorCode, now_ms: int
+    group: ShareGroup,
+    wanted: Mapping[UUID, frozenset[int]],
+    on_written: OnWritten,
+    error: ErrorCode,
+    now_ms: int,
 ) -> None:
-    """It is written that all states are being deleted: share coordinators hear of it."""
+    """Call share coordinators after it is written that all states are being deleted."""
     if error is not ErrorCode.none or not group.is_there:
         on_written(error if error is not ErrorCode.none else ErrorCode.not_coordinator, now_ms)
     elif wanted:
-        deleted = partial(_states_deleted, group, on_written)
-        group.coordinator.share_persister().delete(group.group_id, wanted, deleted, now_ms)
+        call_in_slices(group, delete_call(group, wanted, partial(_states_deleted, group, on_written)), now_ms)
     else:
         _bury(group, now_ms, on_written)
 
 
-def _states_deleted(
-    group: ShareGroup, on_written: OnWritten, outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int
-) -> None:
-    """Share coordinators have answered: if all states are gone, the group goes."""
-    errors = [each.error_code for each in outcomes.values() if each.error_code is not ErrorCode.none]
-    if errors:
-        on_written(errors[0], now_ms)
+def _states_deleted(group: ShareGroup, on_written: OnWritten, call: StateCall, now_ms: int) -> None:
+    """Delete the group if all its states are gone."""
+    if call.failure is not None:
+        on_written(call.failure.error, now_ms)
     elif not group.is_there:
         on_written(ErrorCode.not_coordinator, now_ms)
     else:

@@ -1,7 +1,7 @@
 """A share group: the state that its records make, and what follows from it (share-groups §3, §4)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
@@ -34,7 +34,7 @@ UNKNOWN = ShareMetadata()
 class ShareGroup(SubscribingGroup):
     """Members, targets and state partitions of one group."""
 
-    __slots__ = ("all_assigned", "complete_version", "has_states", "states")
+    __slots__ = ("all_assigned", "complete_until_ms", "complete_version", "has_states", "state_calls", "states")
 
     epoch_kind = ShareKind.GROUP_EPOCH
     group_type = SHARE
@@ -49,7 +49,11 @@ class ShareGroup(SubscribingGroup):
         self.all_assigned: bool | None = None
         """Whether the target has all that is ready of subscribed topics; None: that is to be found out again."""
         self.complete_version: int | None = None
-        """The version of the topics in which all partitions of subscribed ones are ready; None: look again."""
+        """The version of the topics in which no partition of subscribed ones is missing; None: look again."""
+        self.complete_until_ms: float = 0
+        """When to look again in spite of that: some of them are being made ready."""
+        self.state_calls: list[Any] = []
+        """What share coordinators are still to be called for, in order; see state_calls.py."""
 
     @property
     def state(self) -> ShareGroupState:
@@ -78,7 +82,7 @@ class ShareGroup(SubscribingGroup):
             for topic_id, partitions in target.items():
                 given.setdefault(topic_id, set()).update(partitions)
         return all(
-            given.get(topic_id, set()) == set(topic.partitions)
+            given.get(topic_id, set()) == topic.partitions
             for topic_id, topic in self.states.initialized.items()
             if topic.name in self.names and self.coordinator.topics.by_id(topic_id) is not None
         )

@@ -18,7 +18,7 @@ from kohort.coordinator.modern.group_refusals import (
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.share.share_checks import check_epoch, check_request
 from kohort.coordinator.share.share_group import SHARE, UNKNOWN, ShareGroup
-from kohort.coordinator.share.share_initializing import Missing, ask, begin, find_missing
+from kohort.coordinator.share.share_initializing import Missing, begin, find_missing, initialize_missing
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.share_sessions import cause_of, keep_alive, put_out
 from kohort.coordinator.share.share_targets import advance_member, compute, may_compute
@@ -188,14 +188,14 @@ def _assignment(assigned: Target) -> Assignment:
 
 
 def _replying(group: ShareGroup, sender: Sender, response: ShareGroupHeartbeatResponse, missing: Missing) -> OnWritten:
-    """Answers, and only then begins to make partitions ready."""
+    """Return a callback that answers, and only then begins to make partitions ready."""
     state_epoch = group.epoch
 
     def written(error: ErrorCode, now_ms: int) -> None:
         answer = response if error is ErrorCode.none else refused(Refusal(error))
         group.coordinator.effects.append(Reply(sender.ticket, answer))
         if error is ErrorCode.none and missing:
-            ask(group, missing, state_epoch, now_ms)
+            initialize_missing(group, missing, state_epoch, now_ms)
 
     return written
 

@@ -1,8 +1,8 @@
 """AlterShareGroupOffsets and DeleteShareGroupOffsets: of groups without members (share-groups §16)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
@@ -11,10 +11,11 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_kind
 from kohort.coordinator.share.share_group import SHARE, ShareGroup
-from kohort.coordinator.share.share_host import Outcome
+from kohort.coordinator.share.share_host import OnOutcomes
 from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
-from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition, by_topic
+from kohort.coordinator.share.state_calls import DONE, Result, StateCall, call_in_slices
+from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition
 from kohort.coordinator.topic_info import TopicInfo
 from kohort.protocol.errors import ErrorCode
 
@@ -23,23 +24,11 @@ KeyT = TypeVar("KeyT", TopicIdPartition, UUID)
 NON_EMPTY = Refusal(ErrorCode.non_empty_group)
 
 
-class Result(NamedTuple):
-    """What became of a partition or a topic: NONE, or an error and perhaps what is said about it."""
-
-    error: ErrorCode
-    message: str | None = None
-
-
 OnAltered = Callable[[Refusal | Mapping[TopicIdPartition, Result], int], None]
 """Gets a refusal of all, or what became of each partition; and the time."""
 
 OnDeleted = Callable[[Refusal | Mapping[UUID, Result] | None, int], None]
 """Gets a refusal of all, or what became of each topic; and the time. None: the group has never had any states."""
-
-Beginnings = Mapping[TopicIdPartition, tuple[int, int]]
-"""The group's epoch, and the offset at which it is to begin, of each partition."""
-
-DONE = Result(ErrorCode.none)
 
 
 def alter_offsets(
@@ -64,31 +53,40 @@ def alter_offsets(
     else:
         changes = _changes_of(coordinator, group)
         changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(topics, now_ms))
-        wanted = {each: (group.epoch, offset) for each, offset in offsets.items()}
-        changes.write(now_ms, Cause("offsets_altered"), partial(_initialize, group, wanted, then))
+        beginnings = group.epoch, offsets
+        changes.write(now_ms, Cause("offsets_altered"), partial(_initialize, group, beginnings, then))
 
 
 def _initialize(
     group: ShareGroup,
-    wanted: Mapping[TopicIdPartition, tuple[int, int]],
+    beginnings: tuple[int, Mapping[TopicIdPartition, int]],
     then: OnAltered,
     error: ErrorCode,
     now_ms: int,
 ) -> None:
-    """It is written that the group begins these partitions: share coordinators hear at which offsets."""
+    """Call share coordinators after it is written that the group begins these partitions.
+
+    beginnings: The group's epoch, and the offset at which each partition is to begin.
+    """
     if error is not ErrorCode.none:
         then(Refusal(error), now_ms)
-    elif wanted:
-        initialized = partial(_initialized, group, then)
-        group.coordinator.share_persister().initialize(group.group_id, wanted, initialized, now_ms)
-    else:
+        return
+    epoch, offsets = beginnings
+    if not offsets:
         then({}, now_ms)
+        return
+    persister = group.coordinator.share_persister()
+
+    def initialize(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
+        some = {each: (epoch, offsets[each]) for each in partitions}
+        persister.initialize(group.group_id, some, on_outcomes, now_ms)
+
+    call_in_slices(group, StateCall(offsets, initialize, partial(_initialized, group, then)), now_ms)
 
 
-def _initialized(group: ShareGroup, then: OnAltered, outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
-    """Share coordinators have answered: what succeeded is written."""
-    results = {each: Result(found.error_code, found.error_message) for each, found in outcomes.items()}
-    note_outcome(group, outcomes, now_ms, partial(_answer, results, then))
+def _initialized(group: ShareGroup, then: OnAltered, call: StateCall, now_ms: int) -> None:
+    """Write what succeeded after share coordinators have answered."""
+    note_outcome(group, call, now_ms, partial(_answer, call.results, then))
 
 
 def delete_offsets(
@@ -108,26 +106,34 @@ def delete_offsets(
     else:
         wanted = _deletable(group.states, topics)
         changes = GroupChanges(group)
-        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(by_topic(wanted)))
+        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(wanted))
         changes.write(now_ms, Cause("offsets_deleted"), partial(_delete, group, wanted, then))
 
 
-def _delete(group: ShareGroup, wanted: set[TopicIdPartition], then: OnDeleted, error: ErrorCode, now_ms: int) -> None:
-    """It is written that these partitions are being deleted: share coordinators hear of it."""
+def _delete(
+    group: ShareGroup, wanted: Mapping[UUID, Iterable[int]], then: OnDeleted, error: ErrorCode, now_ms: int
+) -> None:
+    """Call share coordinators after it is written that these partitions of each topic are being deleted."""
     if error is not ErrorCode.none:
         then(Refusal(error), now_ms)
     elif wanted:
-        deleted = partial(_deleted, group, then)
-        group.coordinator.share_persister().delete(group.group_id, sorted(wanted), deleted, now_ms)
+        call_in_slices(group, delete_call(group, wanted, partial(_deleted, group, then)), now_ms)
     else:
         then({}, now_ms)
 
 
-def _deleted(group: ShareGroup, then: OnDeleted, outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
-    """Share coordinators have answered: what is gone is written."""
-    results = _by_topic(outcomes)
-    gone = [topic_id for topic_id, result in results.items() if result == DONE]
-    _forget_deleted(group, gone, now_ms, partial(_answer, results, then))
+def delete_call(
+    group: ShareGroup, topics: Mapping[UUID, Iterable[int]], on_done: Callable[[StateCall, int], None]
+) -> StateCall:
+    """Return the call that deletes the states of these partitions of each topic."""
+    partitions = ((topic_id, partition) for topic_id, numbers in topics.items() for partition in sorted(numbers))
+    return StateCall(partitions, partial(group.coordinator.share_persister().delete, group.group_id), on_done)
+
+
+def _deleted(group: ShareGroup, then: OnDeleted, call: StateCall, now_ms: int) -> None:
+    """Write what is gone after share coordinators have answered."""
+    gone = [topic_id for topic_id, result in call.topics.items() if result == DONE]
+    _forget_deleted(group, gone, now_ms, partial(_answer, call.topics, then))
 
 
 def _answer(
@@ -140,23 +146,19 @@ def _answer(
     then(results if error is ErrorCode.none else Refusal(error), now_ms)
 
 
-def _deletable(states: StatePartitions, topics: Iterable[TopicInfo]) -> set[TopicIdPartition]:
-    """The partitions that are ready; and all of a topic whose states could not be deleted before."""
-    wanted: set[TopicIdPartition] = set()
-    for topic in topics:
+def _deletable(states: StatePartitions, topics: Iterable[TopicInfo]) -> dict[UUID, Collection[int]]:
+    """Return the partitions that are ready; and all of a topic whose states could not be deleted before."""
+    wanted: dict[UUID, Collection[int]] = {}
+    for topic in sorted(topics, key=_id_of):
         again = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
         partitions = range(topic.partitions) if again else states.ready(topic.topic_id)
-        wanted.update((topic.topic_id, partition) for partition in partitions)
+        if partitions:
+            wanted[topic.topic_id] = partitions
     return wanted
 
 
-def _by_topic(outcomes: Mapping[TopicIdPartition, Outcome]) -> dict[UUID, Result]:
-    """For each topic NONE, or the first error of a partition."""
-    results: dict[UUID, Result] = {}
-    for (topic_id, _), outcome in outcomes.items():
-        if results.get(topic_id, DONE) == DONE:
-            results[topic_id] = Result(outcome.error_code, outcome.error_message)
-    return results
+def _id_of(topic: TopicInfo) -> int:
+    return topic.topic_id.int
 
 
 def _forget_deleted(group: ShareGroup, topic_ids: list[UUID], now_ms: int, on_written: OnWritten) -> None:

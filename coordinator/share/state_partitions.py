@@ -5,6 +5,7 @@ are assigned to members.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 from uuid import UUID
 
@@ -60,10 +61,13 @@ class StatePartitions(NamedTuple):
         deleting = {topic_id: name for topic_id, name in self.deleting.items() if topic_id not in topics}
         return StatePartitions(initializing, self.initialized, deleting)
 
-    def end(self, partitions: Iterable[TopicIdPartition], *, are_ready: bool) -> "StatePartitions":
-        """Partitions are not being made ready any more. Those that were count as ready if `are_ready`."""
+    def end(self, partitions: Mapping[UUID, AbstractSet[int]], *, are_ready: bool) -> "StatePartitions":
+        """Return the states without these partitions of each topic among those that are being made ready.
+
+        Those that were being made ready count as ready if `are_ready`.
+        """
         initializing, initialized = dict(self.initializing), dict(self.initialized)
-        for topic_id, numbers in by_topic(partitions).items():
+        for topic_id, numbers in partitions.items():
             topic = initializing.get(topic_id)
             if topic is None:
                 continue  # it was deleted meanwhile
@@ -102,8 +106,12 @@ class StatePartitions(NamedTuple):
         deleting = {topic_id: name for topic_id, name in self.deleting.items() if topic_id not in gone}
         return self._replace(deleting=deleting)
 
+    def has_topic(self, topic_id: UUID) -> bool:
+        """Return whether anything is known of a topic."""
+        return topic_id in self.initialized or topic_id in self.initializing or topic_id in self.deleting
+
     def without(self, topic_id: UUID) -> "StatePartitions":
-        """Nothing is known of a topic, which was deleted; its states go with it."""
+        """Return the states without a topic that was deleted; its states go with it."""
         return StatePartitions(
             {known: topic for known, topic in self.initializing.items() if known != topic_id},
             {known: topic for known, topic in self.initialized.items() if known != topic_id},
@@ -112,11 +120,3 @@ class StatePartitions(NamedTuple):
 
 
 NO_STATES = StatePartitions()
-
-
-def by_topic(partitions: Iterable[TopicIdPartition]) -> dict[UUID, set[int]]:
-    """The partitions of each topic."""
-    found: dict[UUID, set[int]] = {}
-    for topic_id, partition in partitions:
-        found.setdefault(topic_id, set()).add(partition)
-    return found

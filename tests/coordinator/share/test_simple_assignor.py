@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.coordinator.modern.modern_values import Target
-from kohort.coordinator.share.simple_assignor import Subscriber, assign, desired_counts
+from kohort.coordinator.share.simple_assignor import Subscriber, assigning, desired_counts
 
 FOO, BAR = UUID(int=1), UUID(int=2)
+
+
+def assign(members: list[Subscriber], ready: dict[UUID, frozenset[int]], *, homogeneous: bool) -> dict[str, Target]:
+    """The targets, at once."""
+    steps = assigning(members, ready, homogeneous=homogeneous)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            targets: dict[str, Target] = end.value
+            return targets
 
 
 def counts(targets: dict[str, Target]) -> list[int]:

@@ -1,0 +1,172 @@
+"""Calls for many partitions of a share group are made in slices, in order, and end with the group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.share.share_host import OnOutcomes
+from kohort.coordinator.share.state_calls import PARTITIONS_AT_ONCE, StateCall, call_in_slices
+from kohort.coordinator.share.state_partitions import TopicIdPartition
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.share.share_group_world import ShareGroupWorld
+
+MANY = 3 * PARTITIONS_AT_ONCE + 1
+
+
+def large(**partitions: int) -> ShareGroupWorld:
+    """A group with a member, whose partitions are being made ready."""
+    world = ShareGroupWorld(**(partitions or {"foo": MANY}))
+    world.member("ada", names=tuple(partitions or {"foo": MANY})).acts()
+    return world
+
+
+def called(world: ShareGroupWorld) -> list[int]:
+    """How many partitions each call was for."""
+    return [len(each.partition(": ")[2].split()) for each in world.persister.asked]
+
+
+def test_many_partitions_are_initialized_in_slices() -> None:
+    world = large()
+    assert called(world) == [PARTITIONS_AT_ONCE]
+    assert world.ready("foo") == set()
+    for slices in (2, 3, 4):
+        world.after(0 if slices == 2 else 1)
+        assert len(called(world)) == slices
+    assert called(world) == [PARTITIONS_AT_ONCE] * 3 + [1]
+    assert world.ready("foo") == set(range(MANY))
+    assert not world.coordinator.beside
+
+
+def test_few_partitions_are_initialized_at_once() -> None:
+    world = large(foo=PARTITIONS_AT_ONCE - 1)
+    assert world.ready("foo") == set(range(PARTITIONS_AT_ONCE - 1))
+
+
+def test_one_failure_leaves_all_to_be_retried() -> None:
+    world = large()
+    world.persister.failing = E.coordinator_not_available
+    world.after(1)
+    world.persister.failing = E.none
+    world.after(10)
+    assert world.ready("foo") == set()
+    assert not world.share_group.states.initializing
+
+
+def test_groups_take_turns() -> None:
+    world = ShareGroupWorld(foo=MANY)
+    for name in ("g", "h"):
+        world.member("ada", group_id=name).acts()
+    world.after(10)
+    assert [each.split()[1] for each in world.persister.asked] == ["g:", "h:", "g:", "g:", "h:", "g:", "h:", "h:"]
+
+
+def test_later_call_is_made_after_earlier_one() -> None:
+    world = large()
+    ada = world.member("ada")
+    ada.epoch = 1
+    ada.leaves()
+    assert world.alters("foo", {0: 7}) == [], "it waits"
+    world.after(10)
+    assert world.persister.states["g", world.id_of("foo"), 0][1] == 7
+    assert called(world) == [PARTITIONS_AT_ONCE] * 3 + [1, 1]
+
+
+def test_offsets_are_deleted_in_slices() -> None:
+    world = large()
+    world.after(10)
+    ada = world.member("ada")
+    ada.epoch = 1
+    ada.leaves()
+    world.persister.asked.clear()
+    heard = world.deletes("foo")
+    assert (heard, called(world)) == ([], [PARTITIONS_AT_ONCE])
+    world.after(10)
+    assert heard == [[E.none]]
+    assert called(world) == [PARTITIONS_AT_ONCE] * 3 + [1]
+    assert not world.persister.states
+
+
+def test_group_is_deleted_in_slices() -> None:
+    world = large()
+    world.after(10)
+    ada = world.member("ada")
+    ada.epoch = 1
+    ada.leaves()
+    heard: list[E] = []
+    delete_group(world.coordinator, "g", world.now_ms, lambda error, _: heard.append(error))
+    world.settle()
+    assert (heard, list(world.coordinator.share_groups)) == ([], ["g"])
+    world.after(10)
+    assert (heard, list(world.coordinator.share_groups)) == ([E.none], [])
+    assert not world.persister.states
+
+
+def test_lost_group_ends_its_calls() -> None:
+    """The client of a request hears that another node coordinates the group."""
+    world = large()
+    world.after(10)
+    ada = world.member("ada")
+    ada.epoch = 1
+    ada.leaves()
+    heard = world.deletes("foo")
+    world.coordinator.forget_share_group(world.share_group)
+    world.after(10)
+    assert heard == [E.not_coordinator]
+    assert len(world.persister.asked) == 4 + 1
+    assert not world.coordinator.beside
+
+
+def test_answers_after_the_end_are_ignored() -> None:
+    world = large()
+    group = world.share_group
+    done: list[StateCall] = []
+    callbacks: list[OnOutcomes] = []
+
+    def make(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
+        callbacks.append(on_outcomes)
+
+    topic_id = world.id_of("foo")
+    partitions = [(topic_id, number) for number in range(MANY)]
+    call = StateCall(partitions, make, lambda call, _: done.append(call))
+    world.after(10)
+    call_in_slices(group, call, world.now_ms)
+    world.coordinator.forget_share_group(group)
+    world.after(10)
+    assert done == [call]
+    callbacks[0]({}, world.now_ms)
+    assert done == [call]
+
+
+def test_failing_call_is_not_in_the_way_of_others() -> None:
+    world = large(foo=1)
+    group, made = world.share_group, []
+
+    def fails(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
+        made.append(len(partitions))
+        if len(made) == 2:
+            raise ZeroDivisionError
+
+    topic_id = world.id_of("foo")
+    partitions = [(topic_id, number) for number in range(MANY)]
+    done: list[Any] = []
+    for _ in range(2):
+        call_in_slices(group, StateCall(partitions, fails, lambda call, _: done.append(call)), world.now_ms)
+    with pytest.raises(ZeroDivisionError):
+        world.after(1)
+    world.after(10)
+    assert made == [PARTITIONS_AT_ONCE] * 5 + [1]
+    assert group.state_calls == []
+
+
+def test_large_target_is_there_for_a_later_heartbeat() -> None:
+    world = ShareGroupWorld(foo=20_000)
+    ada = world.member("ada")
+    for _ in range(2):
+        ada.acts()
+        assert ada.has == {}
+        world.after(1_000)
+    ada.acts()
+    assert ada.partitions() == set(range(20_000))

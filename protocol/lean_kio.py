@@ -17,7 +17,14 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any
 
-__all__ = ["InvalidUnicode", "NegativeByteLength", "entity_module", "entity_reader", "entity_writer"]
+__all__ = [
+    "InvalidUnicode",
+    "NegativeByteLength",
+    "entity_module",
+    "entity_reader",
+    "entity_writer",
+    "primitive_writer",
+]
 
 
 class PutOff(ModuleType):
@@ -118,3 +125,10 @@ def entity_writer(entity: type) -> Callable[[BytesIO, Any], None]:
     from kio.serial import entity_writer
 
     return entity_writer(entity)
+
+
+def primitive_writer(kafka_type: str, *, flexible: bool) -> Callable[[BytesIO, Any], None]:
+    """Return what writes an element of an array of that type, as in `kio.serial`."""
+    from kio.serial._serialize import get_writer
+
+    return get_writer(kafka_type, flexible, False)  # type: ignore[no-any-return]

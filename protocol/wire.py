@@ -122,3 +122,8 @@ def frame_header(correlation_id: int, flexible: bool, size: int) -> bytes:
     if flexible:
         return _FLEXIBLE_HEADER.pack(5 + size, correlation_id, 0)
     return _PLAIN_HEADER.pack(4 + size, correlation_id)
+
+
+def wrap_int64(value: int) -> int:
+    """Return `value` as Java's 64-bit arithmetic has it: it wraps around."""
+    return (value + 2**63) % 2**64 - 2**63

@@ -2,6 +2,7 @@
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -11,9 +12,16 @@ from kio.static.constants import EntityType
 from kohort.protocol.codec import ResponseTooLargeError
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
+from kohort.protocol.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from kohort.protocol.messages.metadata import MESSAGE, MetadataResponse, MetadataResponsePartition
 from kohort.protocol.messages.metadata import MetadataResponseTopic as Topic
+from kohort.protocol.messages.share_group_heartbeat import Assignment, ShareGroupHeartbeatResponse, TopicPartitions
+from kohort.protocol.writing_in_steps import StepWriter
 from tests.protocol.messages import SOME_VERSIONS, load
 from tests.protocol.strategies import entities
 from tests.support.effort import examples
@@ -70,6 +78,50 @@ def test_lists_in_lists(lengths: list[int], version: int) -> None:
     count, frame = written(MESSAGE.write_in_steps(version, 5, response, 1 << 30))
     assert frame == MESSAGE.write(version, 5, response)
     assert count >= sum(length for length in lengths if length > 32)
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_repeated_parts_are_written_once(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = tuple(
+        DescribeConfigsResourceResult(name=f"name-{n}", value=f"{n}", read_only=False, is_sensitive=False, synonyms=())
+        for n in range(20)
+    )
+    results = [
+        DescribeConfigsResult(
+            error_code=ErrorCode.none,
+            error_message="",
+            resource_type=2,
+            resource_name=f"topic-{n % 7}",
+            configs=configs,
+        )
+        for n in range(50)
+    ]
+    response = DescribeConfigsResponse(results=(*results, *results[:1] * 500))
+    message = message_of("describe_configs")
+    at_once = message.write(version, 5, response)
+    written_structures = []
+    put = StepWriter.put
+
+    def counting(writer: StepWriter, buffer: Any, value: Any) -> None:
+        written_structures.append(value)
+        put(writer, buffer, value)
+
+    monkeypatch.setattr(StepWriter, "put", counting)
+    assert written(message.write_in_steps(version, 5, response, 1 << 30))[1] == at_once
+    assert len(written_structures) <= len(results) + len(configs)
+
+
+def test_long_arrays_of_numbers_are_written_in_steps() -> None:
+    """Also in a structure that is no element of an array."""
+    topics = tuple(TopicPartitions(topic_id=UUID(int=n), partitions=tuple(range(n * 700))) for n in range(4))
+    response = ShareGroupHeartbeatResponse(
+        error_code=ErrorCode.none, member_id="m", assignment=Assignment(topic_partitions=topics)
+    )
+    message = message_of("share_group_heartbeat")
+    assert not message.is_short(1, response)
+    count, frame = written(message.write_in_steps(1, 5, response, 1 << 30))
+    assert frame == message.write(1, 5, response)
+    assert count >= sum(len(topic.partitions) for topic in topics) // 512
 
 
 def test_a_frame_may_have_so_many_bytes_and_no_more() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
+from kohort.broker.scheduling.awaited_response import AwaitedResponse
+from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.share_offsets import DONE, Result, alter_offsets
 from kohort.protocol.errors import ErrorCode
@@ -17,7 +20,7 @@ from kohort.protocol.messages.alter_share_group_offsets import (
 from kohort.security.rights import READ_GROUP, READ_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     Asked = tuple[str, UUID | None, int | None]
     """The name of a topic, its id if it exists, and a partition; None: it was named without any."""
+    Outcome = Refusal | Mapping[TopicIdPartition, Result]
     Topics = dict[UUID, tuple[str, frozenset[int]]]
     """By id, names of topics that were named and exist, and the partitions that do."""
 
@@ -44,15 +48,9 @@ def handle(
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
     results, topics, offsets = yield from _sorted_out(node, request, ticket)
-
-    def altered(outcome: Refusal | Mapping[TopicIdPartition, Result], now_ms: int) -> None:
-        if isinstance(outcome, Refusal):
-            ticket.reply(_refused(outcome))
-            return
-        ticket.reply(_response((asked, _became(asked, outcome) or result) for asked, result in results))
-
-    alter_offsets(node.coordinator, request.group_id, topics, offsets, altered, ticket.received_at_ms)
-    return None
+    response: AwaitedResponse[Outcome] = AwaitedResponse(ticket, partial(_response, results))
+    alter_offsets(node.coordinator, request.group_id, topics, offsets, response.set, ticket.received_at_ms)
+    return (yield from response.get())
 
 
 def _sorted_out(
@@ -78,6 +76,7 @@ def _sorted_out(
                 offsets[topic_id, each.partition_index] = each.start_offset
             results.append(((asked.topic_name, topic_id, each.partition_index), result))
             yield
+        yield
         if topic_id is not None and is_allowed:
             topics[topic_id] = asked.topic_name, frozenset(there)
             if not asked.partitions:  # it is answered with none (heard)
@@ -104,22 +103,28 @@ def _known(error: ErrorCode) -> Result:
     return Result(error, SHARE_OFFSETS_ERRORS[error])
 
 
-def _response(results: Iterable[tuple[Asked, Result]]) -> AlterShareGroupOffsetsResponse:
+def _response(results: list[tuple[Asked, Result]], outcome: Outcome) -> Task[AlterShareGroupOffsetsResponse]:
+    if isinstance(outcome, Refusal):
+        return _refused(outcome)
     topics: dict[tuple[str, UUID | None], list[AlterShareGroupOffsetsResponsePartition]] = {}
-    for (name, topic_id, index), result in results:
+    for asked, result in results:
+        name, topic_id, index = asked
         partitions = topics.setdefault((name, topic_id), [])
         if index is not None:
-            code, message = result
+            code, message = _became(asked, outcome) or result
             partitions.append(
                 AlterShareGroupOffsetsResponsePartition(partition_index=index, error_code=code, error_message=message)
             )
-    return AlterShareGroupOffsetsResponse(
-        error_code=ErrorCode.none,
-        responses=tuple(
-            AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id, partitions=tuple(partitions))
-            for (name, topic_id), partitions in topics.items()
-        ),
-    )
+        yield
+    responses = yield from one_by_one(_response_topic, topics.items())
+    return AlterShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=responses)
+
+
+def _response_topic(
+    topic: tuple[tuple[str, UUID | None], list[AlterShareGroupOffsetsResponsePartition]],
+) -> AlterShareGroupOffsetsResponseTopic:
+    (name, topic_id), partitions = topic
+    return AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id, partitions=tuple(partitions))
 
 
 def _refused(refusal: Refusal) -> AlterShareGroupOffsetsResponse:

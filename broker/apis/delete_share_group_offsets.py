@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
+from kohort.broker.scheduling.awaited_response import AwaitedResponse
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.share_offsets import Result, delete_offsets
 from kohort.protocol.errors import ErrorCode
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.topic_info import TopicInfo
 
+    Outcome = Refusal | Mapping[UUID, Result] | None
+
 NOTHING_KNOWN = "There is no offset information to delete."
 
 
@@ -39,12 +43,9 @@ def handle(
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
     sorted_out = yield from _sorted_out(node, request, ticket)
-
-    def deleted(outcome: Refusal | Mapping[UUID, Result] | None, now_ms: int) -> None:
-        ticket.reply(_refused(outcome) if isinstance(outcome, Refusal) else _response(sorted_out, outcome))
-
-    delete_offsets(node.coordinator, request.group_id, sorted_out.topics, deleted, ticket.received_at_ms)
-    return None
+    response: AwaitedResponse[Outcome] = AwaitedResponse(ticket, partial(_response, sorted_out))
+    delete_offsets(node.coordinator, request.group_id, sorted_out.topics, response.set, ticket.received_at_ms)
+    return (yield from response.get())
 
 
 class _SortedOut(NamedTuple):
@@ -69,13 +70,18 @@ def _sorted_out(node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Tic
     return found
 
 
-def _response(sorted_out: _SortedOut, outcome: Mapping[UUID, Result] | None) -> DeleteShareGroupOffsetsResponse:
-    """None: of a group that never had states Kafka says nothing about any topic but those that are denied."""
-    answers = sorted_out.denied
+def _response(sorted_out: _SortedOut, outcome: Outcome) -> Task[DeleteShareGroupOffsetsResponse]:
+    """Make the response. Of a group that never had states Kafka mentions only topics that are denied."""
+    if isinstance(outcome, Refusal):
+        return _refused(outcome)
+    responses = sorted_out.denied
     if outcome is not None:
-        known = [_outcome(topic, outcome.get(topic.topic_id)) for topic in sorted_out.topics]
-        answers = [*known, *sorted_out.unknown, *answers]
-    return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(answers))
+        found = []
+        for topic in sorted_out.topics:
+            found.append(_outcome(topic, outcome.get(topic.topic_id)))
+            yield
+        responses = [*found, *sorted_out.unknown, *responses]
+    return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(responses))
 
 
 def _outcome(topic: TopicInfo, result: Result | None) -> DeleteShareGroupOffsetsResponseTopic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, bare, refuse_each, results
+from kohort.broker.apis.share_state_requests import ResponseMaker, ask_each, bare
 from kohort.coordinator.share_state.state_requests import delete_state
 from kohort.protocol.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
@@ -31,13 +31,13 @@ def handle(node: Node, request: DeleteShareGroupStateRequest, ticket: Ticket) ->
     def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
         delete_state(coordinator, key, then, now_ms)
 
-    return ask_each(node, request, ticket, ask, _respond)
+    return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(request: DeleteShareGroupStateRequest, error_code: ErrorCode) -> DeleteShareGroupStateResponse:
     """The error for every partition."""
-    return _respond(refuse_each(request, error_code))
+    response: DeleteShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
+    return response
 
 
-def _respond(outcomes: Outcomes) -> DeleteShareGroupStateResponse:
-    return DeleteShareGroupStateResponse(results=results(outcomes, DeleteStateResult, partial(bare, PartitionResult)))
+_MAKER = ResponseMaker(DeleteShareGroupStateResponse, DeleteStateResult, partial(bare, PartitionResult))

@@ -87,9 +87,16 @@ class _Describing:
     def __init__(self, node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> None:
         self._node, self._request, self._ticket = node, request, ticket
         self._known: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
+        self._results: dict[Hashable, DescribeConfigsResult] = {}
 
     def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
-        """The answer for one resource."""
+        """Return the result for one resource; the same object for one that is named again."""
+        key = resource.resource_type, resource.resource_name, resource.configuration_keys
+        if key not in self._results:
+            self._results[key] = self._describe(resource)
+        return self._results[key]
+
+    def _describe(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
         dialled = self._ticket.listener[0]
         configs = _not_allowed(self._node, resource, self._ticket) or _configs(self._node, resource, dialled)
         result = DescribeConfigsResult(

@@ -7,12 +7,14 @@ Nobody asks whether a group exists. Named partitions are described by any node, 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
+from kohort.broker.logs import log
+from kohort.broker.scheduling.awaited_response import AwaitedResponse
 from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.share.state_calls import PARTITIONS_AT_ONCE
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -23,10 +25,11 @@ from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+from kohort.protocol.wire import wrap_int64
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kohort.broker.cluster.node import Node
     from kohort.broker.scheduling.cooperative import Task
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.share_host import Outcome
     from kohort.coordinator.share.state_partitions import TopicIdPartition
 
-    Partitions = Mapping[str, tuple[UUID | None, tuple[int, ...]]]
+    Partitions = dict[str, tuple[UUID | None, list[int]]]
     """By name, the ids of topics that exist, and the partitions that are asked for."""
 
 UNKNOWN = -1
@@ -46,93 +49,178 @@ UNFORESEEN = Refusal(ErrorCode.unknown_server_error, SHARE_OFFSETS_ERRORS[ErrorC
 def handle(
     node: Node, request: DescribeShareGroupOffsetsRequest, ticket: Ticket
 ) -> Task[DescribeShareGroupOffsetsResponse | None]:
-    """None: answered when share coordinators have answered for all groups."""
+    """Answer when share coordinators have answered for all groups. All of a group is described once."""
     if not node.cluster.features.serves_share_groups:
         return error_response(request, ErrorCode.unsupported_version)
-    described: dict[int, DescribeShareGroupOffsetsResponseGroup] = {}
-    count = len(request.groups)
+    groups: list[_Group] = []
+    whole: dict[str, _Group] = {}
+    response: AwaitedResponse[list[_Group]] = AwaitedResponse(ticket, _response)
+    pending = 1
 
-    def done(number: int, group: DescribeShareGroupOffsetsResponseGroup) -> None:
-        described[number] = group
-        if len(described) == count:
-            groups = tuple(described[each] for each in range(count))
-            ticket.reply(DescribeShareGroupOffsetsResponse(groups=groups))
+    def on_described() -> None:
+        nonlocal pending
+        pending -= 1
+        if not pending:
+            response.set(groups)
 
-    for number, asked in enumerate(request.groups):
-        yield from _describe(node, asked, ticket, partial(done, number))
-    return None if count else DescribeShareGroupOffsetsResponse(groups=())
-
-
-def _describe(
-    node: Node,
-    asked: DescribeShareGroupOffsetsRequestGroup,
-    ticket: Ticket,
-    done: Callable[[DescribeShareGroupOffsetsResponseGroup], None],
-) -> Task[None]:
-    wanted = _wanted(node, asked, ticket)
-    if isinstance(wanted, Refusal):
-        done(_refused(asked.group_id, *wanted))
-        return
-    access = node.cluster.access
-    hidden = set()
-    if access is not None:
-        hidden = {name for name in wanted if not access.allows(ticket, DESCRIBE_TOPIC, name)}
-    epochs: dict[TopicIdPartition, int] = {}
-    for name, (topic_id, indexes) in wanted.items():
-        if topic_id is not None and name not in hidden:
-            epochs |= {(topic_id, index): _leader_epoch(node, topic_id, index) for index in indexes}
+    for asked in request.groups:
+        group = whole.get(asked.group_id) if asked.topics is None else None
+        if group is None:
+            group = _Group(node, asked, ticket, on_described)
+            pending += 1
+            if asked.topics is None:
+                whole[asked.group_id] = group
+            yield from group.describe()
+        groups.append(group)
         yield
-
-    if epochs and not asked.group_id:  # nobody can be asked for its state (heard)
-        done(_refused(asked.group_id, *UNFORESEEN))
-        return
-
-    def summarized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
-        topics = [
-            _hidden_topic(name, each[1]) if name in hidden else _topic(node, name, *each, outcomes)
-            for name, each in wanted.items()
-        ]
-        done(DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id, topics=tuple(topics)))
-
-    if epochs:
-        node.coordinator.share_persister().read_summary(asked.group_id, epochs, summarized, ticket.received_at_ms)
-    else:
-        summarized({}, ticket.received_at_ms)
+    on_described()
+    return (yield from response.get())
 
 
-def _wanted(node: Node, asked: DescribeShareGroupOffsetsRequestGroup, ticket: Ticket) -> Partitions | Refusal:
-    """The partitions that are named, or all of the group."""
-    access = node.cluster.access
-    if access is not None and not access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
+def _response(groups: list[_Group]) -> Task[DescribeShareGroupOffsetsResponse]:
+    described: list[DescribeShareGroupOffsetsResponseGroup] = []
+    for group in groups:
+        described.append((yield from group.response()))
+        yield
+    return DescribeShareGroupOffsetsResponse(groups=tuple(described))
+
+
+class _Group:
+    """One group of the request. What fails unexpectedly fails for this group only."""
+
+    def __init__(
+        self,
+        node: Node,
+        asked: DescribeShareGroupOffsetsRequestGroup,
+        ticket: Ticket,
+        on_described: Callable[[], None],
+    ) -> None:
+        """Prepare to describe a group. `on_described` is called once, when its response can be made."""
+        self._node = node
+        self._asked = asked
+        self._ticket = ticket
+        self._on_described = on_described
+        self._pending = 1
+        self._topics: list[tuple[str, UUID | None, list[DescribeShareGroupOffsetsResponsePartition]]] = []
+        self._refusal: Refusal | None = None
+        self._made: DescribeShareGroupOffsetsResponseGroup | None = None
+
+    def describe(self) -> Task[None]:
+        """Call share coordinators for the partitions of the group, PARTITIONS_AT_ONCE in one step."""
+        try:
+            yield from self._call_coordinators()
+        except Exception as problem:
+            self._fail(problem)
+        self._call_answered()
+
+    def response(self) -> Task[DescribeShareGroupOffsetsResponseGroup]:
+        """Return the group of the response; the same object each time."""
+        if self._made is None and self._refusal is not None:
+            self._made = _refused(self._asked.group_id, *self._refusal)
+        elif self._made is None:
+            topics = []
+            for name, topic_id, partitions in self._topics:
+                topics.append(
+                    DescribeShareGroupOffsetsResponseTopic(
+                        topic_name=name, topic_id=topic_id, partitions=tuple(partitions)
+                    )
+                )
+                yield
+            self._made = DescribeShareGroupOffsetsResponseGroup(group_id=self._asked.group_id, topics=tuple(topics))
+        return self._made
+
+    def _call_coordinators(self) -> Task[None]:
+        node, access, group_id = self._node, self._node.cluster.access, self._asked.group_id
+        wanted = yield from _wanted(node, self._asked, self._ticket)
+        if isinstance(wanted, Refusal):
+            self._refusal = wanted
+            return
+        for name, (topic_id, indexes) in wanted.items():
+            is_hidden = access is not None and not access.allows(self._ticket, DESCRIBE_TOPIC, name)
+            if topic_id is not None and indexes and not is_hidden and not group_id:
+                self._refusal = UNFORESEEN  # no share coordinator keeps its state (observed)
+                return
+            partitions: list[DescribeShareGroupOffsetsResponsePartition] = []
+            self._topics.append((name, None if is_hidden else topic_id, partitions))
+            for start in range(0, len(indexes), PARTITIONS_AT_ONCE):
+                some = indexes[start : start + PARTITIONS_AT_ONCE]
+                if is_hidden:
+                    partitions += map(_hidden_partition, some)
+                else:
+                    partitions += [DescribeShareGroupOffsetsResponsePartition(partition_index=each) for each in some]
+                    if topic_id is not None:
+                        self._call(topic_id, partitions, start, some)
+                yield
+            yield
+
+    def _call(
+        self,
+        topic_id: UUID,
+        partitions: list[DescribeShareGroupOffsetsResponsePartition],
+        start: int,
+        indexes: Sequence[int],
+    ) -> None:
+        """Have `partitions` filled in from `start` on, once their share coordinators have answered."""
+        node, now_ms = self._node, self._ticket.received_at_ms
+        epochs = {(topic_id, index): _leader_epoch(node, topic_id, index) for index in indexes}
+
+        def summarized(outcomes: Mapping[TopicIdPartition, Outcome], now_ms: int) -> None:
+            try:
+                for at, index in enumerate(indexes, start):
+                    partitions[at] = _partition(node, topic_id, index, outcomes.get((topic_id, index)))
+            except Exception as problem:
+                self._fail(problem)
+            self._call_answered()
+
+        self._pending += 1
+        node.coordinator.share_persister().read_summary(self._asked.group_id, epochs, summarized, now_ms)
+
+    def _call_answered(self) -> None:
+        self._pending -= 1
+        if not self._pending:
+            self._on_described()
+
+    def _fail(self, problem: Exception) -> None:
+        log.error(f"{self._asked.group_id}: describing offsets of a share group failed", problem)
+        self._refusal = UNFORESEEN
+
+
+def _wanted(node: Node, asked: DescribeShareGroupOffsetsRequestGroup, ticket: Ticket) -> Task[Partitions | Refusal]:
+    """Find the partitions that are named, or all of the group."""
+    if node.cluster.access is not None and not node.cluster.access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
         return Refusal(ErrorCode.group_authorization_failed)
-    return _all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked.topics)
+    return (yield from (_all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked.topics)))
 
 
-def _all(node: Node, group_id: str, ticket: Ticket) -> Partitions | Refusal:
-    """The partitions of a group that are ready; topics that one may not see are left out."""
+def _all(node: Node, group_id: str, ticket: Ticket) -> Task[Partitions | Refusal]:
+    """Find the partitions of a group that are ready; topics that the client may not see are left out."""
     error = node.coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return Refusal(error, SHARE_OFFSETS_ERRORS.get(error))
     group, access = node.coordinator.share_groups.get(group_id), node.cluster.access
-    return {
-        topic.name: (topic_id, tuple(sorted(topic.partitions)))
-        for topic_id, topic in (group.states.initialized.items() if group is not None else ())
-        if access is None or access.shows(ticket, DESCRIBE_TOPIC, topic.name)
-    }
+    wanted: Partitions = {}
+    for topic_id, topic in (group.states.initialized if group is not None else {}).items():
+        if access is None or access.shows(ticket, DESCRIBE_TOPIC, topic.name):
+            wanted[topic.name] = topic_id, sorted(topic.partitions)
+        yield
+    return wanted
 
 
-def _named(node: Node, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]) -> Partitions | Refusal:
-    """A topic that is there without partitions, or with one below 0, fails the group (seen in Kafka 4.3.0)."""
-    wanted: dict[str, tuple[UUID | None, tuple[int, ...]]] = {}
+def _named(node: Node, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]) -> Task[Partitions | Refusal]:
+    """Find named partitions. A topic without partitions, or with one below 0, fails the group (Kafka 4.3.0)."""
+    listed: dict[str, tuple[UUID | None, list[int]]] = {}
     for each in topics:
         topic = node.cluster.topics.by_name(each.topic_name)
         if topic is not None and min(each.partitions, default=-1) < 0:
             return UNFORESEEN
-        known = wanted[each.topic_name][1] if each.topic_name in wanted else ()
-        if topic is None:
-            wanted[each.topic_name] = None, (*known, *each.partitions)
-        else:
-            wanted[each.topic_name] = topic.topic_id, tuple(sorted({*known, *each.partitions}))
+        _, indexes = listed.get(each.topic_name, (None, []))
+        indexes += each.partitions
+        listed[each.topic_name] = None if topic is None else topic.topic_id, indexes
+        yield
+    wanted: Partitions = {}
+    for name, (topic_id, indexes) in listed.items():
+        wanted[name] = topic_id, indexes if topic_id is None else sorted(set(indexes))
+        yield
     return wanted
 
 
@@ -142,39 +230,24 @@ def _leader_epoch(node: Node, topic_id: UUID, index: int) -> int:
     return partition.leader_epoch if partition is not None else 0
 
 
-def _hidden_topic(name: str, indexes: Iterable[int]) -> DescribeShareGroupOffsetsResponseTopic:
+def _hidden_partition(index: int) -> DescribeShareGroupOffsetsResponsePartition:
     error = ErrorCode.topic_authorization_failed
-    message = SHARE_OFFSETS_ERRORS[error]
-    partitions = tuple(
-        DescribeShareGroupOffsetsResponsePartition(partition_index=index, error_code=error, error_message=message)
-        for index in indexes
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index, error_code=error, error_message=SHARE_OFFSETS_ERRORS[error]
     )
-    return DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=None, partitions=partitions)
-
-
-def _topic(
-    node: Node, name: str, topic_id: UUID | None, indexes: Iterable[int], outcomes: Mapping[TopicIdPartition, Outcome]
-) -> DescribeShareGroupOffsetsResponseTopic:
-    partitions = tuple(
-        DescribeShareGroupOffsetsResponsePartition(partition_index=index)
-        if topic_id is None
-        else _partition(node, topic_id, index, outcomes.get((topic_id, index)))
-        for index in indexes
-    )
-    return DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id, partitions=partitions)
 
 
 def _partition(
     node: Node, topic_id: UUID, index: int, outcome: Outcome | None
 ) -> DescribeShareGroupOffsetsResponsePartition:
-    """What is not known, or could not be found out, is -1."""
+    """Return what is known of a partition; -1 for what is not."""
     if outcome is None or outcome.error_code is not ErrorCode.none or outcome.start_offset == UNKNOWN:
         return DescribeShareGroupOffsetsResponsePartition(partition_index=index)
     topic = node.cluster.topics.by_id(topic_id)
     partition = topic.partition(index) if topic is not None else None
     lag = UNKNOWN
     if partition is not None and outcome.delivery_complete_count != UNKNOWN:
-        lag = partition.log.high_watermark - outcome.start_offset - outcome.delivery_complete_count
+        lag = wrap_int64(partition.log.high_watermark - outcome.start_offset - outcome.delivery_complete_count)
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index, start_offset=outcome.start_offset, leader_epoch=outcome.leader_epoch, lag=lag
     )

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
+from kohort.broker.logs import log
 from kohort.broker.scheduling.cooperative import Task, once_each
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import as_answered
@@ -47,7 +48,11 @@ def described_groups(
     def described(group_id: str) -> DescribedT:
         if access is not None and not access.allows(ticket, DESCRIBE_GROUP, group_id):
             return refused(group_id, ErrorCode.group_authorization_failed)
-        group = describe(group_id)
+        try:
+            group = describe(group_id)
+        except Exception as problem:  # the other groups of the request are described all the same
+            log.error(f"{group_id}: describing a group failed", problem)
+            return refused(group_id, ErrorCode.unknown_server_error)
         if group.error_code is not ErrorCode.none:
             return group
         if access is not None and not all(access.allows(ticket, DESCRIBE_TOPIC, name) for name in topics_of(group)):
@@ -57,7 +62,7 @@ def described_groups(
         return group
 
     nameless = [group_id for group_id in group_ids if not group_id]
-    named = as_answered(node.coordinator, (group_id for group_id in group_ids if group_id))
+    named = yield from as_answered(node.coordinator, (group_id for group_id in group_ids if group_id))
     groups = yield from once_each(described, [*nameless, *named])
     if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
         groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, bare, refuse_each, results
+from kohort.broker.apis.share_state_requests import ResponseMaker, ask_each, bare
 from kohort.coordinator.share_state.state_requests import initialize_state
 from kohort.protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
@@ -31,17 +31,15 @@ def handle(node: Node, request: InitializeShareGroupStateRequest, ticket: Ticket
     def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
         initialize_state(coordinator, key, asked.state_epoch, asked.start_offset, then, now_ms)
 
-    return ask_each(node, request, ticket, ask, _respond)
+    return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(
     request: InitializeShareGroupStateRequest, error_code: ErrorCode
 ) -> InitializeShareGroupStateResponse:
     """The error for every partition."""
-    return _respond(refuse_each(request, error_code))
+    response: InitializeShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
+    return response
 
 
-def _respond(outcomes: Outcomes) -> InitializeShareGroupStateResponse:
-    return InitializeShareGroupStateResponse(
-        results=results(outcomes, InitializeStateResult, partial(bare, PartitionResult))
-    )
+_MAKER = ResponseMaker(InitializeShareGroupStateResponse, InitializeStateResult, partial(bare, PartitionResult))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each, results
+from kohort.broker.apis.share_state_requests import ResponseMaker, ask_each
 from kohort.coordinator.share_state.state_requests import read_state
 from kohort.protocol.messages.read_share_group_state import (
     PartitionData,
@@ -31,16 +31,13 @@ def handle(node: Node, request: ReadShareGroupStateRequest, ticket: Ticket) -> T
     def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
         read_state(coordinator, key, asked.leader_epoch, then, now_ms)
 
-    return ask_each(node, request, ticket, ask, _respond)
+    return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(request: ReadShareGroupStateRequest, error_code: ErrorCode) -> ReadShareGroupStateResponse:
     """The error for every partition."""
-    return _respond(refuse_each(request, error_code))
-
-
-def _respond(outcomes: Outcomes) -> ReadShareGroupStateResponse:
-    return ReadShareGroupStateResponse(results=results(outcomes, ReadStateResult, _result))
+    response: ReadShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
+    return response
 
 
 def _result(index: int, outcome: StateOutcome) -> PartitionResult:
@@ -60,3 +57,6 @@ def _result(index: int, outcome: StateOutcome) -> PartitionResult:
             for each in outcome.batches
         ),
     )
+
+
+_MAKER = ResponseMaker(ReadShareGroupStateResponse, ReadStateResult, _result)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, refuse_each, results
+from kohort.broker.apis.share_state_requests import ResponseMaker, ask_each
 from kohort.coordinator.share_state.state_requests import summarize_state
 from kohort.protocol.messages.read_share_group_state_summary import (
     PartitionData,
@@ -33,18 +33,15 @@ def handle(node: Node, request: ReadShareGroupStateSummaryRequest, ticket: Ticke
     def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
         then(summarize_state(coordinator, key), now_ms)
 
-    return ask_each(node, request, ticket, ask, _respond)
+    return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(
     request: ReadShareGroupStateSummaryRequest, error_code: ErrorCode
 ) -> ReadShareGroupStateSummaryResponse:
     """The error for every partition."""
-    return _respond(refuse_each(request, error_code))
-
-
-def _respond(outcomes: Outcomes) -> ReadShareGroupStateSummaryResponse:
-    return ReadShareGroupStateSummaryResponse(results=results(outcomes, ReadStateSummaryResult, _result))
+    response: ReadShareGroupStateSummaryResponse = _MAKER.refuse_each(request, error_code)
+    return response
 
 
 def _result(index: int, outcome: StateOutcome) -> PartitionResult:
@@ -57,3 +54,6 @@ def _result(index: int, outcome: StateOutcome) -> PartitionResult:
         start_offset=outcome.start_offset,
         delivery_complete_count=outcome.delivery_complete_count,
     )
+
+
+_MAKER = ResponseMaker(ReadShareGroupStateSummaryResponse, ReadStateSummaryResult, _result)

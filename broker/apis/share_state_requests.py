@@ -7,9 +7,11 @@ Brokers send them to one another, so that CLUSTER_ACTION is asked for. kohort's 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
+from kohort.broker.scheduling.awaited_response import AwaitedResponse
+from kohort.broker.scheduling.cooperative import finished
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_outcome import StateOutcome, refused
 from kohort.protocol.errors import ErrorCode
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     Ask = Callable[[SharePartitionKey, Any, OnOutcome, int], None]
     """Asks the coordinator for one partition; gets what the request says of it, and the time."""
 
-TopicT = TypeVar("TopicT")
 PartitionT = TypeVar("PartitionT")
 
 NO_TOPIC: Final = UUID(int=0)
@@ -51,49 +52,62 @@ class _Request(Protocol):
     def topics(self) -> Sequence[_Topic]: ...
 
 
-Outcomes = dict["UUID | None", dict[int, StateOutcome]]
-"""By topic and partition, each once, in the request's order."""
+Wanted = dict[tuple["UUID | None", int], _Partition]
+"""What is asked of each partition of each topic."""
+Outcomes = dict[tuple["UUID | None", int], StateOutcome]
 
 
-def ask_each(
-    node: Node, request: _Request, ticket: Ticket, ask: Ask, respond: Callable[[Outcomes], object]
-) -> Task[Any]:
-    """Asks for each partition, and makes a response of what has come of all of them. None: it follows."""
-    wanted = _wanted(request)
+class ResponseMaker(NamedTuple):
+    """Types of which the response of one of these APIs is made."""
+
+    response: Callable[..., Any]
+    topic: Callable[..., Any]
+    partition: Callable[[int, StateOutcome], object]
+    """Makes the result of a partition, of its index."""
+
+    def make(self, wanted: Iterable[tuple[UUID | None, int]], outcomes: Outcomes) -> Task[Any]:
+        """Make the response: partitions by their topics, in the order of the request."""
+        topics: dict[UUID | None, list[object]] = {}
+        for topic_id, index in wanted:
+            topics.setdefault(topic_id, []).append(self.partition(index, outcomes[topic_id, index]))
+            yield
+        results = []
+        for topic_id, partitions in topics.items():
+            results.append(self.topic(topic_id=topic_id, partitions=tuple(partitions)))
+            yield
+        return self.response(results=tuple(results))
+
+    def refuse_each(self, request: _Request, error_code: ErrorCode) -> Any:
+        """Return the response with an error for every partition."""
+        return finished(self._refusing(request, refused(error_code)))
+
+    def _refusing(self, request: _Request, outcome: StateOutcome) -> Task[Any]:
+        wanted = yield from _wanted(request)
+        return (yield from self.make(wanted, dict.fromkeys(wanted, outcome)))
+
+
+def ask_each(node: Node, request: _Request, ticket: Ticket, ask: Ask, maker: ResponseMaker) -> Task[Any]:
+    """Call the coordinator for each partition, and answer when all outcomes are there, perhaps later."""
+    wanted = yield from _wanted(request)
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, CLUSTER_ACTION):
-        return respond(_all(wanted, refused(ErrorCode.cluster_authorization_failed)))
-    outcomes: dict[tuple[UUID | None, int], StateOutcome] = {}
-    waits = False
+        refusal = refused(ErrorCode.cluster_authorization_failed)
+        return (yield from maker.make(wanted, dict.fromkeys(wanted, refusal)))
+    outcomes: Outcomes = {}
+    response: AwaitedResponse[Outcomes] = AwaitedResponse(ticket, partial(maker.make, wanted))
 
     def known(which: tuple[UUID | None, int], outcome: StateOutcome, now_ms: int) -> None:
         outcomes[which] = outcome
-        if waits and len(outcomes) == len(wanted):
-            ticket.reply(respond(_by_topic(wanted, outcomes)))
+        if len(outcomes) == len(wanted):
+            response.set(outcomes)
 
     for (topic_id, index), asked in wanted.items():
         key = SharePartitionKey(request.group_id, topic_id or NO_TOPIC, index)
         ask(key, asked, partial(known, (topic_id, index)), ticket.received_at_ms)
         yield
-    if len(outcomes) == len(wanted):
-        return respond(_by_topic(wanted, outcomes))
-    waits = True
-    return None
-
-
-def refuse_each(request: _Request, error_code: ErrorCode) -> Outcomes:
-    """The error for every partition."""
-    return _all(_wanted(request), refused(error_code))
-
-
-def results(
-    outcomes: Outcomes, of_topic: Callable[..., TopicT], of_partition: Callable[[int, StateOutcome], object]
-) -> tuple[TopicT, ...]:
-    """The answer's elements. `of_topic`: their type, which has an id and partitions."""
-    return tuple(
-        of_topic(topic_id=topic_id, partitions=tuple(of_partition(index, each) for index, each in partitions.items()))
-        for topic_id, partitions in outcomes.items()
-    )
+    if not wanted:
+        response.set(outcomes)
+    return (yield from response.get())
 
 
 def bare(kind: Callable[..., PartitionT], index: int, outcome: StateOutcome) -> PartitionT:
@@ -101,21 +115,13 @@ def bare(kind: Callable[..., PartitionT], index: int, outcome: StateOutcome) -> 
     return kind(partition=index, error_code=outcome.error_code, error_message=outcome.error_message)
 
 
-def _wanted(request: _Request) -> dict[tuple[UUID | None, int], _Partition]:
-    """What is asked of each partition; one that is named twice is asked about once, as it was named last."""
+def _wanted(request: _Request) -> Task[Wanted]:
+    """Find what is asked of each partition. One that is named twice is called for once, as it was named last."""
+    wanted: Wanted = {}
     if not request.group_id or not all(topic.partitions for topic in request.topics):
-        return {}
-    return {(topic.topic_id, each.partition): each for topic in request.topics for each in topic.partitions}
-
-
-def _all(wanted: Iterable[tuple[UUID | None, int]], outcome: StateOutcome) -> Outcomes:
-    return _by_topic(wanted, dict.fromkeys(wanted, outcome))
-
-
-def _by_topic(
-    wanted: Iterable[tuple[UUID | None, int]], outcomes: dict[tuple[UUID | None, int], StateOutcome]
-) -> Outcomes:
-    found: Outcomes = {}
-    for topic_id, index in wanted:
-        found.setdefault(topic_id, {})[index] = outcomes[topic_id, index]
-    return found
+        return wanted
+    for topic in request.topics:
+        for each in topic.partitions:
+            wanted[topic.topic_id, each.partition] = each
+            yield
+    return wanted

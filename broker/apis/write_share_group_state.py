@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_state_requests import Outcomes, ask_each, bare, refuse_each, results
+from kohort.broker.apis.share_state_requests import ResponseMaker, ask_each, bare
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_requests import StateWrite, write_state
 from kohort.protocol.messages.write_share_group_state import (
@@ -35,12 +35,13 @@ def handle(node: Node, request: WriteShareGroupStateRequest, ticket: Ticket) -> 
     def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
         write_state(coordinator, key, _write(asked), then, now_ms)
 
-    return ask_each(node, request, ticket, ask, _respond)
+    return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(request: WriteShareGroupStateRequest, error_code: ErrorCode) -> WriteShareGroupStateResponse:
     """The error for every partition."""
-    return _respond(refuse_each(request, error_code))
+    response: WriteShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
+    return response
 
 
 def _write(asked: PartitionData) -> StateWrite:
@@ -51,5 +52,4 @@ def _write(asked: PartitionData) -> StateWrite:
     return StateWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, asked.delivery_complete_count, batches)
 
 
-def _respond(outcomes: Outcomes) -> WriteShareGroupStateResponse:
-    return WriteShareGroupStateResponse(results=results(outcomes, WriteStateResult, partial(bare, PartitionResult)))
+_MAKER = ResponseMaker(WriteShareGroupStateResponse, WriteStateResult, partial(bare, PartitionResult))

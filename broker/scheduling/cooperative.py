@@ -19,11 +19,26 @@ def is_task(response: object) -> bool:
     return hasattr(response, "send")
 
 
+def finished(task: Task[ResultT]) -> ResultT:
+    """Return what comes of a task, worked on at once."""
+    while True:
+        try:
+            next(task)
+        except StopIteration as end:
+            result: ResultT = end.value
+            return result
+
+
 def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Task[tuple[ResultT, ...]]:
-    """What `function` makes of each of the items; others may come after each."""
+    """Return what `function` makes of each of the items. Yields after each, and once if there are none.
+
+    So does a caller that has many arrays without an element.
+    """
     results = []
     for item in items:
         results.append(function(item))
+        yield
+    if not results:
         yield
     return tuple(results)
 

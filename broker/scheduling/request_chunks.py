@@ -31,7 +31,7 @@ def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[A
             piece = partitions[start : start + room]
             run.append((topic, piece))
             start += len(piece)
-            room -= len(piece)
+            room -= len(piece) or 1
             if room <= 0:
                 yield run
                 run, room = [], SHORT

@@ -1,0 +1,38 @@
+"""The response of a request whose handler waits for a callback: made in steps, whenever the callback comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kohort.broker.scheduling.cooperative import Task
+    from kohort.broker.ticket import Ticket
+
+ValueT = TypeVar("ValueT")
+
+
+class AwaitedResponse(Generic[ValueT]):
+    """Makes a response of a value that a callback brings, during the handler's steps or after them."""
+
+    def __init__(self, ticket: Ticket, respond: Callable[[ValueT], Task[Any]]) -> None:
+        """Prepare to answer `ticket` with what `respond` returns, which may take many steps."""
+        self._ticket = ticket
+        self._respond = respond
+        self._values: list[ValueT] = []
+        self._is_parked = False
+
+    def set(self, value: ValueT, now_ms: int = 0) -> None:
+        """Bring the value. Called once."""
+        if self._is_parked:
+            self._ticket.work_on(self._respond(value))
+        else:
+            self._values.append(value)
+
+    def get(self) -> Task[Any]:
+        """Return what the handler returns as its last step: the response, or None if the value has not come yet."""
+        if self._values:
+            return (yield from self._respond(self._values[0]))
+        self._is_parked = True
+        return None

@@ -1,6 +1,6 @@
 """DescribeGroups and ListGroups (classic-groups §8.1, §8.2; consumer-groups §16.2, §16.3)."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Set
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import CLASSIC, State
@@ -27,8 +27,10 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
     return _missing(group_id, error, None, "")
 
 
-def as_answered(coordinator: GroupCoordinator, group_ids: Iterable[str]) -> list[str]:
-    """Groups in the order in which Kafka describes them: by their partition of the offsets topic, then as asked.
+def as_answered(coordinator: GroupCoordinator, group_ids: Iterable[str]) -> Generator[None, None, list[str]]:
+    """Sort groups in the order in which Kafka describes them: by their partition of the offsets topic, then as asked.
+
+    Yields after each group.
 
     Partitions come as Java's hash map has them (Kafka: `GroupCoordinatorService.describeGroups`). Its `computeIfAbsent`
     puts a new one before the others of its bucket.
@@ -36,6 +38,7 @@ def as_answered(coordinator: GroupCoordinator, group_ids: Iterable[str]) -> list
     by_partition: dict[int, list[str]] = {}
     for group_id in group_ids:
         by_partition.setdefault(coordinator.partition_of(group_id), []).append(group_id)
+        yield
     ordered = in_map_order(reversed(by_partition), _hash_of_partition)
     return [group_id for partition in ordered for group_id in by_partition[partition]]
 
@@ -66,20 +69,17 @@ def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup
 
 
 def to_list(
-    groups: Iterable[ClassicGroup | ModernGroup], states: tuple[str, ...], types: tuple[str, ...]
+    groups: Iterable[ClassicGroup | ModernGroup], states: Set[str], types: Set[str]
 ) -> list[ClassicGroup | ModernGroup]:
-    """Those of one partition that are in the given states and of the given types; none given: all.
+    """Return the groups of one partition that are in these states and of these types; all if none are given.
 
-    States are compared without case and blanks, types without case; a name that does not exist matches nothing. They
-    come as Kafka walks a table of their number; one that has been larger stays so there, but not here.
+    States and types are in lower case, states without blanks; a name that does not exist matches nothing. Groups are
+    in the order of a Kafka table of their number; one that has been larger keeps its size there, but not here.
     """
-    wanted_states = {state.strip().lower() for state in states}
-    wanted_types = {name.lower() for name in types}
     return [
         group
         for group in in_table_order(groups, _hash_of_id)
-        if (not wanted_types or _type_of(group) in wanted_types)
-        and (not wanted_states or _spelling(group) in wanted_states)
+        if (not types or _type_of(group) in types) and (not states or _spelling(group) in states)
     ]
 
 

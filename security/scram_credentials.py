@@ -1,11 +1,11 @@
-"""SCRAM users of a cluster and their stored credentials.
+"""The users of a cluster who can log in by SCRAM, and what is kept of their passwords.
 
 Source: Kafka's `ScramControlManager` and `ScramImage`; logins.md §7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import NamedTuple
 
 from kohort.protocol.errors import ErrorCode
@@ -17,19 +17,19 @@ from kohort.security.sasl.scram import (
     credential_of,
 )
 
-# Persists a user's credential of a mechanism, by its number, or its removal. Raises OSError.
 Keep = Callable[[str, int, ScramCredential | None], None]
+"""Writes down that a user has this credential of a mechanism, by its number, or none. Raises OSError."""
 
 
 class Deletion(NamedTuple):
-    """A credential to remove. `mechanism` is the protocol number, which can be invalid."""
+    """A credential to be removed. `mechanism`: as the protocol numbers it, which may be a number of none."""
 
     name: str
     mechanism: int
 
 
 class Upsertion(NamedTuple):
-    """A credential to create or replace."""
+    """A credential to be made, or replaced."""
 
     name: str
     mechanism: int
@@ -39,13 +39,14 @@ class Upsertion(NamedTuple):
 
 
 class CredentialRefusal(NamedTuple):
-    """Why a user's credentials were not changed."""
+    """Why a user's credentials stay as they are."""
 
     error_code: ErrorCode
     message: str
 
 
-NUMBERS = frozenset(each.value for each in ScramMechanism)  # mechanisms by protocol number
+NUMBERS = frozenset(each.value for each in ScramMechanism)
+"""Mechanisms as the protocol numbers them."""
 
 _TWICE = CredentialRefusal(
     ErrorCode.duplicate_resource, "A user credential cannot be altered twice in the same request"
@@ -53,37 +54,31 @@ _TWICE = CredentialRefusal(
 
 
 class ScramCredentials:
-    """Credentials by user and mechanism."""
+    """By user and mechanism."""
 
     def __init__(self, keep: Keep | None = None) -> None:
-        """Create an empty table.
-
-        Args:
-            keep: Persists changes before they take effect; in memory if None.
-        """
+        """`keep`: writes changes down before they count; None: they are in memory."""
         self._keep = keep
         self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
 
     def users(self) -> list[str]:
+        """Who has a credential."""
         return list(self._by_user)
 
     def of(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
-        """Return a user's credentials, possibly none."""
+        """A user's credentials; empty for a user who has none."""
         return self._by_user.get(user, {})
 
     def find(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        """What a login needs."""
         return self.of(user).get(mechanism)
 
     def load(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
-        """Add a persisted credential."""
+        """Takes over what was written down."""
         self._by_user.setdefault(user, {})[mechanism] = credential
 
     def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None) -> None:
-        """Set or remove a user's credential.
-
-        Raises:
-            OSError: It cannot be stored, and nothing has changed.
-        """
+        """Gives a user a credential, or takes it away. Raises OSError; then nothing has changed."""
         if self._keep is not None:
             self._keep(user, mechanism.value, credential)
         if credential is not None:
@@ -96,18 +91,16 @@ class ScramCredentials:
 
     def alter(
         self, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
-    ) -> dict[str, CredentialRefusal | None]:
-        """Apply the valid changes and return the error, or None, for each user.
+    ) -> Generator[None, None, dict[str, CredentialRefusal | None]]:
+        """Do what is allowed, and return for each user named why not, or None. Yields after each. Raises OSError.
 
-        A user that is named twice is rejected, even for different mechanisms.
-
-        Raises:
-            OSError: A change cannot be stored.
+        A user who is named twice is refused, for different mechanisms too.
         """
         refused: dict[str, CredentialRefusal] = {}
         accepted: dict[str, Deletion | Upsertion] = {}
         changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
         for change in changes:
+            yield
             if change.name in refused:
                 continue
             if accepted.pop(change.name, None) is not None:
@@ -120,6 +113,7 @@ class ScramCredentials:
                 refused[change.name] = problem
         for change in accepted.values():
             self._apply(change)
+            yield
         return {**refused, **dict.fromkeys(accepted)}
 
     def _problem(self, change: Deletion | Upsertion) -> CredentialRefusal | None:

@@ -9,11 +9,13 @@ Source: Kafka's `ReplicationControlManager.alterPartitionReassignments`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.acl_requests import needs_permission
 from kohort.broker.apis.deadline import has_passed
 from kohort.broker.cluster.moving import reassign
+from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -27,13 +29,14 @@ from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
 def handle(
     node: Node, request: AlterPartitionReassignmentsRequest, ticket: Ticket
-) -> AlterPartitionReassignmentsResponse:
-    """Gives each partition its new replicas, each for itself."""
+) -> Task[AlterPartitionReassignmentsResponse]:
+    """Give each partition its new replicas, independently of the others."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)
@@ -42,18 +45,19 @@ def handle(
         return AlterPartitionReassignmentsResponse(error_message="", responses=())
     if has_passed(request.timeout_ms):
         return error_response(request, ErrorCode.request_timed_out)
+    responses = []
+    for topic in request.topics:
+        partitions = yield from one_by_one(partial(_reassigned, node, topic.name, request, ticket), topic.partitions)
+        responses.append(ReassignableTopicResponse(name=topic.name, partitions=partitions))
     return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
-        responses=tuple(
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=tuple(
-                    _answer(part, _reassign(node, topic.name, part, request, ticket)) for part in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        ),
+        allow_replication_factor_change=request.allow_replication_factor_change, responses=tuple(responses)
     )
+
+
+def _reassigned(
+    node: Node, name: str, request: AlterPartitionReassignmentsRequest, ticket: Ticket, part: ReassignablePartition
+) -> ReassignablePartitionResponse:
+    return _answer(part, _reassign(node, name, part, request, ticket))
 
 
 def _reassign(

@@ -34,22 +34,25 @@ def handle(node: Node, request: AlterReplicaLogDirsRequest, ticket: Ticket) -> T
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         return error_response(request, ErrorCode.cluster_authorization_failed)
-    directories = {
-        (topic.name, index): each.path for each in request.dirs for topic in each.topics for index in topic.partitions
-    }
+    directories: dict[tuple[str, int], str] = {}
+    hashes: dict[str, int] = {}
+    for each in request.dirs:
+        for topic in each.topics:
+            if topic.name not in hashes:
+                hashes[topic.name] = java_hash(topic.name)
+            for index in topic.partitions:
+                directories[topic.name, index] = each.path
+                yield
+            yield
+        yield
     own = path_of_directory(node)
     answers: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-    for name, index in in_map_order(directories, _hash_of):
+    for name, index in in_map_order(directories, lambda at: hash_of_partition(hashes[at[0]], at[1])):
         error = _error(node, name, index) if directories[name, index] == own else ErrorCode.log_dir_not_found
         result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
         answers.setdefault(name, []).append(result)
         yield
     return AlterReplicaLogDirsResponse(results=_results(answers.items()))
-
-
-def _hash_of(partition: tuple[str, int]) -> int:
-    name, index = partition
-    return hash_of_partition(java_hash(name), index)
 
 
 def _error(node: Node, name: str, index: int) -> ErrorCode:

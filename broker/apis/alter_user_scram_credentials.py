@@ -8,41 +8,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.acl_requests import needs_permission
+from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_user_scram_credentials import (
     AlteredUser,
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
 )
 from kohort.security.rights import ALTER_CLUSTER
-from kohort.security.scram_credentials import Deletion, Upsertion
+from kohort.security.scram_credentials import CredentialRefusal, Deletion, Upsertion
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: AlterUserScramCredentialsRequest, ticket: Ticket) -> AlterUserScramCredentialsResponse:
+def handle(
+    node: Node, request: AlterUserScramCredentialsRequest, ticket: Ticket
+) -> Task[AlterUserScramCredentialsResponse]:
     """One result for each user named."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)
         return error_response(request, ErrorCode.cluster_authorization_failed, message)
-    refusals = node.cluster.scram_credentials.alter(
-        [Deletion(each.name, each.mechanism) for each in request.deletions],
-        [
-            Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
-            for each in request.upsertions
-        ],
-    )
-    return AlterUserScramCredentialsResponse(
-        results=tuple(
-            AlteredUser(user=user, error_code=ErrorCode.none)
-            if refusal is None
-            else AlteredUser(user=user, error_code=refusal.error_code, error_message=refusal.message)
-            for user, refusal in refusals.items()
-        )
-    )
+    deletions = yield from one_by_one(_deletion, request.deletions)
+    upsertions = yield from one_by_one(_upsertion, request.upsertions)
+    refusals = yield from node.cluster.scram_credentials.alter(deletions, upsertions)
+    return AlterUserScramCredentialsResponse(results=(yield from one_by_one(_result, refusals.items())))
+
+
+def _deletion(asked: ScramCredentialDeletion) -> Deletion:
+    return Deletion(asked.name, asked.mechanism)
+
+
+def _upsertion(asked: ScramCredentialUpsertion) -> Upsertion:
+    return Upsertion(asked.name, asked.mechanism, asked.iterations, asked.salt, asked.salted_password)
+
+
+def _result(altered: tuple[str, CredentialRefusal | None]) -> AlteredUser:
+    user, refusal = altered
+    if refusal is None:
+        return AlteredUser(user=user, error_code=ErrorCode.none)
+    return AlteredUser(user=user, error_code=refusal.error_code, error_message=refusal.message)
 
 
 def error_response(

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.deadline import has_passed
+from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_topics import (
@@ -45,7 +46,8 @@ def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Task[Del
     if not node.cluster.settings.delete_topic_enable:
         disabled = ticket.version >= DISABLED_FROM
         return error_response(request, ErrorCode.topic_deletion_disabled if disabled else ErrorCode.invalid_request)
-    refused = [_ambiguous(each) for each in request.topics if (each.name is None) == (each.topic_id is None)]
+    ambiguous = [each for each in request.topics if (each.name is None) == (each.topic_id is None)]
+    refused = [*(yield from one_by_one(_ambiguous, ambiguous))] if ambiguous else []
     named = Counter(each.name for each in request.topics if each.name is not None and each.topic_id is None)
     by_id = Counter(each.topic_id for each in request.topics if each.name is None and each.topic_id is not None)
     refused += [_refused(name, None, _INVALID, "Duplicate topic name.") for name in named if named[name] > 1]

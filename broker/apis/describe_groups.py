@@ -17,7 +17,7 @@ from kohort.security.rights import DESCRIBE_GROUP
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Task[DescribeGroupsResponse]:
     """In Kafka's order: groups that one may not see come first, then those of one partition after the other."""
-    names = as_answered(node.coordinator, request.groups)
+    names = yield from as_answered(node.coordinator, request.groups)
     described = yield from once_each(lambda group_id: _describe(node, group_id, request, ticket), names)
     if node.cluster.access is not None:
         described = tuple(sorted(described, key=lambda each: each.error_code is not _NOT_ALLOWED))

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.acl_requests import needs_permission
+from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     Listener,
+    PartitionRequest,
     PartitionResponse,
     ReplicaState,
     TopicResponse,
@@ -26,18 +28,21 @@ from kohort.storage.topic_names import METADATA_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: DescribeQuorumRequest, ticket: Ticket) -> DescribeQuorumResponse:
+def handle(node: Node, request: DescribeQuorumRequest, ticket: Ticket) -> Task[DescribeQuorumResponse]:
     """Answers about the one partition of the metadata topic; whoever names anything else hears that it is unknown."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         message = needs_permission(ticket, DESCRIBE_CLUSTER)
         return DescribeQuorumResponse(error_code=ErrorCode.cluster_authorization_failed, error_message=message)
-    named = [(topic.topic_name, part.partition_index) for topic in request.topics for part in topic.partitions]
-    if named != [(METADATA_TOPIC, 0)]:
-        return _unknown(request)
+    named = (  # of most requests only the first two are looked at
+        (topic.topic_name, part.partition_index) for topic in request.topics for part in topic.partitions
+    )
+    if next(named, None) != (METADATA_TOPIC, 0) or next(named, None) is not None:
+        return (yield from _unknown(request))
     cluster = node.cluster
     return DescribeQuorumResponse(
         error_code=ErrorCode.none,
@@ -75,19 +80,14 @@ def _quorum(node: Node, ticket: Ticket) -> PartitionResponse:
     )
 
 
-def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+def _unknown(request: DescribeQuorumRequest) -> Task[DescribeQuorumResponse]:
+    topics = []
+    for topic in request.topics:
+        partitions = yield from one_by_one(_unknown_partition, topic.partitions)
+        topics.append(TopicResponse(topic_name=topic.topic_name, partitions=partitions))
+    return DescribeQuorumResponse(error_code=ErrorCode.none, error_message="", topics=tuple(topics))
+
+
+def _unknown_partition(part: PartitionRequest) -> PartitionResponse:
     unknown = ErrorCode.unknown_topic_or_partition
-    return DescribeQuorumResponse(
-        error_code=ErrorCode.none,
-        error_message="",
-        topics=tuple(
-            TopicResponse(
-                topic_name=topic.topic_name,
-                partitions=tuple(
-                    PartitionResponse(partition_index=part.partition_index, error_code=unknown)
-                    for part in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        ),
-    )
+    return PartitionResponse(partition_index=part.partition_index, error_code=unknown)

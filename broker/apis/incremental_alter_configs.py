@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.config_resources import (
@@ -57,14 +58,19 @@ def handle(
     """Changes single settings of topics and groups; of each all or none."""
 
     def alter_one(resource: AlterConfigsResource) -> Refusal | None:
-        return alter_resource(node, ticket, resource, _changed, validate_only=request.validate_only)
+        return alter_resource(node, ticket, resource, changed, validate_only=request.validate_only)
 
     def fail_one(resource: AlterConfigsResource) -> Refusal | None:
         return _refusal_by_broker(node, resource, alter_one) or Refusal(ErrorCode.unknown_server_error)
 
+    orders: dict[int, Sequence[AlterableConfig]] = {}
+    for resource in request.resources:
+        orders[id(resource)] = yield from _in_order(resource)
+        yield
+    changed = partial(_changed, orders)
     fails = False
     for resource in _perhaps_fatal(request.resources):
-        if _is_fatal(resource) and may_alter(node, ticket, resource):
+        if _is_fatal(resource, orders[id(resource)]) and may_alter(node, ticket, resource):
             fails = _refusal_by_broker(node, resource, alter_one) is None
             if fails:
                 break
@@ -81,9 +87,9 @@ def _perhaps_fatal(resources: Sequence[AlterConfigsResource]) -> list[AlterConfi
     return [each for each in resources if count[each.resource_type, each.resource_name] == 1]
 
 
-def _is_fatal(resource: AlterConfigsResource) -> bool:
-    """Whether the controller comes upon an operation that it does not know."""
-    for change in _in_order(resource):
+def _is_fatal(resource: AlterConfigsResource, ordered: Sequence[AlterableConfig]) -> bool:
+    """Return whether the controller comes upon an operation that it does not know."""
+    for change in ordered:
         if change.config_operation not in _OPERATIONS:
             return True
         if change.config_operation in _NAMES and not _is_list(resource, change.name):
@@ -108,17 +114,23 @@ def _is_list(resource: AlterConfigsResource, name: str) -> bool:
     return resource.resource_type == TOPIC and name in TOPIC_CONFIGS and TOPIC_CONFIGS[name].is_list
 
 
-def _in_order(resource: AlterConfigsResource) -> Sequence[AlterableConfig]:
-    """The changes of a resource as Kafka's controller walks them: the first that is wrong is the one that is named."""
+def _in_order(resource: AlterConfigsResource) -> Task[Sequence[AlterableConfig]]:
+    """Sort the changes of a resource as Kafka's controller walks them: the error is that of the first wrong one."""
     if len(resource.configs) < 2:
         return resource.configs
-    return in_map_order(resource.configs, lambda change: java_hash(change.name))
+    hashes: dict[str, int] = {}
+    for change in resource.configs:
+        hashes[change.name] = java_hash(change.name)
+        yield
+    return in_map_order(resource.configs, lambda change: hashes[change.name])
 
 
-def _changed(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str] | Refusal:
-    """What is set now, with the request's changes."""
+def _changed(
+    orders: Mapping[int, Sequence[AlterableConfig]], altered: Alterable, resource: AlterConfigsResource
+) -> Mapping[str, str] | Refusal:
+    """Return what is set now, with the request's changes."""
     configs = dict(altered.configs)
-    for change in _in_order(resource):
+    for change in orders[id(resource)]:
         refusal = _change(configs, altered, change)
         if refusal is not None:
             return refusal

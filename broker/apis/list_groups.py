@@ -21,8 +21,10 @@ def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Task[ListG
     access = node.cluster.access
     shows_all = access is None or access.shows(ticket, DESCRIBE_CLUSTER, CLUSTER_NAME)
     answer: list[ListedGroup] = []
+    states = frozenset(state.strip().lower() for state in request.states_filter)
+    types = frozenset(name.lower() for name in request.types_filter)
     for table in tables:
-        groups = to_list(table, request.states_filter, request.types_filter)
+        groups = to_list(table, states, types)
         if access is not None and not shows_all:
             groups = [group for group in groups if access.shows(ticket, DESCRIBE_GROUP, group.group_id)]
         answer += yield from one_by_one(listed, groups)

@@ -73,14 +73,13 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Task[List
                 find = _find(node, topic, part, isolation_level, request.replica_id, ticket.version)
                 answers[part.partition_index] = yield from find
             yield
-    return ListOffsetsResponse(
-        topics=tuple(
-            ListOffsetsTopicResponse(name=name, partitions=tuple(answers.values()))
-            for name, answers in responses.items()
-            if answers
-        )
-        + tuple(refused)
-    )
+        yield
+    topics = []
+    for name, answers in responses.items():
+        if answers:
+            topics.append(ListOffsetsTopicResponse(name=name, partitions=tuple(answers.values())))
+        yield
+    return ListOffsetsResponse(topics=(*topics, *refused))
 
 
 def _find(

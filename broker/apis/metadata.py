@@ -15,11 +15,11 @@ UNKNOWN_SERVER_ERROR. (`KafkaApis.handleTopicMetadataRequest`, `MetadataRequest.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.authorized_operations import cluster_operations, operations
-from kohort.broker.scheduling.cooperative import Task, one_by_one
+from kohort.broker.scheduling.cooperative import Task
+from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.metadata import (
@@ -47,24 +47,29 @@ TOPIC_IDS_FROM = 12
 def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Task[MetadataResponse]:
     """Answers which nodes and topics there are, and creates topics that are asked for."""
     cluster, access = node.cluster, node.cluster.access
+    topics: list[MetadataResponseTopic] = []
     if request.topics is None or (ticket.version == 0 and not request.topics):
         there = list(cluster.topics)
         if access is not None:
             there = [topic for topic in there if access.shows(ticket, DESCRIBE_TOPIC, topic.name)]
-        topics = yield from one_by_one(partial(_described, cluster.topics), there)
+        for topic in there:
+            topics.append((yield from _described(cluster.topics, topic)))
+            yield
     else:
         refusal = _refusal(request.topics, ticket.version)
         if refusal is not None:
             return error_response(request, refusal)
         created: set[str] = set()
-        topics = yield from one_by_one(
-            lambda asked: _asked(node, asked, request, created, ticket), _once(request.topics)
-        )
+        for asked in _once(request.topics):
+            topics.append((yield from _asked(node, asked, request, created, ticket)))
+            yield
     if request.include_topic_authorized_operations:
-        for topic in (each for each in topics if each.error_code not in _WITHOUT_OPERATIONS):
-            name = topic.name
-            assert name is not None, "it would be an unknown id"
-            topic.topic_authorized_operations = operations(node, ticket, ResourceType.TOPIC, name)
+        for described in topics:
+            if described.error_code not in _WITHOUT_OPERATIONS:
+                assert described.name is not None, "it would be an unknown id"
+                allowed = operations(node, ticket, ResourceType.TOPIC, described.name)
+                described.topic_authorized_operations = allowed
+            yield
     response = MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(
@@ -77,7 +82,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Task[Metadat
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
-        topics=topics,
+        topics=tuple(topics),
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_operations(node, ticket)
@@ -115,7 +120,7 @@ def _once(topics: tuple[MetadataRequestTopic, ...]) -> list[MetadataRequestTopic
 
 def _asked(
     node: Node, asked: MetadataRequestTopic, request: MetadataRequest, created: set[str], ticket: Ticket
-) -> MetadataResponseTopic:
+) -> Task[MetadataResponseTopic]:
     """Describe a topic, or create it if it is missing and add its name to `created`, the topics of this request."""
     topics = node.cluster.topics
     access = node.cluster.access
@@ -127,7 +132,7 @@ def _asked(
     ):
         return _not_allowed(asked)
     if topic is not None:
-        return _described(topics, topic)
+        return (yield from _described(topics, topic))
     if asked.topic_id is not None:
         return _unknown(None, ErrorCode.unknown_topic_id, asked)
     name, creates = asked.name or "", request.allow_auto_topic_creation
@@ -167,13 +172,10 @@ def _create(node: Node, name: str, created: set[str], ticket: Ticket) -> None:
             created.add(name)
 
 
-def _described(topics: Topics, topic: Topic) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        error_code=ErrorCode.none,
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.internal,
-        partitions=tuple(
+def _described(topics: Topics, topic: Topic) -> Task[MetadataResponseTopic]:
+    partitions: list[MetadataResponsePartition] = []
+    for start in range(0, len(topic.partitions), SHORT):
+        partitions += [
             MetadataResponsePartition(
                 error_code=ErrorCode.none if partition.leader != NO_LEADER else ErrorCode.leader_not_available,
                 partition_index=partition.index,
@@ -183,8 +185,16 @@ def _described(topics: Topics, topic: Topic) -> MetadataResponseTopic:
                 isr_nodes=topics.placement.in_sync(partition.replicas),
                 offline_replicas=topics.placement.offline(partition.replicas),
             )
-            for partition in topic.partitions
-        ),
+            for partition in topic.partitions[start : start + SHORT]
+        ]
+        if len(partitions) < len(topic.partitions):
+            yield
+    return MetadataResponseTopic(
+        error_code=ErrorCode.none,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=tuple(partitions),
     )
 
 

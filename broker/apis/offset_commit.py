@@ -37,7 +37,7 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
     partitions = 0
     for topic in request.topics:  # nearly always one: `sum` would take longer than all of this
         partitions += len(topic.partitions)
-    if partitions > SHORT:
+    if partitions > SHORT or len(request.topics) > SHORT:
         return in_chunks(node, ticket, _chunks(request), handle, _merged)
     commit = looked_up(node, request, ticket)
     if not isinstance(commit, Commit):

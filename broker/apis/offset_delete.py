@@ -25,7 +25,7 @@ from kohort.security.rights import DELETE_GROUP, READ_TOPIC
 
 def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Task[Any] | None:
     """None: answered when the deletions are written."""
-    if sum(len(topic.partitions) for topic in request.topics) > SHORT:
+    if sum(len(topic.partitions) or 1 for topic in request.topics) > SHORT:
         return in_chunks(node, ticket, _chunks(request), _delete_chunk, _merged_chunks)
     return _delete(node, request, ticket)
 

@@ -5,12 +5,14 @@ whole. v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v
 v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
 """
 
+from itertools import chain
 from typing import Final
+from uuid import UUID
 
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
-from kohort.broker.scheduling.request_chunks import SHORT
+from kohort.broker.scheduling.request_chunks import SHORT, runs
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode
@@ -43,7 +45,7 @@ def is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
         partitions = 0
         for topic in asked.topics:  # nearly always one: `sum` would take longer than all of this
             partitions += len(topic.partition_indexes)
-        return partitions > SHORT
+        return partitions > SHORT or len(asked.topics) > SHORT
     group = node.coordinator.group(asked.group_id)
     return (
         group is not None
@@ -58,14 +60,63 @@ def _in_steps(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Task[O
     """All that groups have committed takes its room once, however often somebody asks for it."""
     for asked in request.groups:
         who = asked.group_id, asked.member_id, asked.member_epoch
-        if asked.topics is not None or who not in whole:
-            one = changed(OffsetFetchRequest, request, groups=(asked,))
-            (group,) = answered(node, one, ticket.version, ticket).groups
-            if asked.topics is None:
-                whole[who] = group
-        groups.append(group if asked.topics is not None else whole[who])
+        if asked.topics is not None:
+            groups.append((yield from _named_in_steps(node, asked, request, ticket)))
+        else:
+            if who not in whole:
+                whole[who] = _answered_one(node, asked, request, ticket)
+            groups.append(whole[who])
         yield
     return OffsetFetchResponse(groups=tuple(groups))
+
+
+def _answered_one(
+    node: Node, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest, ticket: Ticket
+) -> OffsetFetchResponseGroup:
+    one = changed(OffsetFetchRequest, request, groups=(asked,))
+    (group,) = answered(node, one, ticket.version, ticket).groups
+    return group
+
+
+def _named_in_steps(
+    node: Node, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest, ticket: Ticket
+) -> Task[OffsetFetchResponseGroup]:
+    """Return what `answered` would for this group, after handling SHORT of its partitions in each step."""
+    assert asked.topics is not None, "all that a group has committed is answered at once"
+    if not asked.topics:
+        return _answered_one(node, asked, request, ticket)
+    ranked: tuple[list[OffsetFetchResponseTopic], ...] = ([], [], [])
+    last: OffsetFetchRequestTopic | None = None
+    for run in runs(asked.topics, "partition_indexes"):
+        topics = tuple([changed(OffsetFetchRequestTopic, topic, partition_indexes=indexes) for topic, indexes in run])
+        group = _answered_one(node, changed(OffsetFetchRequestGroup, asked, topics=topics), request, ticket)
+        if group.error_code is not ErrorCode.none:
+            return group
+        continued = run[0][0] if run[0][0] is last else None
+        last = run[-1][0]
+        for topic in group.topics:
+            same_rank = ranked[_rank(node, topic, ticket)]
+            if continued is not None and _name(topic, ticket) == _name(continued, ticket):
+                continued = None  # others of that name are entries of their own
+                same_rank[-1].partitions += topic.partitions
+            else:
+                same_rank.append(topic)
+        yield
+    return OffsetFetchResponseGroup(
+        group_id=asked.group_id, topics=tuple(chain.from_iterable(ranked)), error_code=ErrorCode.none
+    )
+
+
+def _name(topic: OffsetFetchRequestTopic | OffsetFetchResponseTopic, ticket: Ticket) -> str | UUID | None:
+    return topic.topic_id if ticket.version >= IDS_FROM else topic.name
+
+
+def _rank(node: Node, topic: OffsetFetchResponseTopic, ticket: Ticket) -> int:
+    """Return 0 for a topic that is answered, 1 for one that is refused, 2 for an unknown id: their order in a group."""
+    if ticket.version >= IDS_FROM and (topic.topic_id is None or node.cluster.topics.by_id(topic.topic_id) is None):
+        return 2
+    refused = topic.partitions and topic.partitions[0].error_code is ErrorCode.topic_authorization_failed
+    return 1 if refused else 0
 
 
 def answered(node: Node, request: OffsetFetchRequest, version: int, ticket: Ticket | None) -> OffsetFetchResponse:

@@ -49,7 +49,7 @@ def handle(
 ) -> TxnOffsetCommitResponse | Task[TxnOffsetCommitResponse | None] | None:
     """None: answered when the offsets are written. A long request is a task, and is written at once."""
     steps = _handle(node, request, ticket)
-    is_short = sum([len(topic.partitions) for topic in request.topics]) <= SHORT
+    is_short = sum([len(topic.partitions) or 1 for topic in request.topics]) <= SHORT
     return at_once(steps) if is_short else steps
 
 
@@ -177,6 +177,7 @@ class _Asked:
     def look(self, request: TxnOffsetCommitRequest) -> Task[None]:
         """Sorts out what the request names."""
         for asked in request.topics:
+            yield
             if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, asked.name):
                 self._refuse(asked.name, asked.partitions, ErrorCode.topic_authorization_failed)
                 continue
@@ -232,12 +233,15 @@ class _Asked:
             answered.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
         if not self._refused:
             return TxnOffsetCommitResponse(topics=tuple(answered))
-        topics: dict[str, TxnOffsetCommitResponseTopic] = {}
+        topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
         for each in (*self._refused, *answered):
-            before = topics.setdefault(each.name, each)
-            if before is not each:
-                before.partitions += each.partitions
-        return TxnOffsetCommitResponse(topics=tuple(topics.values()))
+            topics.setdefault(each.name, []).extend(each.partitions)
+            yield
+        merged = []
+        for name, partitions in topics.items():
+            merged.append(TxnOffsetCommitResponseTopic(name=name, partitions=tuple(partitions)))
+            yield
+        return TxnOffsetCommitResponse(topics=tuple(merged))
 
     def _answer(self, error: ErrorCode, asked: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
         if error is ErrorCode.none and id(asked) in self._too_large:

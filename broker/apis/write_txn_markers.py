@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
 from kohort.broker.cluster.transaction_markers import write_marker
+from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.protocol.batches import NO_EPOCH, NO_PRODUCER, Marker
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.write_txn_markers import (
@@ -49,8 +50,9 @@ def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Task[
         and not access.allows_on_cluster(ticket, CLUSTER_ACTION)
     ):
         return error_response(request, ErrorCode.cluster_authorization_failed)
-    if any(_is_impossible(node, marker) for marker in request.markers):
-        return error_response(request, ErrorCode.unknown_server_error)
+    for marker in request.markers:
+        if (yield from _is_impossible(node, marker)):
+            return error_response(request, ErrorCode.unknown_server_error)
     outcomes: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for marker in request.markers:
         for topic in marker.topics:
@@ -58,15 +60,18 @@ def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Task[
                 error = _write(node, marker, topic.name, index, ticket.received_at_ms)
                 outcomes.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = error
                 yield
-    return WriteTxnMarkersResponse(
-        markers=tuple(
-            WritableTxnMarkerResult(
-                producer_id=producer_id,
-                topics=tuple(_result(name, partitions.items()) for name, partitions in topics.items()),
-            )
-            for producer_id, topics in outcomes.items()
-        )
-    )
+            yield
+        yield
+    markers = []
+    for producer_id, by_topic in outcomes.items():
+        topics = yield from one_by_one(_result_of, by_topic.items())
+        markers.append(WritableTxnMarkerResult(producer_id=producer_id, topics=topics))
+    return WriteTxnMarkersResponse(markers=tuple(markers))
+
+
+def _result_of(topic: tuple[str, dict[int, ErrorCode]]) -> WritableTxnMarkerTopicResult:
+    name, partitions = topic
+    return _result(name, partitions.items())
 
 
 def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableTxnMarkerTopicResult:
@@ -78,12 +83,17 @@ def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableT
     )
 
 
-def _is_impossible(node: Node, marker: WritableTxnMarker) -> bool:
-    """Whether Kafka fails over a number when it writes the marker; to nowhere it writes none."""
+def _is_impossible(node: Node, marker: WritableTxnMarker) -> Task[bool]:
+    """Return whether Kafka fails over a number when it writes the marker; to nowhere it writes none."""
+    yield
     if marker.producer_id != NO_PRODUCER and marker.producer_epoch != NO_EPOCH:
         return False
-    named = ((node.cluster.topics.by_name(topic.name), topic.partition_indexes) for topic in marker.topics)
-    return any(topic and any(topic.partition(index) for index in indexes) for topic, indexes in named)
+    for named in marker.topics:
+        topic = node.cluster.topics.by_name(named.name)
+        if topic is not None and any(topic.partition(index) for index in named.partition_indexes):
+            return True
+        yield
+    return False
 
 
 def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms: int) -> ErrorCode:

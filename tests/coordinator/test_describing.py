@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kohort.broker.scheduling.cooperative import finished
 from kohort.coordinator.describing import as_answered
 from kohort.coordinator.group_placement import partition_for
 from tests.support.coordinator_world import World
@@ -11,7 +12,7 @@ def test_groups_of_a_partition_stay_together_as_asked_and_partitions_come_by_the
     coordinator = World().coordinator
     coordinator.partitions = 50
     names = [f"group-{number}" for number in range(12)]
-    ordered = as_answered(coordinator, [*names, names[3]])
+    ordered = finished(as_answered(coordinator, [*names, names[3]]))
     partitions = [partition_for(name, 50) for name in ordered]
     assert sorted(ordered) == sorted([*names, names[3]])
     assert len(dict.fromkeys(partitions)) == sum(

@@ -40,30 +40,36 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
                 return error_response(request, found, ticket.version)
             return FetchResponse(error_code=found, responses=())
         reading = found
-    if request.isolation_level not in ISOLATION_LEVELS and reading.keys():
-        return error_response(request, ErrorCode.unknown_server_error, ticket.version)  # Kafka fails over it
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
     if reading.is_long:
         return _in_steps(node, request, fetch)
+    reading.look_at_once()
+    if request.isolation_level not in ISOLATION_LEVELS and reading.keys():
+        return error_response(request, ErrorCode.unknown_server_error, ticket.version)  # Kafka fails over it
     reading.read_at_once()
-    return _answer_or_wait(node, request, fetch)
+    return None if _waits(node, request, fetch) else reading.response(now_ms)
 
 
 def _in_steps(node: Node, request: FetchRequest, fetch: DelayedFetch) -> Task[Any]:
-    yield from fetch.reading.read()
-    return _answer_or_wait(node, request, fetch)
+    reading, ticket = fetch.reading, fetch.reading.ticket
+    yield from reading.look()
+    if request.isolation_level not in ISOLATION_LEVELS and reading.keys():
+        return error_response(request, ErrorCode.unknown_server_error, ticket.version)
+    yield from reading.read()
+    return None if _waits(node, request, fetch) else (yield from reading.respond(ticket.received_at_ms))
 
 
-def _answer_or_wait(node: Node, request: FetchRequest, fetch: DelayedFetch) -> FetchResponse | None:
+def _waits(node: Node, request: FetchRequest, fetch: DelayedFetch) -> bool:
+    """Let a fetch wait that has not read enough. Return whether it does."""
     reading, ticket = fetch.reading, fetch.reading.ticket
     keys = [] if reading.is_enough or request.max_wait_ms <= 0 else reading.keys()
     if not keys:
-        return reading.response(ticket.received_at_ms)
+        return False
     reading.forget()
     ticket.when_gone(partial(node.cluster.purgatory.cancel, fetch))
     node.cluster.hooks.fetch_waits(fetch)
     node.cluster.purgatory.wait(fetch, keys)
-    return None
+    return True
 
 
 def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | ErrorCode:
@@ -165,7 +171,7 @@ class DelayedFetch(DelayedOperation):
             yield from reading.read()
             if self._time_is_up or reading.is_enough:
                 cluster.purgatory.cancel(self)
-                return reading.response(cluster.clock.now_ms())
+                return (yield from reading.respond(cluster.clock.now_ms()))
             reading.forget()
         self._is_being_read = False
         return None

@@ -10,6 +10,7 @@ from kohort.broker.apis.fetch.naming_leaders import name_leaders
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
 from kohort.broker.cluster.broker_cluster import ALL_UNREAD_BYTES
 from kohort.broker.cluster.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM
+from kohort.broker.scheduling.cooperative import finished, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import (
     AbortedTransaction,
@@ -85,6 +86,13 @@ class Reading:
         self.full = False
         """Whether a limit, or the end of a segment, left something out: waiting would not bring more."""
 
+    def look(self) -> Task[None]:
+        """Look up what is named; other clients may be served after each partition."""
+        yield
+
+    def look_at_once(self) -> None:
+        """Look up what is named, without a pause."""
+
     def keys(self) -> list[Partition]:
         """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
         raise NotImplementedError
@@ -127,6 +135,11 @@ class Reading:
     def response(self, now_ms: int) -> FetchResponse:
         """The answer made of what was read last."""
         raise NotImplementedError
+
+    def respond(self, now_ms: int) -> Task[FetchResponse]:
+        """Make the response as `response` does, in steps."""
+        yield
+        return self.response(now_ms)
 
     def _begin(self) -> None:
         unread_bytes = self.node.cluster.unread_bytes
@@ -216,15 +229,10 @@ class Reading:
         if topics is None:
             unknown = ErrorCode.unknown_server_error
             return FetchResponse(error_code=unknown, session_id=self._session_asked, responses=())
-        response = FetchResponse(
-            session_id=session_id,
-            responses=tuple(
-                [
-                    FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=tuple(datas))
-                    for topic_id, name, datas in topics
-                ]
-            ),
-        )
+        return self._whole(session_id, tuple([_topic_response(topic) for topic in topics]))
+
+    def _whole(self, session_id: int, responses: tuple[FetchableTopicResponse, ...]) -> FetchResponse:
+        response = FetchResponse(session_id=session_id, responses=responses)
         if self.failed and self.ticket.version >= LEADERS_FROM:
             name_leaders(self.node, self.ticket, response)
         return response
@@ -233,15 +241,22 @@ class Reading:
 class PlainReading(Reading):
     """Reads the partitions that the request names."""
 
-    __slots__ = ("_asked", "_datas", "_unknown")
+    __slots__ = ("_asked", "_datas", "_named", "_unknown")
 
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         super().__init__(node, request, ticket)
         self._asked: list[tuple[FetchTopic, Topic, list[tuple[FetchPartition, Partition]]]] = []
         self._unknown: list[tuple[FetchTopic, str, PartitionData]] = []
-        by_id = ticket.version >= TOPIC_IDS_FROM
-        topics, access = node.cluster.topics, node.cluster.access
-        for asked, parts in _once(request.topics):
+        self._named = request.topics
+
+    def look_at_once(self) -> None:
+        for _ in self.look():
+            pass
+
+    def look(self) -> Task[None]:
+        by_id = self.ticket.version >= TOPIC_IDS_FROM
+        ticket, topics, access = self.ticket, self.node.cluster.topics, self.node.cluster.access
+        for asked, parts in _once(self._named):
             topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
             if access is not None and not _may_read(access, ticket, topic, "" if by_id else asked.topic):
                 self._unknown += ((asked, asked.topic, refused(part, _NOT_ALLOWED, ())) for part in parts)
@@ -253,15 +268,17 @@ class PlainReading(Reading):
                     known.append((part, partition))
                 else:
                     self._unknown.append((asked, asked.topic, _unknown(part, by_id=by_id and topic is None)))
+                    yield
             if topic is not None and known:
                 self._asked.append((asked, topic, known))
+            yield
 
     def keys(self) -> list[Partition]:
         return [partition for _, _, known in self._asked for _, partition in known]
 
     @property
     def is_long(self) -> bool:
-        return sum([len(known) for _, _, known in self._asked]) > SHORT
+        return sum([len(asked.partitions) or 1 for asked in self._named]) > SHORT
 
     def read(self) -> Task[Any]:
         self._begin()
@@ -282,9 +299,19 @@ class PlainReading(Reading):
         answers = zip(self._asked, self._datas, strict=True)
         if not self._unknown:
             return self._answer(NO_SESSION, [(asked.topic_id, asked.topic, datas) for (asked, _, _), datas in answers])
+        return finished(self.respond(now_ms))
+
+    def respond(self, now_ms: int) -> Task[FetchResponse]:
+        if not self._unknown:
+            yield
+            return self.response(now_ms)
+        answers = zip(self._asked, self._datas, strict=True)
         answered = [(asked.topic_id, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
-        answered += ((asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=_ids_first))
-        return self._answer(NO_SESSION, _by_topic(answered, by_id=self.ticket.version >= TOPIC_IDS_FROM))
+        answered += [(asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=_ids_first)]
+        topics = yield from _by_topic(answered, by_id=self.ticket.version >= TOPIC_IDS_FROM)
+        if topics is None:
+            return self._answer(NO_SESSION, None)
+        return self._whole(NO_SESSION, (yield from one_by_one(_topic_response, topics)))
 
 
 class SessionReading(Reading):
@@ -363,7 +390,7 @@ class SessionReading(Reading):
                 answered.append((topic.topic_id, "" if session.by_id else topic.name, data))
                 if data.records and not self._begins:
                     session.put_last(cached)
-        return self._answer(session.id, _by_topic(answered, by_id=session.by_id))
+        return self._answer(session.id, finished(_by_topic(answered, by_id=session.by_id)))
 
     def _leave_out_what_is_not_allowed(self, access: Access) -> None:
         topics = {cached.topic for cached in self._cached}
@@ -415,10 +442,12 @@ def _once(topics: Sequence[FetchTopic]) -> list[tuple[FetchTopic, Sequence[Fetch
     return [*found]
 
 
-def _by_topic(answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool) -> list[_TopicAnswer] | None:
-    """Partitions that follow one another and belong to one topic, together.
+def _by_topic(
+    answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool
+) -> Task[list[_TopicAnswer] | None]:
+    """Put partitions together that follow one another and belong to one topic.
 
-    `answered`: id and name under which it is answered, and a partition. None: Kafka fails over it: it compares names
+    answered: Id and name under which it is answered, and a partition. Returns None where Kafka fails: it compares names
     of topics without an id, and finds none (`FetchResponse.matchingTopic`).
     """
     topics: list[_TopicAnswer] = []
@@ -430,7 +459,13 @@ def _by_topic(answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_
             last = topic_id, name
             topics.append((topic_id, name, []))
         topics[-1][2].append(data)
+        yield
     return topics
+
+
+def _topic_response(topic: _TopicAnswer) -> FetchableTopicResponse:
+    topic_id, name, datas = topic
+    return FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=tuple(datas))
 
 
 def _unknown(part: FetchPartition, *, by_id: bool) -> PartitionData:

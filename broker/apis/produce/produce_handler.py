@@ -72,7 +72,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             lambda refusals: _store_in_chunks(node, request, ticket, refusals),
             lambda refused: _refuse_all(request, ticket, refused),
         )
-    if sum([len(data.partition_data) for data in request.topic_data]) > SHORT:
+    if sum([len(data.partition_data) or 1 for data in request.topic_data]) > SHORT:
         return in_chunks(node, ticket, _chunks(request), handle, _merged)
     return _store(node, request, ticket, {})
 

@@ -22,6 +22,10 @@ class Client:
         for _ in frames:
             self.hear()
 
+    def read(self) -> bytes:
+        """Read one answer."""
+        return self._read(int.from_bytes(self._read(4), "big"))
+
     def hear(self) -> int:
         """Reads one answer; returns how long it is."""
         left = size = int.from_bytes(self._read(4), "big")

@@ -1,5 +1,6 @@
 """`python -m benchmarks.stalls [NAME …]`: the longest wait of a client that pings every 5 ms, under each attack.
 
+In addition the largest requests of every API are sent once each: NAME may be one of `describe_configs` or `largest`.
 Beside the broker stands a server that answers whatever comes, in a process of its own, pinged alike: what its clients
 wait for is the machine's doing.
 """
@@ -12,11 +13,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, TimeoutExpired
 from time import sleep
 from typing import Any
 
@@ -24,8 +25,12 @@ import uvloop
 
 from benchmarks.stalls.attacks import ATTACKS, Attack
 from benchmarks.stalls.client import Client, pings
+from benchmarks.stalls.largest import LIMIT_MB, LIMIT_MS, costs_of, memory_mb, ping_on_request
+from kohort.protocol.api_keys import API_BY_NAME
 
 SECONDS = 4.0
+LARGEST = "largest"
+"""The name that stands for the largest requests of all APIs."""
 
 
 def main() -> None:
@@ -33,24 +38,64 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stalls", description=__doc__.partition(": ")[2])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all if left out: {', '.join(ATTACKS)}")
     names = parser.parse_args().names
-    if unknown := [name for name in names if name not in ATTACKS]:
-        parser.error(f"there is no attack {unknown[0]}; there are {', '.join(ATTACKS)}")
+    if unknown := [name for name in names if name not in ATTACKS and name not in API_BY_NAME and name != LARGEST]:
+        parser.error(f"unknown attack {unknown[0]!r}; choose among {', '.join((*ATTACKS, LARGEST, *API_BY_NAME))}")
     processes = get_context("spawn")
     far_end, near_end = processes.Pipe()
     echo = processes.Process(target=_echo, args=(far_end,), daemon=True)
     echo.start()
     echo_port = near_end.recv()
-    print("attack                requests  pings   p99 ms   max ms  echo p99  echo max     MB")
-    for name in names or ATTACKS:
+    attacks = [name for name in names or ATTACKS if name in ATTACKS]
+    if attacks:
+        print("attack                requests  pings   p99 ms   max ms  echo p99  echo max     MB")
+    for name in attacks:
         _play(name, ATTACKS[name], echo_port, processes)
+    apis = API_BY_NAME if not names or LARGEST in names else [name for name in names if name in API_BY_NAME]
+    if apis:
+        _send_largest(apis, processes)
 
 
-def _play(name: str, attack: Attack, echo_port: int, processes: Any) -> None:
+def _send_largest(apis: Iterable[str], processes: Any) -> None:
+    """Send the largest requests of these APIs, with a broker for each API."""
+    print(f"{'largest request':80} wait ms  CPU s    MB  left MB  (limits: {LIMIT_MS} ms, {LIMIT_MB} MB)")
+    for name in apis:
+        broker, port = _start()
+        far_end, near_end = processes.Pipe()
+        pinger = processes.Process(target=ping_on_request, args=(port, far_end), daemon=True)
+        try:
+            Client(port).ask(_ready())
+            pinger.start()
+            near_end.recv()
+            for cost in costs_of(name, port, broker.pid, near_end):
+                mark = " !" if cost.wait_ms > LIMIT_MS or cost.peak_mb > LIMIT_MB else ""
+                figures = f"{cost.wait_ms:7.1f} {cost.cpu_s:6.2f} {cost.peak_mb:5.0f} {cost.left_mb:8.0f}"
+                print(f"{cost.title:80} {figures}{mark}", flush=True)
+            near_end.send(None)
+            pinger.join(5)
+        finally:
+            _stop(broker)
+
+
+def _start() -> tuple[Popen[bytes], int]:
+    """Start a broker; returns it and its port."""
     words = [str(Path(sys.executable).with_name("kohort")), "serve", "--listen", "127.0.0.1:0"]
     words += ["--set", "group.initial.rebalance.delay.ms=1500", "--log-level", "warning"]
     broker = Popen(words, stdout=PIPE, stderr=sys.stderr if os.environ.get("VERBOSE") else PIPE)
     assert broker.stdout is not None
     port = int(broker.stdout.readline().split(b"bootstrap=")[1].split(b",")[0].split()[0].rpartition(b":")[2])
+    return broker, port
+
+
+def _stop(broker: Popen[bytes]) -> None:
+    broker.send_signal(signal.SIGTERM)
+    try:
+        broker.wait(10)
+    except TimeoutExpired:
+        broker.kill()
+
+
+def _play(name: str, attack: Attack, echo_port: int, processes: Any) -> None:
+    broker, port = _start()
     try:
         Client(port).ask(_ready())
         sleep(0.3)
@@ -64,13 +109,9 @@ def _play(name: str, attack: Attack, echo_port: int, processes: Any) -> None:
         took, plain = (each.recv() for each in pingers)
         attackers.terminate()
         count = near_end.recv() if near_end.poll(5) else 0
-        _tell(name, count, took, plain, _peak_mb(broker.pid))
+        _tell(name, count, took, plain, memory_mb(broker.pid, "VmHWM"))
     finally:
-        broker.send_signal(signal.SIGTERM)
-        try:
-            broker.wait(10)
-        except Exception:
-            broker.kill()
+        _stop(broker)
 
 
 def _ready() -> bytes:
@@ -87,13 +128,6 @@ def _tell(name: str, count: int, took: list[float], plain: list[float], peak_mb:
         f"{name:20} {count:9} {len(took):6} {p99:8.1f} {took[-1]:8.1f} {echo_p99:9.1f} {plain[-1]:9.1f} {peak_mb:6.0f}",
         flush=True,
     )
-
-
-def _peak_mb(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def _in_process(processes: Any, function: Callable[..., Any], *arguments: Any) -> Connection:

@@ -131,4 +131,4 @@ def primitive_writer(kafka_type: str, *, flexible: bool) -> Callable[[BytesIO, A
     """Return what writes an element of an array of that type, as in `kio.serial`."""
     from kio.serial._serialize import get_writer
 
-    return get_writer(kafka_type, flexible, False)  # type: ignore[no-any-return]
+    return get_writer(kafka_type, flexible, False)

@@ -9,7 +9,8 @@ from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
 from kohort.broker.scheduling.awaited_response import AwaitedResponse
 from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.coordinator.modern.group_refusals import Refusal
-from kohort.coordinator.share.share_offsets import DONE, Result, alter_offsets
+from kohort.coordinator.share.share_offsets import alter_offsets
+from kohort.coordinator.share.state_calls import DONE, Result
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -48,7 +49,9 @@ def handle(
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
     results, topics, offsets = yield from _sorted_out(node, request, ticket)
-    response: AwaitedResponse[Outcome] = AwaitedResponse(ticket, partial(_response, results))
+    response: AwaitedResponse[Outcome, AlterShareGroupOffsetsResponse] = AwaitedResponse(
+        ticket, partial(_response, results)
+    )
     alter_offsets(node.coordinator, request.group_id, topics, offsets, response.set, ticket.received_at_ms)
     return (yield from response.get())
 

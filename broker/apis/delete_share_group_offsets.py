@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
 from kohort.broker.scheduling.awaited_response import AwaitedResponse
 from kohort.coordinator.modern.group_refusals import Refusal
-from kohort.coordinator.share.share_offsets import Result, delete_offsets
+from kohort.coordinator.share.share_offsets import delete_offsets
+from kohort.coordinator.share.state_calls import Result
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -43,7 +44,9 @@ def handle(
     if not request.group_id:
         return error_response(request, ErrorCode.invalid_group_id)
     sorted_out = yield from _sorted_out(node, request, ticket)
-    response: AwaitedResponse[Outcome] = AwaitedResponse(ticket, partial(_response, sorted_out))
+    response: AwaitedResponse[Outcome, DeleteShareGroupOffsetsResponse] = AwaitedResponse(
+        ticket, partial(_response, sorted_out)
+    )
     delete_offsets(node.coordinator, request.group_id, sorted_out.topics, response.set, ticket.received_at_ms)
     return (yield from response.get())
 

@@ -54,7 +54,7 @@ def handle(
         return error_response(request, ErrorCode.unsupported_version)
     groups: list[_Group] = []
     whole: dict[str, _Group] = {}
-    response: AwaitedResponse[list[_Group]] = AwaitedResponse(ticket, _response)
+    response: AwaitedResponse[list[_Group], DescribeShareGroupOffsetsResponse] = AwaitedResponse(ticket, _response)
     pending = 1
 
     def on_described() -> None:

@@ -94,7 +94,7 @@ def ask_each(node: Node, request: _Request, ticket: Ticket, ask: Ask, maker: Res
         refusal = refused(ErrorCode.cluster_authorization_failed)
         return (yield from maker.make(wanted, dict.fromkeys(wanted, refusal)))
     outcomes: Outcomes = {}
-    response: AwaitedResponse[Outcomes] = AwaitedResponse(ticket, partial(maker.make, wanted))
+    response: AwaitedResponse[Outcomes, Any] = AwaitedResponse(ticket, partial(maker.make, wanted))
 
     def known(which: tuple[UUID | None, int], outcome: StateOutcome, now_ms: int) -> None:
         outcomes[which] = outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 ValueT = TypeVar("ValueT")
+ResponseT = TypeVar("ResponseT")
 
 
-class AwaitedResponse(Generic[ValueT]):
+class AwaitedResponse(Generic[ValueT, ResponseT]):
     """Makes a response of a value that a callback brings, during the handler's steps or after them."""
 
-    def __init__(self, ticket: Ticket, respond: Callable[[ValueT], Task[Any]]) -> None:
+    def __init__(self, ticket: Ticket, respond: Callable[[ValueT], Task[ResponseT]]) -> None:
         """Prepare to answer `ticket` with what `respond` returns, which may take many steps."""
         self._ticket = ticket
         self._respond = respond
@@ -30,7 +31,7 @@ class AwaitedResponse(Generic[ValueT]):
         else:
             self._values.append(value)
 
-    def get(self) -> Task[Any]:
+    def get(self) -> Task[ResponseT | None]:
         """Return what the handler returns as its last step: the response, or None if the value has not come yet."""
         if self._values:
             return (yield from self._respond(self._values[0]))

@@ -77,11 +77,14 @@ def described(broker: Broker, client: Client, *groups: str, topics: Any = None) 
 
 def test_group_named_often_is_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
     broker, client = ready("g", partitions=3)
-    looked = []
+    looked: list[Any] = []
     original = describe_share_group_offsets._leader_epoch
-    monkeypatch.setattr(
-        describe_share_group_offsets, "_leader_epoch", lambda *which: looked.append(which) or original(*which)
-    )
+
+    def counting(*which: Any) -> int:
+        looked.append(which)
+        return original(*which)
+
+    monkeypatch.setattr(describe_share_group_offsets, "_leader_epoch", counting)
     assert described(broker, client, *["g"] * 40) == [("g", E.none, [(5, -5)] * 3)] * 40
     assert len(looked) == 3
 

@@ -18,11 +18,10 @@ from uuid import UUID
 from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
-from kohort.protocol.api_keys import APIS, ApiSpec
+from kohort.protocol.api_keys import ApiSpec
 from kohort.protocol.consumer_protocol import Subscription, write_subscription
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.create_topics import CreatableTopic
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from kohort.protocol.wire import INT, SHORT, string
 from tests.support.batches import batch
@@ -83,13 +82,8 @@ def prepare(ask: Ask, partitions: int) -> UUID:
         "share_group_heartbeat", 1, group_id="share", member_id="member", member_epoch=0,
         subscribed_topic_names=(TOPIC,),
     )  # fmt: skip
-    return topic_id
-
-
-def largest_requests(topic_id: UUID, partitions: int, elements: int) -> Iterator[Request]:
-    """Make the requests of all APIs, with arrays of `elements` elements, of a broker that is prepared."""
-    for api in APIS:
-        yield from requests_of(api, topic_id, partitions, elements)
+    made: UUID = topic_id
+    return made
 
 
 def requests_of(api: ApiSpec, topic_id: UUID, partitions: int, elements: int) -> Iterator[Request]:
@@ -112,9 +106,9 @@ def _arrays_of(entity: type, above: tuple[str, ...] = ()) -> Iterator[tuple[str,
         inner = _element(hint)
         if inner is not None:
             yield (*above, member.name)
-            if is_dataclass(inner):
+            if _is_structure(inner):
                 yield from _arrays_of(inner, (*above, member.name))
-        elif is_dataclass(plain := _plain(hint)):
+        elif _is_structure(plain := _plain(hint)):
             yield from _arrays_of(plain, (*above, member.name))
 
 
@@ -129,6 +123,10 @@ def _plain(hint: Any) -> Any:
     if isinstance(hint, UnionType):
         (hint,) = (each for each in get_args(hint) if each is not NoneType)
     return hint
+
+
+def _is_structure(hint: Any) -> bool:
+    return is_dataclass(hint)
 
 
 def _element(hint: Any) -> Any:
@@ -230,17 +228,17 @@ class _Maker:
         inner = _element(hint)
         if inner is None:
             plain = _plain(hint)
-            if is_dataclass(plain):
+            if _is_structure(plain):
                 if not on_path and (isinstance(hint, UnionType) or member.default is not MISSING):
                     return None if isinstance(hint, UnionType) else member.default
                 return self._instance(plain, path[1:] if on_path else (), flavor, number)
             return self._value(member, hint, plain, flavor, number)
         if on_path and len(path) == 1:
             count = self._elements
-            if is_dataclass(inner):
+            if _is_structure(inner):
                 count //= 1 + _elements_in(self._instance(inner, (), flavor, 0))
             numbers = [0] * count if flavor in ("repeated", "null") else list(range(count))
-            if is_dataclass(inner):
+            if _is_structure(inner):
                 # One instance for equal elements: making them takes longer than handling them.
                 made = {each: self._instance(inner, (), flavor, each) for each in set(numbers)}
             else:
@@ -250,7 +248,7 @@ class _Maker:
             return None
         if not on_path and member.default is not MISSING:
             return member.default
-        if is_dataclass(inner):
+        if _is_structure(inner):
             return (self._instance(inner, path[1:] if on_path else (), flavor, number),)
         return (self._value(member, inner, inner, flavor, number),)
 
@@ -293,12 +291,3 @@ class _Maker:
             if issubclass(plain, kind):
                 return zero
         raise AssertionError(f"no value for {plain}")
-
-
-def joining(member_id: str = "") -> dict[str, Any]:
-    """Fields of a JoinGroup request of a consumer."""
-    protocols = (JoinGroupRequestProtocol(name="range", metadata=_SUBSCRIPTION),)
-    return {
-        "group_id": "classic", "session_timeout_ms": 60_000, "rebalance_timeout_ms": 60_000, "member_id": member_id,
-        "protocol_type": "consumer", "protocols": protocols,
-    }  # fmt: skip

@@ -37,7 +37,7 @@ class TouchMeter:
             self._step()
             return look()
 
-        broker.server.scheduler.now_ns = now_ns  # type: ignore[method-assign]
+        broker.server.scheduler.now_ns = now_ns
 
     def settle(self) -> None:
         """Let the broker finish what it has to do now, and what is due in the next milliseconds, without counting."""

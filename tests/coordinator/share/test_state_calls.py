@@ -16,10 +16,10 @@ from tests.coordinator.share.share_group_world import ShareGroupWorld
 MANY = 3 * PARTITIONS_AT_ONCE + 1
 
 
-def large(**partitions: int) -> ShareGroupWorld:
+def large(foo: int = MANY) -> ShareGroupWorld:
     """A group with a member, whose partitions are being made ready."""
-    world = ShareGroupWorld(**(partitions or {"foo": MANY}))
-    world.member("ada", names=tuple(partitions or {"foo": MANY})).acts()
+    world = ShareGroupWorld(foo=foo)
+    world.member("ada").acts()
     return world
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.fetch.reading import PlainReading, Reading, SessionReading, refused
+from kohort.broker.apis.fetch.fetch_answers import refused
+from kohort.broker.apis.fetch.reading import PlainReading, Reading, SessionReading
 from kohort.broker.cluster.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, TOPIC_IDS_FROM, FetchSession
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.apis.fetch.committed import committed
+from kohort.broker.apis.fetch.fetch_answers import by_topic, ids_first, named_once, refused, topic_response, unknown
 from kohort.broker.apis.fetch.growth import MUCH_BYTES, Growth, only_grows
 from kohort.broker.apis.fetch.naming_leaders import name_leaders
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
@@ -26,8 +27,8 @@ from kohort.storage.transactions import before
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from uuid import UUID
 
+    from kohort.broker.apis.fetch.fetch_answers import TopicAnswer
     from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition
     from kohort.broker.cluster.node import Node
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.fetch import FetchTopic
     from kohort.storage.topic import Partition, Topic
-
-    _TopicAnswer = tuple[UUID | None, str, list[PartitionData]]
 
 SHORT = 32
 """At most this many partitions are read without a pause."""
@@ -225,11 +224,11 @@ class Reading:
         self.failed = True
         return refused(part, error_code, None)
 
-    def _answer(self, session_id: int, topics: list[_TopicAnswer] | None) -> FetchResponse:
+    def _answer(self, session_id: int, topics: list[TopicAnswer] | None) -> FetchResponse:
         if topics is None:
             unknown = ErrorCode.unknown_server_error
             return FetchResponse(error_code=unknown, session_id=self._session_asked, responses=())
-        return self._whole(session_id, tuple([_topic_response(topic) for topic in topics]))
+        return self._whole(session_id, tuple([topic_response(topic) for topic in topics]))
 
     def _whole(self, session_id: int, responses: tuple[FetchableTopicResponse, ...]) -> FetchResponse:
         response = FetchResponse(session_id=session_id, responses=responses)
@@ -250,28 +249,36 @@ class PlainReading(Reading):
         self._named = request.topics
 
     def look_at_once(self) -> None:
-        for _ in self.look():
-            pass
+        for asked, parts in named_once(self._named):
+            self._look_up(asked, parts)
 
     def look(self) -> Task[None]:
-        by_id = self.ticket.version >= TOPIC_IDS_FROM
+        for asked, parts in named_once(self._named):
+            for start in range(0, max(len(parts), 1), SHORT):
+                self._look_up(asked, parts[start : start + SHORT])
+                yield
+
+    def _look_up(self, asked: FetchTopic, parts: Sequence[FetchPartition]) -> None:
+        """Look up partitions of a topic, perhaps only the next ones."""
         ticket, topics, access = self.ticket, self.node.cluster.topics, self.node.cluster.access
-        for asked, parts in _once(self._named):
-            topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
-            if access is not None and not _may_read(access, ticket, topic, "" if by_id else asked.topic):
-                self._unknown += ((asked, asked.topic, refused(part, _NOT_ALLOWED, ())) for part in parts)
-                continue
-            known = []
-            for part in parts:
-                partition = topic.partition(part.partition) if topic is not None else None
-                if partition is not None:
-                    known.append((part, partition))
-                else:
-                    self._unknown.append((asked, asked.topic, _unknown(part, by_id=by_id and topic is None)))
-                    yield
-            if topic is not None and known:
-                self._asked.append((asked, topic, known))
-            yield
+        by_id = ticket.version >= TOPIC_IDS_FROM
+        topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
+        if access is not None and not _may_read(access, ticket, topic, "" if by_id else asked.topic):
+            self._unknown += ((asked, asked.topic, refused(part, _NOT_ALLOWED, ())) for part in parts)
+            return
+        known = []
+        for part in parts:
+            partition = topic.partition(part.partition) if topic is not None else None
+            if partition is not None:
+                known.append((part, partition))
+            else:
+                self._unknown.append((asked, asked.topic, unknown(part, by_id=by_id and topic is None)))
+        if topic is None or not known:
+            return
+        if self._asked and self._asked[-1][0] is asked and self._asked[-1][1] is topic:
+            self._asked[-1][2].extend(known)
+        else:
+            self._asked.append((asked, topic, known))
 
     def keys(self) -> list[Partition]:
         return [partition for _, _, known in self._asked for _, partition in known]
@@ -307,11 +314,11 @@ class PlainReading(Reading):
             return self.response(now_ms)
         answers = zip(self._asked, self._datas, strict=True)
         answered = [(asked.topic_id, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
-        answered += [(asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=_ids_first)]
-        topics = yield from _by_topic(answered, by_id=self.ticket.version >= TOPIC_IDS_FROM)
+        answered += [(asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=ids_first)]
+        topics = yield from by_topic(answered, by_id=self.ticket.version >= TOPIC_IDS_FROM)
         if topics is None:
             return self._answer(NO_SESSION, None)
-        return self._whole(NO_SESSION, (yield from one_by_one(_topic_response, topics)))
+        return self._whole(NO_SESSION, (yield from one_by_one(topic_response, topics)))
 
 
 class SessionReading(Reading):
@@ -384,13 +391,13 @@ class SessionReading(Reading):
             # Another request of the session has come while this one waited.
             return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch, session_id=session.id, responses=())
         answered = []
-        for cached, data in (*self._datas, *sorted(self._unknown(), key=_ids_first)):
+        for cached, data in (*self._datas, *sorted(self._unknown(), key=ids_first)):
             if cached.is_news(data):
                 topic = cached.topic
                 answered.append((topic.topic_id, "" if session.by_id else topic.name, data))
                 if data.records and not self._begins:
                     session.put_last(cached)
-        return self._answer(session.id, finished(_by_topic(answered, by_id=session.by_id)))
+        return self._answer(session.id, finished(by_topic(answered, by_id=session.by_id)))
 
     def _leave_out_what_is_not_allowed(self, access: Access) -> None:
         topics = {cached.topic for cached in self._cached}
@@ -404,7 +411,7 @@ class SessionReading(Reading):
         for cached in self._cached:
             if cached.partition is None:
                 topic = cached.topic
-                yield cached, _unknown(cached.part, by_id=self._session.by_id and not topic.name)
+                yield cached, unknown(cached.part, by_id=self._session.by_id and not topic.name)
 
 
 _NOT_ALLOWED = ErrorCode.topic_authorization_failed
@@ -414,71 +421,3 @@ def _may_read(access: Access, ticket: Ticket, topic: Topic | None, name: str) ->
     """Whether a topic is not refused for want of a right. One without a name is an id that nobody knows."""
     name = name if topic is None else topic.name
     return not name or access.allows(ticket, READ_TOPIC, name)
-
-
-def _ids_first(unknown: tuple[object, ...]) -> bool:
-    """Kafka answers ids that nobody knows before partitions that a topic does not have."""
-    data = unknown[-1]
-    assert isinstance(data, PartitionData)
-    return data.error_code is not ErrorCode.unknown_topic_id
-
-
-def _once(topics: Sequence[FetchTopic]) -> list[tuple[FetchTopic, Sequence[FetchPartition]]]:
-    """Each partition once, where it was named first and as it was named last (Kafka: `FetchRequest.fetchData`)."""
-    if len({(asked.topic_id, asked.topic) for asked in topics}) == len(topics) and all(
-        len(asked.partitions) < 2 or len({part.partition for part in asked.partitions}) == len(asked.partitions)
-        for asked in topics
-    ):
-        return [(asked, asked.partitions) for asked in topics]
-    wanted: dict[tuple[UUID | None, str, int], tuple[FetchTopic, FetchPartition]] = {}
-    for asked in topics:
-        for part in asked.partitions:
-            wanted[asked.topic_id, asked.topic, part.partition] = asked, part
-    found: list[tuple[FetchTopic, list[FetchPartition]]] = []
-    for (topic_id, name, _), (asked, part) in wanted.items():
-        if not found or (found[-1][0].topic_id, found[-1][0].topic) != (topic_id, name):
-            found.append((asked, []))
-        found[-1][1].append(part)
-    return [*found]
-
-
-def _by_topic(
-    answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool
-) -> Task[list[_TopicAnswer] | None]:
-    """Put partitions together that follow one another and belong to one topic.
-
-    answered: Id and name under which it is answered, and a partition. Returns None where Kafka fails: it compares names
-    of topics without an id, and finds none (`FetchResponse.matchingTopic`).
-    """
-    topics: list[_TopicAnswer] = []
-    last: object = None
-    for topic_id, name, data in answered:
-        if by_id and topics and topics[-1][0] is None:
-            return None
-        if last != (topic_id, name):
-            last = topic_id, name
-            topics.append((topic_id, name, []))
-        topics[-1][2].append(data)
-        yield
-    return topics
-
-
-def _topic_response(topic: _TopicAnswer) -> FetchableTopicResponse:
-    topic_id, name, datas = topic
-    return FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=tuple(datas))
-
-
-def _unknown(part: FetchPartition, *, by_id: bool) -> PartitionData:
-    """`by_id`: it is the topic's id that nobody knows."""
-    return refused(part, ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition, ())
-
-
-def refused(part: FetchPartition, error_code: ErrorCode, aborted: tuple[()] | None) -> PartitionData:
-    """`aborted`: Kafka answers an empty list before it has looked at the partition, and null afterwards."""
-    return PartitionData(
-        partition_index=part.partition,
-        error_code=error_code,
-        high_watermark=-1,
-        aborted_transactions=aborted,
-        records=(),
-    )

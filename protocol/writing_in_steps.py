@@ -1,4 +1,4 @@
-"""Writes a long response a little at a time, byte for byte as kio writes it in one go."""
+"""Writes a long response in slices, with the same bytes as kio."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -9,25 +9,22 @@ from typing import Any, Final, cast, get_args, get_origin
 from kohort.protocol.conversion import from_shape, names_of_pairs, without_none
 from kohort.protocol.lean_kio import entity_writer, primitive_writer
 
-Steps = Generator[None, None, Any]
-"""Work that may be laid aside at every `yield`."""
+Steps = Generator[None, None, Any]  # work that can be interrupted at every `yield`
 
-SHORT = 32
-"""At most this many elements are written in one step."""
+SHORT = 32  # maximum elements per slice
 
 
 class _Array(tuple[object, ...]):
-    """Stands for a long array: kio writes its count, then comes to its elements, which are written later."""
+    """Replaces a long array: kio writes its count and then its elements, which are written later."""
 
     def __new__(cls, elements: tuple[Any, ...], buffer: BytesIO) -> "_Array":
-        made = super().__new__(cls, elements)
-        made.elements, made.buffer = elements, buffer
-        return made
+        array = super().__new__(cls, elements)
+        array.elements, array.buffer = elements, buffer
+        return array
 
     elements: tuple[Any, ...]
     buffer: BytesIO
-    at = 0
-    """Where in `buffer` its elements belong."""
+    at = 0  # position of the elements in `buffer`
 
     def __iter__(self) -> Iterator[object]:
         self.at = self.buffer.tell()
@@ -240,7 +237,7 @@ def _copies(buffer: BytesIO, part: object, spans: Spans) -> bool:
 
 
 def _element(hint: Any) -> Any:
-    """The class of an array's elements where those are structures."""
+    """Return the class of an array's elements if they are structures."""
     hint = without_none(hint)
     if get_origin(hint) is tuple and is_dataclass(inner := without_none(get_args(hint)[0])):
         return inner

@@ -1,4 +1,4 @@
-"""The users of a cluster who can log in by SCRAM, and what is kept of their passwords.
+"""SCRAM users of a cluster and their stored credentials.
 
 Source: Kafka's `ScramControlManager` and `ScramImage`; logins.md §7.
 """
@@ -17,19 +17,19 @@ from kohort.security.sasl.scram import (
     credential_of,
 )
 
+# Persists a user's credential of a mechanism, by its number, or its removal. Raises OSError.
 Keep = Callable[[str, int, ScramCredential | None], None]
-"""Writes down that a user has this credential of a mechanism, by its number, or none. Raises OSError."""
 
 
 class Deletion(NamedTuple):
-    """A credential to be removed. `mechanism`: as the protocol numbers it, which may be a number of none."""
+    """A credential to remove. `mechanism` is the protocol number, which can be invalid."""
 
     name: str
     mechanism: int
 
 
 class Upsertion(NamedTuple):
-    """A credential to be made, or replaced."""
+    """A credential to create or replace."""
 
     name: str
     mechanism: int
@@ -39,14 +39,13 @@ class Upsertion(NamedTuple):
 
 
 class CredentialRefusal(NamedTuple):
-    """Why a user's credentials stay as they are."""
+    """Why a user's credentials were not changed."""
 
     error_code: ErrorCode
     message: str
 
 
-NUMBERS = frozenset(each.value for each in ScramMechanism)
-"""Mechanisms as the protocol numbers them."""
+NUMBERS = frozenset(each.value for each in ScramMechanism)  # mechanisms by protocol number
 
 _TWICE = CredentialRefusal(
     ErrorCode.duplicate_resource, "A user credential cannot be altered twice in the same request"
@@ -54,31 +53,37 @@ _TWICE = CredentialRefusal(
 
 
 class ScramCredentials:
-    """By user and mechanism."""
+    """Credentials by user and mechanism."""
 
     def __init__(self, keep: Keep | None = None) -> None:
-        """`keep`: writes changes down before they count; None: they are in memory."""
+        """Create an empty table.
+
+        Args:
+            keep: Persists changes before they take effect; in memory if None.
+        """
         self._keep = keep
         self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
 
     def users(self) -> list[str]:
-        """Who has a credential."""
         return list(self._by_user)
 
     def of(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
-        """A user's credentials; empty for a user who has none."""
+        """Return a user's credentials, possibly none."""
         return self._by_user.get(user, {})
 
     def find(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
-        """What a login needs."""
         return self.of(user).get(mechanism)
 
     def load(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
-        """Takes over what was written down."""
+        """Add a persisted credential."""
         self._by_user.setdefault(user, {})[mechanism] = credential
 
     def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None) -> None:
-        """Gives a user a credential, or takes it away. Raises OSError; then nothing has changed."""
+        """Set or remove a user's credential.
+
+        Raises:
+            OSError: It cannot be stored, and nothing has changed.
+        """
         if self._keep is not None:
             self._keep(user, mechanism.value, credential)
         if credential is not None:
@@ -92,9 +97,12 @@ class ScramCredentials:
     def alter(
         self, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
     ) -> Generator[None, None, dict[str, CredentialRefusal | None]]:
-        """Do what is allowed, and return for each user named why not, or None. Yields after each. Raises OSError.
+        """Apply the valid changes, yield after each, and return the error, or None, for each user.
 
-        A user who is named twice is refused, for different mechanisms too.
+        A user that is named twice is rejected, even for different mechanisms.
+
+        Raises:
+            OSError: A change cannot be stored.
         """
         refused: dict[str, CredentialRefusal] = {}
         accepted: dict[str, Deletion | Upsertion] = {}

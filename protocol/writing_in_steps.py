@@ -32,7 +32,7 @@ class _Array(tuple[object, ...]):
 
 
 WORTH_COPYING = 8
-"""Arrays of so many structures are copied where they are repeated, even in an element that is short."""
+"""Arrays of this many structures are copied where they are repeated, even in an element that is short."""
 
 Spans = dict[int, tuple[int, int] | None]
 """Where in the buffer elements and arrays have been written, by their identity; None: seen in a short element.
@@ -189,7 +189,7 @@ class StepWriter:
 
 
 class _PlainWriter:
-    """Writes elements that are no structures."""
+    """Writes elements of primitive types."""
 
     is_structure: Final = False
 

@@ -1,4 +1,4 @@
-"""The largest requests of all APIs, each sent once: how long a ping waits meanwhile, what it costs, and what stays."""
+"""The largest requests of all APIs, each sent once: the wait of a ping, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 
 
 def ping_on_request(port: int, pipe: Connection) -> None:
-    """Ping every millisecond, and tell the longest wait since the last time whenever something is received."""
+    """Return never: ping every millisecond, and send the longest wait since the last time whenever something is received."""
     client = Client(port)
     longest_ms = 0.0
     pipe.send(None)
@@ -66,7 +66,7 @@ def costs_of(name: str, port: int, pid: int, waits: Connection) -> Iterator[Cost
     for request in requests_of(API_BY_NAME[name], topic_id, PARTITIONS, ELEMENTS):
         sleep(0.05)
         longest(waits)
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak of memory begins anew
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak of memory is reset
         before_s, before_mb = cpu_s(pid), memory_mb(pid, "VmRSS")
         sender = Client(port, timeout_s=20)
         try:
@@ -89,10 +89,10 @@ def longest(waits: Connection) -> float:
     return longest_ms
 
 
-def memory_mb(pid: int, what: str) -> float:
+def memory_mb(pid: int, field: str) -> float:
     """Return a figure of /proc/PID/status, as VmRSS and VmHWM."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(what):
+        if line.startswith(field):
             return int(line.split()[1]) / 1024
     return 0.0
 

@@ -103,7 +103,7 @@ class _Group:
         self._pending = 1
         self._topics: list[tuple[str, UUID | None, list[DescribeShareGroupOffsetsResponsePartition]]] = []
         self._refusal: Refusal | None = None
-        self._made: DescribeShareGroupOffsetsResponseGroup | None = None
+        self._described: DescribeShareGroupOffsetsResponseGroup | None = None
 
     def describe(self) -> Task[None]:
         """Call share coordinators for the partitions of the group, PARTITIONS_AT_ONCE in one step."""
@@ -115,9 +115,9 @@ class _Group:
 
     def response(self) -> Task[DescribeShareGroupOffsetsResponseGroup]:
         """Return the group of the response; the same object each time."""
-        if self._made is None and self._refusal is not None:
-            self._made = _refused(self._asked.group_id, *self._refusal)
-        elif self._made is None:
+        if self._described is None and self._refusal is not None:
+            self._described = _refused(self._asked.group_id, *self._refusal)
+        elif self._described is None:
             topics = []
             for name, topic_id, partitions in self._topics:
                 topics.append(
@@ -126,8 +126,10 @@ class _Group:
                     )
                 )
                 yield
-            self._made = DescribeShareGroupOffsetsResponseGroup(group_id=self._asked.group_id, topics=tuple(topics))
-        return self._made
+            self._described = DescribeShareGroupOffsetsResponseGroup(
+                group_id=self._asked.group_id, topics=tuple(topics)
+            )
+        return self._described
 
     def _call_coordinators(self) -> Task[None]:
         node, access, group_id = self._node, self._node.cluster.access, self._asked.group_id

@@ -32,10 +32,10 @@ IN_ONE_PIECE = {
     "incremental_alter_configs resources.configs": (15, "the settings of a resource are checked and set together"),
     "leave_group members": (30, "a group decides about all members that leave together; 40 ms for 49,000"),
     "produce topic_data": (24, "256 batches are appended in one step, however many there are (SHORT)"),
-    "produce topic_data.partition_data": (24, "likewise"),
+    "produce topic_data.partition_data": (24, "the same reason"),
     "streams_group_heartbeat topology.subtopologies": (18, "a topology is one record"),
-    "streams_group_heartbeat topology.subtopologies.repartition_source_topics": (32, "likewise"),
-    "streams_group_heartbeat topology.subtopologies.state_changelog_topics": (32, "likewise"),
+    "streams_group_heartbeat topology.subtopologies.repartition_source_topics": (32, "the same reason"),
+    "streams_group_heartbeat topology.subtopologies.state_changelog_topics": (32, "the same reason"),
 }
 """Arrays of which more is done in one step: lines for each element, and why."""
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.plain("lines of compiled modules are not counted")
 
 
 def prepared() -> tuple[TouchMeter, UUID]:
-    """A broker that has what the requests name, with a share group whose partitions are ready."""
+    """Return a broker that has what the requests name, with a share group whose partitions are ready."""
     broker = Broker()
     meter = TouchMeter(broker)
     client = broker.client()
@@ -79,9 +79,9 @@ def test_touches_few_elements_between_yields(api: ApiSpec) -> None:
 
 @cache
 def titles() -> frozenset[str]:
-    """All long arrays, with their API."""
-    made = (request for api in APIS for request in requests_of(api, UUID(int=1), PARTITIONS, 40))
-    return frozenset(f"{request.name} {request.array}" for request in made)
+    """List all long arrays, with their API."""
+    requests = (request for api in APIS for request in requests_of(api, UUID(int=1), PARTITIONS, 40))
+    return frozenset(f"{request.name} {request.array}" for request in requests)
 
 
 def test_exceptions_name_arrays_that_exist() -> None:

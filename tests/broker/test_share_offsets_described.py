@@ -39,7 +39,7 @@ def answer(broker: Broker, client: Client, name: str, version: int, **fields: An
 
 
 def ready(*groups: str, partitions: int = 1) -> tuple[Broker, Client]:
-    """A broker with share groups that begin at 5, and a client."""
+    """Return a broker with share groups that begin at 5, and a client."""
     broker = Broker()
     client = broker.client()
     given_topic(client, TOPIC, partitions)
@@ -62,16 +62,16 @@ def alters(broker: Broker, client: Client, group: str, offset: int, partitions: 
             broker.loop.wait(1)
     ((_, response),) = client.hears("alter_share_group_offsets")
     assert response.error_code is E.none
-    told = [(part.partition_index, part.error_code) for topic in response.responses for part in topic.partitions]
-    assert told == [(index, E.none) for index in range(partitions)]
+    results = [(part.partition_index, part.error_code) for topic in response.responses for part in topic.partitions]
+    assert results == [(index, E.none) for index in range(partitions)]
 
 
 def described(broker: Broker, client: Client, *groups: str, topics: Any = None) -> list[tuple[str, E, list[Any]]]:
-    asked = tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=topics) for group in groups)
-    response = answer(broker, client, "describe_share_group_offsets", 1, groups=asked)
+    requested = tuple(DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=topics) for group in groups)
+    response = answer(broker, client, "describe_share_group_offsets", 1, groups=requested)
     return [
-        (each.group_id, each.error_code, [(p.start_offset, p.lag) for t in each.topics for p in t.partitions])
-        for each in response.groups
+        (group.group_id, group.error_code, [(p.start_offset, p.lag) for t in group.topics for p in t.partitions])
+        for group in response.groups
     ]
 
 
@@ -80,9 +80,9 @@ def test_group_named_often_is_described_once(monkeypatch: pytest.MonkeyPatch) ->
     looked: list[Any] = []
     original = describe_share_group_offsets._leader_epoch
 
-    def counting(*which: Any) -> int:
-        looked.append(which)
-        return original(*which)
+    def counting(*arguments: Any) -> int:
+        looked.append(arguments)
+        return original(*arguments)
 
     monkeypatch.setattr(describe_share_group_offsets, "_leader_epoch", counting)
     assert described(broker, client, *["g"] * 40) == [("g", E.none, [(5, -5)] * 3)] * 40

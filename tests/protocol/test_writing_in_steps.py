@@ -111,8 +111,8 @@ def test_repeated_parts_are_written_once(version: int, monkeypatch: pytest.Monke
     assert len(written_structures) <= len(results) + len(configs)
 
 
-def test_long_arrays_of_numbers_are_written_in_steps() -> None:
-    """Also in a structure that is no element of an array."""
+def test_long_number_arrays_take_steps() -> None:
+    """The array is in a nested structure."""
     topics = tuple(TopicPartitions(topic_id=UUID(int=n), partitions=tuple(range(n * 700))) for n in range(4))
     response = ShareGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id="m", assignment=Assignment(topic_partitions=topics)

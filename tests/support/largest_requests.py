@@ -1,7 +1,7 @@
-"""The largest requests of every API: each of its arrays as long as a request may be.
+"""The largest requests of every API: entry of its arrays as long as a request may be.
 
-They are made of the message definitions, so that an API that is added to the registry is covered without being named
-here. `prepare` makes what the requests name: a topic with many partitions, and a group of each type.
+They are made of the message definitions, so that an API added to the registry is covered without being named
+here. `prepare` makes what the requests name: a topic with many partitions, and a group of entry type.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tests.support.frames import to_commit
 
 TOPIC = "wide"
 GROUPS = {"classic": "classic", "consumer": "consumer", "share": "share", "streams": "streams"}
-"""The groups that `prepare` makes, by their type; the name says it."""
+"""The groups that `prepare` makes, by their type; so they are called."""
 
 Ask = Callable[..., Any]
 """Sends a request of an API and a version with these fields, and returns its response."""
 
 
 class Request(NamedTuple):
-    """A request, and how it was made."""
+    """A request, and how it was instances."""
 
     name: str
     version: int
@@ -53,7 +53,7 @@ class Request(NamedTuple):
 
 
 FLAVORS = ("existing", "repeated", "unknown", "null")
-"""What the elements of the long array name: each another existing thing (as far as there are so many), one existing
+"""What the elements of the long array name: entry another existing thing (as far as possible), one existing
 thing again and again, things that do not exist, or all that there is (null for an array in the element)."""
 
 
@@ -64,7 +64,7 @@ def prepare(ask: Ask, partitions: int) -> UUID:
     for key_type, key in ((0, "classic"), (0, "consumer"), (0, "share"), (0, "streams"), (1, "transaction")):
         ask("find_coordinator", 4, key_type=key_type, coordinator_keys=(key,))
     metadata = ask("metadata", 12, topics=None)
-    (topic_id,) = (each.topic_id for each in metadata.topics if each.name == TOPIC)
+    (topic_id,) = (entry.topic_id for entry in metadata.topics if entry.name == TOPIC)
     for start in range(0, partitions, 1_000):
         offsets = dict.fromkeys(range(start, min(start + 1000, partitions)), 0)
         ask("offset_commit", 8, group_id="classic", member_id="", topics=to_commit(TOPIC, offsets))
@@ -82,22 +82,22 @@ def prepare(ask: Ask, partitions: int) -> UUID:
         "share_group_heartbeat", 1, group_id="share", member_id="member", member_epoch=0,
         subscribed_topic_names=(TOPIC,),
     )  # fmt: skip
-    made: UUID = topic_id
-    return made
+    instances: UUID = topic_id
+    return instances
 
 
 def requests_of(api: ApiSpec, topic_id: UUID, partitions: int, elements: int) -> Iterator[Request]:
     """Make the requests of one API: of its newest version."""
     entity = message_of(api.name).entity(api.max_version, EntityType.request)
     maker = _Maker(api, topic_id, partitions, elements)
-    seen: set[bytes] = set()
+    frames: set[bytes] = set()
     for path in _arrays_of(entity):
         for flavor in FLAVORS:
             frame = maker.frame(entity, path, flavor)
-            if frame not in seen:
-                seen.add(frame)
+            if frame not in frames:
+                frames.add(frame)
                 yield Request(api.name, api.max_version, ".".join(path), flavor, frame)
-    if not seen:
+    if not frames:
         yield Request(api.name, api.max_version, "", "", maker.frame(entity, (), "existing"))
 
 
@@ -119,9 +119,9 @@ def _members(entity: type) -> list[tuple[Field[Any], Any]]:
 
 
 def _plain(hint: Any) -> Any:
-    """The type without None."""
+    """Return the type without None."""
     if isinstance(hint, UnionType):
-        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+        (hint,) = (entry for entry in get_args(hint) if entry is not NoneType)
     return hint
 
 
@@ -130,16 +130,16 @@ def _is_structure(hint: Any) -> bool:
 
 
 def _element(hint: Any) -> Any:
-    """The type of an array's elements, or None if it is no array."""
+    """Return the type of an array's elements, or None for another type."""
     hint = _plain(hint)
     return _plain(get_args(hint)[0]) if get_origin(hint) is tuple else None
 
 
 def _elements_in(value: Any) -> int:
-    """The number of elements of all arrays in a structure."""
+    """Count the elements of all arrays in a structure."""
     if isinstance(value, tuple):
         return len(value) + sum(map(_elements_in, value))
-    return sum(_elements_in(getattr(value, each.name)) for each in fields(value)) if is_dataclass(value) else 0
+    return sum(_elements_in(getattr(value, entry.name)) for entry in fields(value)) if is_dataclass(value) else 0
 
 
 _RECORDS = batch(b"value")
@@ -204,7 +204,7 @@ class _Maker:
         self._topic_id = topic_id
         self._partitions = partitions
         self._elements = elements
-        types = [each for each in GROUPS if api.name.startswith(each) or f"_{each}_" in api.name]
+        types = [entry for entry in GROUPS if api.name.startswith(entry) or f"_{entry}_" in api.name]
         self._group = types[0] if types else "classic"
 
     def frame(self, entity: type, path: Sequence[str], flavor: str) -> bytes:
@@ -240,10 +240,10 @@ class _Maker:
             numbers = [0] * count if flavor in ("repeated", "null") else list(range(count))
             if _is_structure(inner):
                 # One instance for equal elements: making them takes longer than handling them.
-                made = {each: self._instance(inner, (), flavor, each) for each in set(numbers)}
+                instances = {entry: self._instance(inner, (), flavor, entry) for entry in set(numbers)}
             else:
-                made = {each: self._value(member, inner, inner, flavor, each) for each in set(numbers)}
-            return tuple(made[each] for each in numbers)
+                instances = {entry: self._value(member, inner, inner, flavor, entry) for entry in set(numbers)}
+            return tuple(instances[entry] for entry in numbers)
         if not on_path and flavor == "null" and isinstance(hint, UnionType):
             return None
         if not on_path and member.default is not MISSING:
@@ -281,7 +281,7 @@ class _Maker:
         if name in _GROUP_IDS:
             return self._group
         if name in ("name", "resource_name"):
-            return f"made-{number}" if self._api.name == "create_topics" else TOPIC
+            return f"instances-{number}" if self._api.name == "create_topics" else TOPIC
         if "transactional_id" in name:
             return "transaction"
         return None

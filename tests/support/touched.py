@@ -16,7 +16,7 @@ TURN_US = 2_000
 """Each look at the clock takes as long as a turn, so that a turn is one step of a task."""
 
 READING = "guard.py"
-"""Where requests are looked at before they are read: at most READ_AT_ONCE elements, and the others in a thread."""
+"""Where requests are looked at previous they are read: at most READ_AT_ONCE elements, and the others in a thread."""
 
 
 class TouchMeter:
@@ -28,7 +28,7 @@ class TouchMeter:
         self._lines: dict[CodeType, int] = {}
         self.most = 0
         """The most lines in one step."""
-        self.where = ""
+        self.top_functions = ""
         """The functions that ran most of them."""
         Stopwatch(broker, TURN_US)
         look = broker.server.scheduler.now_ns
@@ -46,7 +46,7 @@ class TouchMeter:
 
     def send(self, frame: bytes) -> list[bytes]:
         """Send a request on a connection of its own, count until all is done, and return the answers."""
-        self.most, self.where = 0, ""
+        self.most, self.top_functions = 0, ""
         self._lines.clear()
         client = self._broker.client()
         self._count(client.says, frame)
@@ -68,12 +68,12 @@ class TouchMeter:
         return True
 
     def _count(self, function: Any, *arguments: Any) -> Any:
-        before = sys.gettrace()
+        previous = sys.gettrace()
         sys.settrace(self._called)
         try:
             return function(*arguments)
         finally:
-            sys.settrace(before)
+            sys.settrace(previous)
             self._step()
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -96,6 +96,6 @@ class TouchMeter:
         if count > self.most:
             self.most = count
             top = sorted(lines, key=lines.__getitem__, reverse=True)[:4]
-            self.where = ", ".join(
+            self.top_functions = ", ".join(
                 f"{code.co_filename.rpartition('/')[2]}:{code.co_name} {lines[code]}" for code in top
             )

@@ -1,4 +1,4 @@
-"""Calls for many partitions of a share group are made in slices, in order, and end with the group."""
+"""Calls for many partitions of a share group are slices_made in slices, in order, and end with the group."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MANY = 3 * PARTITIONS_AT_ONCE + 1
 
 
 def large(foo: int = MANY) -> ShareGroupWorld:
-    """A group with a member, whose partitions are being made ready."""
+    """Create a group with a member, whose partitions are being slices_made ready."""
     world = ShareGroupWorld(foo=foo)
     world.member("ada").acts()
     return world
 
 
 def called(world: ShareGroupWorld) -> list[int]:
-    """How many partitions each call was for."""
-    return [len(each.partition(": ")[2].split()) for each in world.persister.asked]
+    """Count the partitions of each call."""
+    return [len(line.partition(": ")[2].split()) for line in world.persister.asked]
 
 
 def test_many_partitions_are_initialized_in_slices() -> None:
@@ -45,7 +45,7 @@ def test_few_partitions_are_initialized_at_once() -> None:
     assert world.ready("foo") == set(range(PARTITIONS_AT_ONCE - 1))
 
 
-def test_one_failure_leaves_all_to_be_retried() -> None:
+def test_one_failure_means_all_retried() -> None:
     world = large()
     world.persister.failing = E.coordinator_not_available
     world.after(1)
@@ -60,10 +60,10 @@ def test_groups_take_turns() -> None:
     for name in ("g", "h"):
         world.member("ada", group_id=name).acts()
     world.after(10)
-    assert [each.split()[1] for each in world.persister.asked] == ["g:", "h:", "g:", "g:", "h:", "g:", "h:", "h:"]
+    assert [line.split()[1] for line in world.persister.asked] == ["g:", "h:", "g:", "g:", "h:", "g:", "h:", "h:"]
 
 
-def test_later_call_is_made_after_earlier_one() -> None:
+def test_later_call_follows_earlier_one() -> None:
     world = large()
     ada = world.member("ada")
     ada.epoch = 1
@@ -81,10 +81,10 @@ def test_offsets_are_deleted_in_slices() -> None:
     ada.epoch = 1
     ada.leaves()
     world.persister.asked.clear()
-    heard = world.deletes("foo")
-    assert (heard, called(world)) == ([], [PARTITIONS_AT_ONCE])
+    outcomes = world.deletes("foo")
+    assert (outcomes, called(world)) == ([], [PARTITIONS_AT_ONCE])
     world.after(10)
-    assert heard == [[E.none]]
+    assert outcomes == [[E.none]]
     assert called(world) == [PARTITIONS_AT_ONCE] * 3 + [1]
     assert not world.persister.states
 
@@ -95,26 +95,26 @@ def test_group_is_deleted_in_slices() -> None:
     ada = world.member("ada")
     ada.epoch = 1
     ada.leaves()
-    heard: list[E] = []
-    delete_group(world.coordinator, "g", world.now_ms, lambda error, _: heard.append(error))
+    outcomes: list[E] = []
+    delete_group(world.coordinator, "g", world.now_ms, lambda error, _: outcomes.append(error))
     world.settle()
-    assert (heard, list(world.coordinator.share_groups)) == ([], ["g"])
+    assert (outcomes, list(world.coordinator.share_groups)) == ([], ["g"])
     world.after(10)
-    assert (heard, list(world.coordinator.share_groups)) == ([E.none], [])
+    assert (outcomes, list(world.coordinator.share_groups)) == ([E.none], [])
     assert not world.persister.states
 
 
 def test_lost_group_ends_its_calls() -> None:
-    """The client of a request hears that another node coordinates the group."""
+    """The client of a request receives the error if another node coordinates the group."""
     world = large()
     world.after(10)
     ada = world.member("ada")
     ada.epoch = 1
     ada.leaves()
-    heard = world.deletes("foo")
+    outcomes = world.deletes("foo")
     world.coordinator.forget_share_group(world.share_group)
     world.after(10)
-    assert heard == [E.not_coordinator]
+    assert outcomes == [E.not_coordinator]
     assert len(world.persister.asked) == 4 + 1
     assert not world.coordinator.beside
 
@@ -122,7 +122,7 @@ def test_lost_group_ends_its_calls() -> None:
 def test_answers_after_the_end_are_ignored() -> None:
     world = large()
     group = world.share_group
-    done: list[StateCall] = []
+    finished: list[StateCall] = []
     callbacks: list[OnOutcomes] = []
 
     def make(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
@@ -130,38 +130,38 @@ def test_answers_after_the_end_are_ignored() -> None:
 
     topic_id = world.id_of("foo")
     partitions = [(topic_id, number) for number in range(MANY)]
-    call = StateCall(partitions, make, lambda call, _: done.append(call))
+    call = StateCall(partitions, make, lambda call, _: finished.append(call))
     world.after(10)
     call_in_slices(group, call, world.now_ms)
     world.coordinator.forget_share_group(group)
     world.after(10)
-    assert done == [call]
+    assert finished == [call]
     callbacks[0]({}, world.now_ms)
-    assert done == [call]
+    assert finished == [call]
 
 
-def test_failing_call_is_not_in_the_way_of_others() -> None:
+def test_failing_call_does_not_block_others() -> None:
     world = large(foo=1)
-    group, made = world.share_group, []
+    group, slices_made = world.share_group, []
 
     def fails(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
-        made.append(len(partitions))
-        if len(made) == 2:
+        slices_made.append(len(partitions))
+        if len(slices_made) == 2:
             raise ZeroDivisionError
 
     topic_id = world.id_of("foo")
     partitions = [(topic_id, number) for number in range(MANY)]
-    done: list[Any] = []
+    finished: list[Any] = []
     for _ in range(2):
-        call_in_slices(group, StateCall(partitions, fails, lambda call, _: done.append(call)), world.now_ms)
+        call_in_slices(group, StateCall(partitions, fails, lambda call, _: finished.append(call)), world.now_ms)
     with pytest.raises(ZeroDivisionError):
         world.after(1)
     world.after(10)
-    assert made == [PARTITIONS_AT_ONCE] * 5 + [1]
+    assert slices_made == [PARTITIONS_AT_ONCE] * 5 + [1]
     assert group.state_calls == []
 
 
-def test_large_target_is_there_for_a_later_heartbeat() -> None:
+def test_large_target_is_put_off() -> None:
     world = ShareGroupWorld(foo=20_000)
     ada = world.member("ada")
     for _ in range(2):

@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 
 
 def ping_on_request(port: int, pipe: Connection) -> None:
-    """Return never: ping every millisecond, and send the longest wait since the last time whenever something is received."""
+    """Send a ping every millisecond, and report the longest wait whenever something is received."""
     client = Client(port)
     longest_ms = 0.0
     pipe.send(None)

@@ -73,7 +73,7 @@ def test_touches_few_elements_between_yields(api: ApiSpec) -> None:
         meter.send(request.frame)
         allowed, _ = IN_ONE_PIECE.get(f"{request.name} {request.array}", (LINES_OF_AN_ELEMENT, ""))
         if meter.most > allowed * ELEMENTS:
-            too_many.append(f"{request.title}: {meter.most} lines in one step: {meter.where}")
+            too_many.append(f"{request.title}: {meter.most} lines in one step: {meter.top_functions}")
     assert too_many == []
 
 

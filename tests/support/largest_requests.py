@@ -1,7 +1,7 @@
-"""The largest requests of every API: entry of its arrays as long as a request may be.
+"""The largest requests of every API: each of its arrays as long as a request may be.
 
 They are made of the message definitions, so that an API added to the registry is covered without being named
-here. `prepare` makes what the requests name: a topic with many partitions, and a group of entry type.
+here. `prepare` makes what the requests name: a topic with many partitions, and a group of each type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Ask = Callable[..., Any]
 
 
 class Request(NamedTuple):
-    """A request, and how it was instances."""
+    """A request, and how it was made."""
 
     name: str
     version: int
@@ -53,7 +53,7 @@ class Request(NamedTuple):
 
 
 FLAVORS = ("existing", "repeated", "unknown", "null")
-"""What the elements of the long array name: entry another existing thing (as far as possible), one existing
+"""What the elements of the long array name: each another existing thing (as far as possible), one existing
 thing again and again, things that do not exist, or all that there is (null for an array in the element)."""
 
 

@@ -16,7 +16,7 @@ TURN_US = 2_000
 """Each look at the clock takes as long as a turn, so that a turn is one step of a task."""
 
 READING = "guard.py"
-"""Where requests are looked at previous they are read: at most READ_AT_ONCE elements, and the others in a thread."""
+"""Where requests are looked at before they are read: at most READ_AT_ONCE elements, and the others in a thread."""
 
 
 class TouchMeter:

@@ -15,7 +15,7 @@ FOO, BAR = UUID(int=1), UUID(int=2)
 
 
 def assign(members: list[Subscriber], ready: dict[UUID, frozenset[int]], *, homogeneous: bool) -> dict[str, Target]:
-    """The targets, at once."""
+    """Compute the targets in one go."""
     steps = assigning(members, ready, homogeneous=homogeneous)
     while True:
         try:

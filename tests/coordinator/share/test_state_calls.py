@@ -1,4 +1,4 @@
-"""Calls for many partitions of a share group are slices_made in slices, in order, and end with the group."""
+"""Calls for many partitions of a share group are made in slices, in order, and end with the group."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MANY = 3 * PARTITIONS_AT_ONCE + 1
 
 
 def large(foo: int = MANY) -> ShareGroupWorld:
-    """Create a group with a member, whose partitions are being slices_made ready."""
+    """Make a group with a member, whose partitions are being made ready."""
     world = ShareGroupWorld(foo=foo)
     world.member("ada").acts()
     return world
 
 
 def called(world: ShareGroupWorld) -> list[int]:
-    """Count the partitions of each call."""
+    """Count partitions of each call."""
     return [len(line.partition(": ")[2].split()) for line in world.persister.asked]
 
 
@@ -105,7 +105,7 @@ def test_group_is_deleted_in_slices() -> None:
 
 
 def test_lost_group_ends_its_calls() -> None:
-    """The client of a request receives the error if another node coordinates the group."""
+    """Return NOT_COORDINATOR to the client of a request."""
     world = large()
     world.after(10)
     ada = world.member("ada")

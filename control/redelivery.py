@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.share_partitions.locks import expire
 from kohort.coordinator.share_partitions.record_states import ACQUIRED
 
 if TYPE_CHECKING:
@@ -29,5 +28,5 @@ def take_back(
         if isinstance(member_id, str) and in_flight.states[index] == ACQUIRED and is_meant(member_id):
             in_flight.change(index, ACQUIRED, in_flight.counts[index], member_id, now_ms)
             taken += in_flight.lasts[index] - in_flight.firsts[index] + 1
-    expire(partition, now_ms)
+    partition.release_expired(now_ms)
     return taken

@@ -339,11 +339,15 @@ class RecordReader:
         return UUID(bytes=self._take(16))
 
     def array(self, element: Callable[[], T]) -> list[T]:
-        """The elements of a compact array; a null one has none. Each takes a byte at least, which bounds the count."""
+        """Return the elements of a compact array; a null one has none."""
+        return [element() for _ in range(self.count())]
+
+    def count(self) -> int:
+        """Return the length of a compact array. Each element takes at least a byte, which bounds it."""
         count = self.uvarint() - 1
         if count > len(self._data) - self._at:
             raise UnreadableRecord(f"{count} elements in {len(self._data) - self._at} bytes")
-        return [element() for _ in range(count)]
+        return count
 
     def blob(self) -> bytes:
         return self._take(self.int32())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kohort.broker.apis.share_state_requests import ResponseMaker, ask_each
 from kohort.coordinator.share_state.state_requests import read_state
@@ -13,7 +13,6 @@ from kohort.protocol.messages.read_share_group_state import (
     ReadShareGroupStateResponse,
     ReadStateResult,
 )
-from kohort.protocol.messages.share_states import StateBatch
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
     from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
     from kohort.protocol.errors import ErrorCode
+    from kohort.protocol.messages.share_states import StateBatch
 
 
 def handle(node: Node, request: ReadShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
@@ -47,15 +47,8 @@ def _result(index: int, outcome: StateOutcome) -> PartitionResult:
         error_message=outcome.error_message,
         state_epoch=outcome.state_epoch,
         start_offset=outcome.start_offset,
-        state_batches=tuple(
-            StateBatch(
-                first_offset=each.first_offset,
-                last_offset=each.last_offset,
-                delivery_state=each.delivery_state,
-                delivery_count=each.delivery_count,
-            )
-            for each in outcome.batches
-        ),
+        # Of any number, and not converted: they have the fields of the message's type.
+        state_batches=cast("tuple[StateBatch, ...]", outcome.batches),
     )
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, Said, fail, is_refused, said_in
-from kohort.broker.apis.share_requests import SHORT, Leaders, by_topic, refusal_of
+from kohort.broker.apis.share_requests import Leaders, refusal_of, reply_in_steps, topic_responses
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
-from kohort.coordinator.at_once import at_once
+from kohort.broker.scheduling.cooperative import begin
+from kohort.coordinator.pace import Pace
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_acknowledge import (
     PartitionData,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
+    Which = tuple[UUID | None, int]
+
 
 def handle(node: Node, request: ShareAcknowledgeRequest, ticket: Ticket) -> ShareAcknowledgeResponse | Task[Any] | None:
     """Answers when all of it is written down; errors of partitions are theirs alone."""
@@ -35,16 +38,7 @@ def handle(node: Node, request: ShareAcknowledgeRequest, ticket: Ticket) -> Shar
     session = _session(node, request)
     if isinstance(session, ErrorCode):
         return error_response(request, session)
-    said = said_in(request.topics)
-    if not any(batches and not is_refused(batches, ticket, request.is_renew_ack) for batches in said.values()):
-        # Partitions of which nothing is said are answered beside others only, as in Kafka.
-        said = {which: batches for which, batches in said.items() if batches}
-    steps = _steps(node, request, ticket, session, said)
-    return at_once(steps) if len(said) <= SHORT and _is_short(said) else steps
-
-
-def _is_short(said: Said) -> bool:
-    return sum(map(len, said.values())) <= SHORT
+    return begin(_steps(node, request, ticket, session))
 
 
 def _session(node: Node, request: ShareAcknowledgeRequest) -> ShareSession | ErrorCode:
@@ -59,54 +53,69 @@ def _session(node: Node, request: ShareAcknowledgeRequest) -> ShareSession | Err
 
 
 def _steps(
-    node: Node, request: ShareAcknowledgeRequest, ticket: Ticket, session: ShareSession, said: Said
+    node: Node, request: ShareAcknowledgeRequest, ticket: Ticket, session: ShareSession
 ) -> Task[ShareAcknowledgeResponse | None]:
-    answers: list[ShareAcknowledgeResponse] = []
+    pace = Pace()
+    said = yield from said_in(request.topics, pace)
+    if not (yield from _is_any_acceptable(said, request, ticket, pace)):
+        # Partitions of which nothing is said are answered beside others only, as in Kafka.
+        said = {which: batches for which, batches in said.items() if batches}
+    outcomes_there: list[dict[Which, Acknowledged]] = []
     waits = False
 
-    def acknowledged(outcomes: dict[tuple[UUID | None, int], Acknowledged], now_ms: int) -> None:
+    def acknowledged(outcomes: dict[Which, Acknowledged], now_ms: int) -> None:
         if request.share_session_epoch == FINAL_EPOCH:
             node.led_share_partitions.close_session(session, now_ms)
-        if fail(outcomes):
-            response = error_response(request, ErrorCode.unknown_server_error)
-        else:
-            response = _response(node, ticket, session.group_id, outcomes)
         if waits:
-            ticket.reply(response)
+            reply_in_steps(ticket, _response(node, request, ticket, session.group_id, outcomes))
         else:
-            answers.append(response)
+            outcomes_there.append(outcomes)
 
     acknowledging = Acknowledging(
         node, ticket, session.group_id, session.member_id, renews=request.is_renew_ack, then=acknowledged
     )
-    yield from acknowledging.run(said)
+    yield from acknowledging.run(said, pace)
+    if outcomes_there:
+        return (yield from _response(node, request, ticket, session.group_id, outcomes_there[0]))
     waits = True
-    return answers[0] if answers else None
+    return None
+
+
+def _is_any_acceptable(said: Said, request: ShareAcknowledgeRequest, ticket: Ticket, pace: Pace) -> Task[bool]:
+    for batches in said.values():
+        if batches and not (yield from is_refused(batches, ticket, pace, renews=request.is_renew_ack)):
+            return True
+        if pace.add():
+            yield
+    return False
 
 
 def _response(
-    node: Node, ticket: Ticket, group_id: str, outcomes: dict[tuple[UUID | None, int], Acknowledged]
-) -> ShareAcknowledgeResponse:
-    leaders = Leaders(node, ticket)
-    parts = [
-        (
-            which[0],
+    node: Node,
+    request: ShareAcknowledgeRequest,
+    ticket: Ticket,
+    group_id: str,
+    outcomes: dict[Which, Acknowledged],
+) -> Task[ShareAcknowledgeResponse]:
+    if fail(outcomes):
+        return error_response(request, ErrorCode.unknown_server_error)
+    leaders, pace = Leaders(node, ticket), Pace()
+    topics: dict[UUID | None, list[PartitionData]] = {}
+    for which, outcome in outcomes.items():
+        topics.setdefault(which[0], []).append(
             PartitionData(
                 partition_index=which[1],
                 error_code=outcome.error_code,
                 error_message=outcome.message,
                 current_leader=leaders.of(which, outcome.error_code),
-            ),
+            )
         )
-        for which, outcome in outcomes.items()
-    ]
+        if pace.add():
+            yield
     return ShareAcknowledgeResponse(
         error_code=ErrorCode.none,
         acquisition_lock_timeout_ms=node.cluster.group_configs.share_config(group_id).record_lock_duration_ms,
-        responses=tuple(
-            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
-            for topic_id, partitions in by_topic(parts).items()
-        ),
+        responses=(yield from topic_responses(topics, ShareAcknowledgeTopicResponse, pace)),
         node_endpoints=leaders.endpoints,
     )
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
+    from kohort.coordinator.pace import Pace
     from kohort.coordinator.share_partitions.share_partition import SharePartition
     from kohort.protocol.messages.share_acknowledgements import AcknowledgementBatch
 
@@ -62,22 +63,25 @@ Said = dict["Which", "list[Acknowledgement]"]
 """By partition what is said of its records."""
 
 
-def said_in(topics: Sequence[_Topic]) -> Said:
-    """What a request says; one that names a partition twice means what it says last."""
-    return {
-        (topic.topic_id, part.partition_index): [
-            Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types)
-            for each in part.acknowledgement_batches
-        ]
-        for topic in topics
-        for part in topic.partitions
-    }
+def said_in(topics: Sequence[_Topic], pace: Pace) -> Task[Said]:
+    """Return what a request says; one that names a partition twice means what it says last."""
+    said: Said = {}
+    for topic in topics:
+        for part in topic.partitions:
+            batches = said[topic.topic_id, part.partition_index] = []
+            for each in part.acknowledgement_batches:
+                batches.append(Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types))
+                if pace.add():
+                    yield
+            if pace.add():
+                yield
+    return said
 
 
-def is_refused(batches: Sequence[Acknowledgement], ticket: Ticket, renews: bool) -> bool:
-    """Whether what is said contradicts itself, or is more than the request's version knows."""
+def is_refused(batches: Sequence[Acknowledgement], ticket: Ticket, pace: Pace, *, renews: bool) -> Task[bool]:
+    """Return whether what is said contradicts itself, or is more than the request's version has."""
     highest = RENEW if ticket.version >= RENEWAL_FROM else REJECT
-    return badly_formed(batches, highest, renews=renews)
+    return (yield from badly_formed(batches, highest, pace, renews=renews))
 
 
 def fail(outcomes: Mapping[Which, Acknowledged]) -> bool:
@@ -100,28 +104,31 @@ class Acknowledging:
         self._outcomes: dict[Which, Acknowledged] = {}
         self._left = 0
 
-    def run(self, said: Said) -> Task[Any]:
-        """Begins all of it; others may be served in between. `then` is called when all is written down."""
+    def run(self, said: Said, pace: Pace) -> Task[Any]:
+        """Begin all of it; others may be served in between. `then` is called when all is written."""
         now_ms = self._ticket.received_at_ms
         self._left = len(said) + 1
         for which, batches in said.items():
-            found = self._find(which, batches)
+            found = yield from self._find(which, batches, pace)
             if isinstance(found, Acknowledged):
                 self._done(which, found.error_code, found.message, now_ms)
             else:
                 then = partial(self._done, which)
                 yield from acknowledging(found, self._member_id, batches, then, now_ms)
-            yield
+            if pace.add():
+                yield
         self._one_less(now_ms)
 
-    def _find(self, which: Which, batches: Sequence[Acknowledgement]) -> SharePartition | Acknowledged:
+    def _find(
+        self, which: Which, batches: Sequence[Acknowledgement], pace: Pace
+    ) -> Task[SharePartition | Acknowledged]:
         """The share partition, or why nothing can be said of it."""
         topic_id, index = which
         node = self._node
         topic = node.cluster.topics.by_id(topic_id)
         if topic is None or topic_id is None:
             return Acknowledged(ErrorCode.unknown_topic_id)
-        if is_refused(batches, self._ticket, self._renews):
+        if (yield from is_refused(batches, self._ticket, pace, renews=self._renews)):
             return Acknowledged(ErrorCode.invalid_request)
         access = node.cluster.access
         if access is not None and not access.allows(self._ticket, READ_TOPIC, topic.name):

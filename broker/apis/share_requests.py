@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kohort.broker.scheduling.cooperative import begin, is_task
 from kohort.coordinator.share.share_checks import is_member_id
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from kohort.security.rights import READ_GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
+    from kohort.coordinator.pace import Pace
 
-PartT = TypeVar("PartT")
+TopicT = TypeVar("TopicT")
 
 NO_LEADER_NAMED: Final = LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
 """What is answered where nothing is said of leaders (heard from Kafka 4.3.0)."""
-
-SHORT: Final = 32
-"""At most this many partitions are looked at without a pause."""
 
 
 def refusal_of(node: Node, group_id: str | None, member_id: str | None, ticket: Ticket) -> ErrorCode | None:
@@ -67,9 +67,22 @@ class Leaders:
         return tuple(self._named.values())
 
 
-def by_topic(parts: Iterable[tuple[UUID | None, PartT]]) -> dict[UUID | None, list[PartT]]:
-    """Partitions of one topic together, in the order in which topics come."""
-    found: dict[UUID | None, list[PartT]] = {}
-    for topic_id, part in parts:
-        found.setdefault(topic_id, []).append(part)
-    return found
+def topic_responses(
+    topics: Mapping[UUID | None, Sequence[object]], of_topic: Callable[..., TopicT], pace: Pace
+) -> Task[tuple[TopicT, ...]]:
+    """Make the elements of a response: their type has a topic id and partitions."""
+    responses = []
+    for topic_id, partitions in topics.items():
+        responses.append(of_topic(topic_id=topic_id, partitions=tuple(partitions)))
+        if pace.add():
+            yield
+    return tuple(responses)
+
+
+def reply_in_steps(ticket: Ticket, steps: Task[Any]) -> None:
+    """Answer a request that waited with what `steps` return, at once if they do not yield."""
+    response = begin(steps)
+    if is_task(response):
+        ticket.work_on(response)
+    else:
+        ticket.reply(response)

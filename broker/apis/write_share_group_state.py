@@ -45,10 +45,10 @@ def error_response(request: WriteShareGroupStateRequest, error_code: ErrorCode) 
 
 
 def _write(asked: PartitionData) -> StateWrite:
-    batches = [
+    batches = (  # made one by one in the coordinator's slices
         StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
         for each in asked.state_batches
-    ]
+    )
     return StateWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, asked.delivery_complete_count, batches)
 
 

@@ -222,7 +222,7 @@ class FetchSessions:
             session.id = NO_SESSION
 
     def use(self, session: FetchSession, now_ms: int) -> None:
-        """Notes that a client has used its session. One that wants too much remembered is over."""
+        """Note that a client has used its session. If all remember too much together, the largest one ends."""
         session.last_used_ms = now_ms
         self._remembered += len(session.partitions) - session.size
         session.size = len(session.partitions)
@@ -231,8 +231,10 @@ class FetchSessions:
             for shard in self._shards:
                 for each in [each for each in shard.values() if now_ms - each.last_used_ms > EVICTION_MS]:
                     self._forget(shard, each)
-        if self._remembered > PARTITIONS_REMEMBERED:
-            self.remove(session.id)
+        while self._remembered > PARTITIONS_REMEMBERED:
+            # It need not be the one that was used: no client may keep others from having a session.
+            sessions = [other for shard in self._shards for other in shard.values()]
+            self.remove(max(sessions, key=lambda other: (other.size, other is session)).id)
 
     def _forget(self, shard: dict[int, FetchSession], session: FetchSession | None) -> None:
         if session is not None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from kohort.broker.cluster.share_fetch_sessions import ShareSessions
 from kohort.broker.logs import log
-from kohort.coordinator.share_partitions.locks import release
+from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.offset_reset import EARLIEST, duration_ms
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED, SESSION_CLOSED, UNOBSERVED
 from kohort.coordinator.share_partitions.share_partition import InvalidState, Progress, SharePartition
@@ -18,7 +19,7 @@ from kohort.coordinator.share_partitions.transitions import heard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import DelayedOperation
+from kohort.purgatory import DelayedOperation, work_in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -138,26 +139,36 @@ class LedSharePartitions:
         """
         present = self.sessions.of_member(session.group_id, session.member_id)
         if present is not None:
-            self._end_session(present, now_ms, SESSION_CLOSED)
-
-    def _end_session(self, session: ShareSession, now_ms: int, cause: str) -> None:
-        """A member's session is over: what it holds of the session's partitions others may have."""
-        self.sessions.close(session)
-        for topic_id, index in session.partitions:
-            found = None if topic_id is None else self.known(SharePartitionKey(session.group_id, topic_id, index))
-            if found is not None:
-                release(found, session.member_id, _released, now_ms, cause)
+            self.sessions.close(present)
+            groups = self.sessions.oldest_closed_groups(present.connection)
+            work_in_turns(
+                self.purgatory, self._ending((present,), groups, SESSION_CLOSED, now_ms), _ignore_result, now_ms
+            )
 
     def client_gone(self, connection: object, now_ms: int) -> None:
-        """A connection has ended, and with it the sessions that were opened on it."""
-        groups: dict[str, None] = {}
-        for session in self.sessions.of_connection(connection):
-            groups[session.group_id] = None
-            self._end_session(session, now_ms, CONNECTION_CLOSED)
+        """End the sessions that were opened on a connection, which is closed."""
+        sessions, groups = self.sessions.connection_closed(connection)
+        work_in_turns(self.purgatory, self._ending(sessions, groups, CONNECTION_CLOSED, now_ms), _ignore_result, now_ms)
+
+    def _ending(
+        self, sessions: Iterable[ShareSession], groups: Iterable[str], cause: str, now_ms: int
+    ) -> Generator[None, None, None]:
+        """Release what members hold of the partitions of their sessions, and forget all of groups without any."""
+        pace = Pace()
+        for session in sessions:
+            for topic_id, index in session.partitions:
+                found = None if topic_id is None else self.known(SharePartitionKey(session.group_id, topic_id, index))
+                if found is not None:
+                    yield from releasing(found, session.member_id, now_ms, cause)
+                if pace.add():
+                    yield
         for group_id in groups:
-            if not self.sessions.has_group(group_id):
-                for each in self.of_group(group_id):
-                    self.forget(each, Progress.FENCED)
+            for each in self.of_group(group_id):
+                if self.sessions.has_group(group_id):
+                    break  # a member has come back meanwhile
+                self.forget(each, Progress.FENCED)
+                if pace.add():
+                    yield
 
     def stopped(self) -> None:
         """The node has stopped."""
@@ -181,8 +192,8 @@ def _discard(sets: dict[KeyT, dict[SharePartitionKey, None]], where: KeyT, key: 
         del sets[where]
 
 
-def _released(error: ErrorCode, message: str | None, now_ms: int) -> None:
-    """What a session held is written down, or is held until its locks expire."""
+def _ignore_result(result: None, now_ms: int) -> None:
+    """Return at once: nothing depends on it."""
 
 
 class _Beginning(DelayedOperation):
@@ -253,17 +264,25 @@ class _Beginning(DelayedOperation):
         self._search(now_ms)
 
     def _begin(self, start_offset: int, now_ms: int) -> None:
-        share_partition, outcome = self._share_partition, self._outcome
+        if self._share_partition.progress is Progress.INITIALIZING:  # else it does not count any more
+            work_in_turns(self._led.purgatory, self._load(start_offset), self._loaded, now_ms)
+
+    def _load(self, start_offset: int) -> Generator[None, None, InvalidState | None]:
+        outcome = self._outcome
         assert outcome is not None, "it was read"
-        if share_partition.progress is not Progress.INITIALIZING:
-            return  # it does not count any more
         try:
-            share_partition.load(outcome.state_epoch, start_offset, outcome.batches)
+            yield from self._share_partition.load(outcome.state_epoch, start_offset, outcome.batches)
         except InvalidState as problem:
+            return problem
+        return None
+
+    def _loaded(self, problem: InvalidState | None, now_ms: int) -> None:
+        share_partition = self._share_partition
+        if problem is not None:
             log.warning(f"the state of share partition {share_partition.key.text} cannot be used: {problem}")
             self._fail(ErrorCode.unknown_server_error, now_ms)
-            return
-        self._led.changed(share_partition, now_ms)
+        elif share_partition.progress is Progress.ACTIVE:
+            self._led.changed(share_partition, now_ms)
 
     def _fail(self, error: ErrorCode, now_ms: int) -> None:
         share_partition = self._share_partition

@@ -89,7 +89,7 @@ class Node:
     def client_gone(self, connection: object) -> None:
         """A connection has ended."""
         led = self._led_share_partitions
-        if led is not None and led.sessions.of_connection(connection):
+        if led is not None and led.sessions.has_connection(connection):
             self.cluster.soon(partial(led.client_gone, connection))
 
     def coordinator_for(self, topic: str) -> CoordinatorContext:

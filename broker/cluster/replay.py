@@ -10,7 +10,7 @@ A record that cannot be read ends the load, and the node does not coordinate tha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kohort.broker.logs import log
@@ -42,8 +42,11 @@ class Loader(Protocol):
     records: int
     """How many it has taken over so far."""
 
-    def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
-        """Takes over the records of a batch in `data`. Raises for what cannot be read."""
+    def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> Iterator[None] | None:
+        """Take over the records of a batch in `data`. A large one is left to the steps that are returned.
+
+        Raises UnreadableRecord or DecodeError, as the steps do.
+        """
         ...
 
     def prepare(self, now_ms: int) -> bool:
@@ -76,6 +79,8 @@ class Replay:
         self.source = source
         self._loader = loader
         self._offset = source.log_start_offset
+        self._steps: Iterator[None] | None = None  # what is left of a large batch that ends before `_behind`
+        self._behind = 0
         self._began_at_ms = now_ms
 
     def cancel(self) -> None:
@@ -90,8 +95,8 @@ class Replay:
         `gate`: who may hold it there; `held` says whether that is so.
         """
         try:
-            size = self._read()
-            if self._offset >= self.source.log_end_offset:
+            size = STEP_BYTES if self._applies() else self._read()
+            if self._steps is None and self._offset >= self.source.log_end_offset:
                 if self._loader.prepare(now_ms()):
                     return size or STEP_BYTES
                 self.held = gate is not None and gate(self)
@@ -132,6 +137,14 @@ class Replay:
             )
             return STEP_BYTES
 
+    def _applies(self) -> bool:
+        """Apply one slice of a large batch. Return whether any was left."""
+        if self._steps is None:
+            return False
+        if next(self._steps, self._steps) is self._steps:
+            self._steps, self._offset = None, self._behind
+        return True
+
     def _read(self) -> int:
         source = self.source
         offset = max(self._offset, source.log_start_offset)
@@ -140,7 +153,10 @@ class Replay:
             for batch in read_batches(chunk):
                 # The first one may begin before the log does, since records before it were deleted: as in Kafka, it
                 # counts whole.
-                self._loader.apply_batch(chunk, batch)
+                self._steps = self._loader.apply_batch(chunk, batch)
+                if self._steps is not None:
+                    self._behind = batch.last_offset + 1
+                    return STEP_BYTES
                 self._offset = batch.last_offset + 1
             size += len(chunk)
         if not size:

@@ -1,7 +1,8 @@
 """Share sessions: what a member of a share group fetches is remembered between its requests (KIP-932).
 
 A session belongs to a member of a group, and ends with the connection that opened it. A node keeps
-`group.share.max.share.sessions` of them; others wait and are refused. Source: Kafka's `ShareSessionCache`,
+`group.share.max.share.sessions` of them; others wait and are refused. What one connection keeps is never the reason:
+if the limit is reached, the connection that keeps the most makes some. Source: Kafka's `ShareSessionCache`,
 `SharePartitionManager.newContext`; share-groups §7.
 """
 
@@ -9,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kohort.coordinator.pace import Pace
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
     from uuid import UUID
 
     from kohort.protocol.messages.share_fetch import FetchTopic, ForgottenTopic
@@ -25,7 +27,10 @@ FINAL_EPOCH: Final = -1
 _LARGEST_EPOCH: Final = 2**31 - 1
 
 PARTITIONS_REMEMBERED: Final = 100_000
-"""All sessions of a node together remember at most this many partitions: about 20 MB. Kafka has no such limit."""
+"""All sessions of a node together remember at most this many partitions: about 25 MB. Kafka has no such limit."""
+
+GROUPS_KEPT: Final = 100
+"""Groups without a session whose records a connection keeps known, as Kafka does, until it is closed."""
 
 
 class ShareSession:
@@ -43,21 +48,6 @@ class ShareSession:
         self.partitions: dict[Which, bool] = {}
         """Each with whether the next answer must name it: it is new, or had an error."""
         self.closed = False
-
-    def begin(self, topics: Iterable[FetchTopic]) -> None:
-        """Adds what the first request names. Its answer tells of all that were read, later ones of news only."""
-        for topic in topics:
-            for part in topic.partitions:
-                self.partitions[topic.topic_id, part.partition_index] = False
-
-    def update(self, topics: Iterable[FetchTopic], forgotten: Iterable[ForgottenTopic]) -> None:
-        """Adds what a later request names, of which the next answer tells, and forgets what it wants forgotten."""
-        for topic in topics:
-            for part in topic.partitions:
-                self.partitions.setdefault((topic.topic_id, part.partition_index), True)
-        for gone in forgotten:
-            for index in gone.partitions:
-                self.partitions.pop((gone.topic_id, index), None)
 
     def end_epoch(self) -> None:
         """A request of this epoch has come; the next one must have the next."""
@@ -82,18 +72,25 @@ class ShareSession:
         return news
 
 
+class _Opened:
+    """The sessions that were opened on one connection."""
+
+    __slots__ = ("closed_groups", "remembered", "sessions")
+
+    def __init__(self) -> None:
+        self.sessions: dict[ShareSession, None] = {}  # in the order in which they were opened
+        self.remembered = 0  # partitions of these sessions
+        self.closed_groups: dict[str, None] = {}  # groups whose sessions were closed before the connection
+
+
 class ShareSessions:
     """The sessions of a node."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._sessions: dict[tuple[str, str], ShareSession] = {}
-        self._of_groups: dict[str, int] = {}
-        """How many sessions each group has."""
-        self._of_connections: dict[object, dict[ShareSession, None]] = {}
-        """In the order in which they were opened."""
-        self._left_on: dict[object, ShareSession] = {}
-        """By connection, who closed a session on it last, as a session without partitions."""
+        self._of_groups: dict[str, int] = {}  # how many sessions each group has
+        self._of_connections: dict[object, _Opened] = {}
         self._remembered = 0
 
     def __len__(self) -> int:
@@ -101,37 +98,44 @@ class ShareSessions:
         return len(self._sessions)
 
     def has_group(self, group_id: str) -> bool:
-        """Whether a group has a session here."""
+        """Return whether a group has a session here."""
         return group_id in self._of_groups
 
     def of_group(self, group_id: str) -> list[ShareSession]:
-        """The sessions of a group's members."""
+        """Return the sessions of a group's members."""
         return (
             [each for each in self._sessions.values() if each.group_id == group_id] if self.has_group(group_id) else []
         )
 
-    def open(self, group_id: str, member_id: str, connection: object, size: int) -> ShareSession | ErrorCode:
-        """A new session in the place of the member's old one, whose records stay held.
+    def open(self, group_id: str, member_id: str, connection: object) -> ShareSession | ErrorCode:
+        """Return a new session in the place of the member's old one, whose records stay acquired.
 
-        `size`: how many partitions it is to remember. SHARE_SESSION_LIMIT_REACHED.
+        SHARE_SESSION_LIMIT_REACHED if no connection has more sessions than this one would have.
         """
         old = self.of_member(group_id, member_id)
         if old is not None:
             self.close(old)
-        if len(self._sessions) >= self._limit or self._remembered + size > PARTITIONS_REMEMBERED:
-            return ErrorCode.share_session_limit_reached
+        opened = self._of_connections.get(connection)
+        count = 0 if opened is None else len(opened.sessions)
+        if len(self._sessions) >= self._limit:
+            largest = max(self._of_connections.values(), key=lambda opened: len(opened.sessions), default=None)
+            if largest is None or len(largest.sessions) <= count + 1:
+                return ErrorCode.share_session_limit_reached
+            self.close(next(iter(largest.sessions)))
+        if opened is None:
+            opened = self._of_connections[connection] = _Opened()
         session = ShareSession(group_id, member_id, connection)
         self._sessions[group_id, member_id] = session
         self._of_groups[group_id] = self._of_groups.get(group_id, 0) + 1
-        self._of_connections.setdefault(connection, {})[session] = None
+        opened.sessions[session] = None
         return session
 
     def of_member(self, group_id: str, member_id: str) -> ShareSession | None:
-        """The session that a member has."""
+        """Return the session that a member has."""
         return self._sessions.get((group_id, member_id))
 
     def find(self, group_id: str, member_id: str, epoch: int) -> ShareSession | ErrorCode:
-        """The member's session. SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH; FINAL_EPOCH fits any."""
+        """Return the member's session. SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH; FINAL_EPOCH fits any."""
         session = self.of_member(group_id, member_id)
         if session is None:
             return ErrorCode.share_session_not_found
@@ -139,47 +143,101 @@ class ShareSessions:
             return ErrorCode.invalid_share_session_epoch
         return session
 
-    def begin(self, session: ShareSession, topics: Iterable[FetchTopic]) -> None:
-        """See `ShareSession.begin`."""
-        session.begin(topics)
-        self._remembered += len(session.partitions)
+    def update(
+        self,
+        session: ShareSession,
+        topics: Iterable[FetchTopic],
+        forgotten: Iterable[ForgottenTopic],
+        *,
+        is_new: bool = False,
+    ) -> Generator[None, None, ErrorCode]:
+        """Add the partitions that a request names, then remove those that it wants forgotten.
 
-    def update(self, session: ShareSession, topics: Iterable[FetchTopic], forgotten: Iterable[ForgottenTopic]) -> None:
-        """See `ShareSession.update`."""
-        before = len(session.partitions)
-        session.update(topics, forgotten)
-        self._remembered += len(session.partitions) - before
+        Yields where others may be served.
+
+        Args:
+            is_new: Whether the request opens the session. Its response names all partitions that were read; the next
+                response to a later request names those that it has added.
+
+        Returns:
+            NONE, or SHARE_SESSION_LIMIT_REACHED; then the session is closed.
+        """
+        pace, partitions = Pace(), session.partitions
+        for topic in topics:
+            for part in topic.partitions:
+                topic_partition = topic.topic_id, part.partition_index
+                if topic_partition not in partitions and not session.closed:
+                    if self._remembered >= PARTITIONS_REMEMBERED and not self._make_room(session):
+                        self.close(session)
+                        return ErrorCode.share_session_limit_reached
+                    partitions[topic_partition] = not is_new
+                    self._remember(session, 1)
+                if pace.add():
+                    yield
+        for gone in forgotten:
+            for index in gone.partitions:
+                if partitions.pop((gone.topic_id, index), None) is not None and not session.closed:
+                    self._remember(session, -1)
+                if pace.add():
+                    yield
+        return ErrorCode.none
+
+    def _remember(self, session: ShareSession, count: int) -> None:
+        self._remembered += count
+        self._of_connections[session.connection].remembered += count
+
+    def _make_room(self, session: ShareSession) -> bool:
+        """Close the largest session of the connection that remembers the most, unless it is this session's own."""
+        largest = max(self._of_connections.values(), key=lambda opened: opened.remembered)
+        if largest is self._of_connections[session.connection]:
+            return False
+        self.close(max(largest.sessions, key=lambda session: len(session.partitions)))
+        return True
 
     def close(self, session: ShareSession) -> None:
-        """Forgets a session, and for one that is closed already that it was on its connection."""
+        """Forget a session, unless it is closed already. Its connection remembers the group."""
         if session.closed:
-            self._left_on.pop(session.connection, None)
             return
         session.closed = True
-        left_on = self._left_on[session.connection] = ShareSession(
-            session.group_id, session.member_id, session.connection
-        )
-        left_on.closed = True
+        self._remember(session, -len(session.partitions))
         del self._sessions[session.group_id, session.member_id]
-        self._remembered -= len(session.partitions)
         left = self._of_groups.pop(session.group_id) - 1
         if left:
             self._of_groups[session.group_id] = left
-        others = self._of_connections[session.connection]
-        del others[session]
-        if not others:
-            del self._of_connections[session.connection]
+        opened = self._of_connections[session.connection]
+        del opened.sessions[session]
+        opened.closed_groups[session.group_id] = None
 
-    def of_connection(self, connection: object) -> list[ShareSession]:
-        """The sessions that were opened on a connection, and the last one that was closed there, without partitions.
+    def has_connection(self, connection: object) -> bool:
+        """Return whether a session was ever opened on a connection that is open."""
+        return connection in self._of_connections
 
-        With its connection goes what is known of a group that has no sessions, though they were closed before.
+    def connection_closed(self, connection: object) -> tuple[list[ShareSession], list[str]]:
+        """Close the sessions of a connection, and forget it.
+
+        Returns:
+            The sessions, and the groups of these and of earlier sessions, as far as they have none any more. What is
+            known of the records of these groups is to be forgotten.
         """
-        left = self._left_on.get(connection)
-        return [*self._of_connections.get(connection, ()), *([left] if left is not None else [])]
+        opened = self._of_connections.get(connection)
+        if opened is None:
+            return [], []
+        sessions = list(opened.sessions)
+        for session in sessions:
+            self.close(session)
+        del self._of_connections[connection]
+        return sessions, [group_id for group_id in opened.closed_groups if not self.has_group(group_id)]
+
+    def oldest_closed_groups(self, connection: object) -> list[str]:
+        """Return the groups beyond GROUPS_KEPT whose sessions were closed on an open connection, and forget them."""
+        opened = self._of_connections.get(connection)
+        groups = [] if opened is None else list(opened.closed_groups)[:-GROUPS_KEPT]
+        for group_id in groups:
+            del self._of_connections[connection].closed_groups[group_id]
+        return [group_id for group_id in groups if not self.has_group(group_id)]
 
     def clear(self) -> None:
-        """Ends all: the node has stopped."""
+        """End all: the node has stopped."""
         for session in list(self._sessions.values()):
             self.close(session)
-        self._left_on.clear()
+        self._of_connections.clear()

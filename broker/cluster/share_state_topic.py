@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.cluster.share_persister import SharePersister
+from kohort.broker.logs import log
 from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
+from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
+from kohort.coordinator.share_state.share_state import NO_EPOCH
 from kohort.coordinator.share_state.share_state_loading import ShareStateLoading
 from kohort.coordinator.share_state.state_upkeep import redundant_before, snapshot_cold, topic_deleted_in_states
 from kohort.protocol.errors import ErrorCode
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.effects import Effect
+    from kohort.coordinator.share.share_group import ShareGroup
     from kohort.protocol.batches import EncodedRecords
     from kohort.storage.topic import Partition
 
@@ -107,6 +111,36 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
         base_offset = self._state.append(topic.partitions[number], batch, now_ms)
         return ErrorCode.none, base_offset + records.count - 1
 
+    def report_lost(self, group: ShareGroup) -> None:
+        """Log the share partitions that a group has initialized and of which no state was loaded."""
+        lost = [
+            f"{topic.name}-{partition}"
+            for topic_id, topic in group.states.initialized.items()
+            if self._state.topics.by_id(topic_id) is not None
+            for partition in sorted(topic.partitions)
+            if self._is_missing(SharePartitionKey(group.group_id, topic_id, partition))
+        ]
+        if lost:
+            more = f" and {len(lost) - 1:,} others" if lost[1:] else ""
+            log.warning(
+                f"{group.group_id}: the state of {lost[0]}{more} is missing in {self.name}: records of that topic "
+                "are lost. Share fetches of these partitions fail with UNKNOWN_SERVER_ERROR, and their start offset is "
+                "unknown (-1), as in Kafka, until you reset the group's offsets (kafka-share-groups --reset-offsets) "
+                "or put the topic's files back from a copy",
+                group=group.group_id,
+                partitions=len(lost),
+            )
+
+    def _is_missing(self, key: SharePartitionKey) -> bool:
+        coordinator = self.coordinator_of(key.text)
+        if coordinator is None:
+            return not self.exists
+        states = coordinator.states_of(key)
+        if isinstance(states, ErrorCode):
+            return False
+        state = states.get(key)
+        return state is None or state.state_epoch == NO_EPOCH  # updates are left, and the snapshot before them is lost
+
     def topic_deleted(self, topic_id: UUID, now_ms: int) -> Iterator[None]:
         """Forgets the state of what is gone. Yields where others may be served."""
         if self.exists:
@@ -128,10 +162,10 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
 
 
 def _prune(coordinator: ShareCoordinator, partition: Partition) -> None:
-    log = partition.log
-    start = redundant_before(coordinator, partition.index, log.high_watermark)
-    if start is not None and log.log_start_offset < start <= log.high_watermark:
-        log.delete_before(start)
+    records = partition.log
+    start = redundant_before(coordinator, partition.index, records.high_watermark)
+    if start is not None and records.log_start_offset < start <= records.high_watermark:
+        records.delete_before(start)
 
 
 class _Upkeep(DelayedOperation):

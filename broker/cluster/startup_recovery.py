@@ -34,6 +34,7 @@ def take_over(state: SharedState, internal: Internal, directory: DataDirectory, 
     """
     try:
         _take_over(state, internal, directory, now_ms)
+        _report_lost_states(internal)
     except OSError as problem:
         raise DataDirectoryError(
             f"{directory.path} cannot be written: {problem.strerror or problem}; see to the disk, and start again"
@@ -84,6 +85,23 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
             bytes=size,
             ms=took_ms,
         )
+
+
+def _report_lost_states(internal: Internal) -> None:
+    """Log share groups whose states are lost. Their segments need not be named by an index (`storage/disk/missing.py`).
+
+    Nothing else notices: as in Kafka, offsets are described as -1 then, and share fetches fail.
+    """
+    kept = internal(OFFSETS_TOPIC)
+    assert kept is not None, "it exists before the topic does"
+    groups = [group for coordinator in kept.coordinators.values() for group in coordinator.share_groups.values()]
+    if any(group.states.initialized for group in groups):
+        from kohort.broker.cluster.share_state_topic import ShareStateTopic  # not for brokers without share groups
+
+        states = internal(SHARE_STATE_TOPIC)
+        assert isinstance(states, ShareStateTopic)
+        for group in groups:
+            states.report_lost(group)
 
 
 def _refuse_bad_settings(directory: DataDirectory) -> None:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.effect_execution import perform
-from kohort.broker.forking import unwatch_forks, watch_forks
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.unread import Unread
-from kohort.broker.scheduling.fair_scheduler import FairScheduler
+from kohort.broker.scheduling.fair_scheduler import ROUND_US, FairScheduler
 from kohort.broker.scheduling.paused_reading import PausedReading
 from kohort.broker.scheduling.served import Served
 from kohort.broker.scheduling.write_batching import WriteBatch
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
-    from kohort.broker.forking import Address
     from kohort.broker.runtime.login_gate import LoginGate
     from kohort.broker.runtime.registry import Registry
 
@@ -45,6 +43,9 @@ READING_S: Final = 0.05
 
 DUE_AT_ONCE: Final = 500
 """At most this many of those whose time is up are looked at in a turn: sessions of a large group end together."""
+
+DUE_BEFORE_CHECK: Final = 4
+"""Of those, how many complete before the elapsed time is checked."""
 
 DESCRIPTORS_KEPT: Final = 64
 """A process that has no descriptors left can't load what it needs for the first time, nor open a log's file."""
@@ -83,8 +84,6 @@ class Server:
         """Those that each node has; known when they are listened on."""
         self._open: dict[int, list[asyncio.Server]] = {}
         """What listens, by node id; a node that is stopped has none."""
-        self._addresses: set[Address] = set()
-        """The local addresses of all listening sockets, hence also of the connections that they accepted."""
         self._kept: dict[int, list[socket.socket]] = {}
         """The sockets of nodes that are stopped, one list a node. They have the ports, and refuse connections."""
         self._timer: asyncio.TimerHandle | None = None
@@ -129,9 +128,7 @@ class Server:
             for listener in listeners:
                 sockets = bind(listener.host, listener.port + number if listener.port else 0)
                 node.listens(listener.name, sockets[0].getsockname()[1])
-                self._addresses.update(socket_.getsockname()[:2] for socket_ in sockets)
                 bound.append((node, listener, sockets))
-        watch_forks(self)
         # Nobody is accepted before all ports are known: the first question a client asks is where the others are.
         for node, listener, sockets in bound:
             await self._accept(node, listener, sockets)
@@ -153,13 +150,8 @@ class Server:
                 )
             )
 
-    def on_forked(self) -> set[Address]:
-        """Return the local addresses of the sockets that a forked child must close."""
-        return self._addresses
-
     def stop(self) -> None:
-        """Close all listening sockets and abort all connections."""
-        unwatch_forks(self)
+        """Accepts nobody any more, and hangs up on everybody."""
         for listeners in self._open.values():
             for listener in listeners:
                 listener.close()
@@ -312,12 +304,27 @@ class Server:
         self.writes.write()
         self._ticking = True
         try:
-            self.cluster.purgatory.advance(now_ms, at_most)
-            perform(self.cluster, now_ms)
+            if at_most is None:
+                self.cluster.purgatory.advance(now_ms)
+                perform(self.cluster, now_ms)
+            else:
+                self._advance_for_a_round(now_ms, at_most)
             self.end_turn(now_ms)
         finally:
             self._ticking = False
             self._arm()
+
+    def _advance_for_a_round(self, now_ms: int, at_most: int) -> None:
+        """Complete what is due, for at most as long as a round of the scheduler takes. The rest waits for the timer."""
+        purgatory, now_ns = self.cluster.purgatory, self.scheduler.now_ns
+        until_ns = now_ns() + ROUND_US * 1_000
+        while at_most > 0:
+            at_most -= DUE_BEFORE_CHECK
+            purgatory.advance(now_ms, DUE_BEFORE_CHECK)
+            perform(self.cluster, now_ms)
+            next_ms = purgatory.next_wakeup_ms
+            if next_ms is None or next_ms > now_ms or now_ns() >= until_ns:
+                return
 
 
 class IdleSweep(DelayedOperation):

@@ -53,3 +53,13 @@ def once_each(function: Callable[[NameT], ResultT], names: Iterable[NameT]) -> T
         results.append(known[name])
         yield
     return tuple(results)
+
+
+def begin(steps: Task[ResultT]) -> ResultT | Task[ResultT]:
+    """Run a task to its first `yield`. Return its result if it ends before, otherwise the task with what is left."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        result: ResultT = end.value
+        return result
+    return steps

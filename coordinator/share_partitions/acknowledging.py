@@ -4,10 +4,11 @@ All batches of one request count, or none does. Source: Kafka's `SharePartition.
 words are kept; share-groups §12.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.in_flight import Pending
 from kohort.coordinator.share_partitions.record_observer import UNOBSERVED, Fate, fate_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, RENEW, RENEWED
@@ -43,40 +44,30 @@ class Refused(NamedTuple):
     message: str | None = None
 
 
-BATCHES_AT_ONCE: Final = 100
-"""After this many batches of a request others may be served: a millisecond or two."""
-
-
-def acknowledge(
-    partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
-) -> None:
-    """See `acknowledging`; nobody comes in between."""
-    for _ in acknowledging(partition, member_id, batches, then, now_ms):
-        pass
-
-
 def acknowledging(
     partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
 ) -> Iterator[None]:
-    """Has what a member says written down; answers INVALID_RECORD_STATE, INVALID_REQUEST at once, and nothing changes.
+    """Write the acknowledgements of a member, or reject the whole request.
 
     The caller has checked what can be seen without the records (`badly_formed`). Yields where others may be served:
-    what has been said is nobody's any more, and is taken back if the rest is refused.
+    no member holds the records acknowledged so far then, and the member gets them back if the rest is rejected. It
+    must run to its end.
     """
-    request = _Request(partition, member_id, now_ms)
+    pace = Pace()
+    request = _Request(partition, member_id, now_ms, pace)
     refusal = None
-    for number, batch in enumerate(batches, 1):
-        refusal = request.say(batch)
+    for batch in batches:
+        refusal = yield from request.say(batch)
         if refusal is not None:
             break
-        if not number % BATCHES_AT_ONCE:
+        if pace.add():
             yield
     if request.has_renewed:
         partition.keep_until(request.renewed_until_ms)
     if request.renewals:
         partition.host.record_observer.settled(partition.key, request.renewals)
     if refusal is not None:
-        request.transition.take_back(now_ms)
+        yield from request.transition.taking_back(now_ms)
         then(refusal.error_code, refusal.message, now_ms)
     elif request.transition.began:
         request.transition.write(then, now_ms)
@@ -84,11 +75,17 @@ def acknowledging(
         then(ErrorCode.none, None, now_ms)
 
 
-def badly_formed(batches: Sequence[Acknowledgement], highest_type: int, *, renews: bool) -> bool:
-    """Whether batches contradict themselves or one another: INVALID_REQUEST, whatever is in flight.
+def badly_formed(
+    batches: Sequence[Acknowledgement], highest_type: int, pace: Pace, *, renews: bool
+) -> Generator[None, None, bool]:
+    """Return whether batches contradict themselves or one another: INVALID_REQUEST, whatever is in flight.
 
-    highest_type: the largest that the version of the request knows; `renews`: whether the request says that it renews.
+    Yields where others may be served.
     Source: Kafka's `KafkaApis.validateAcknowledgementBatches`.
+
+    Args:
+        highest_type: The largest type that the version of the request has.
+        renews: Whether the request says that it renews.
     """
     before = -1
     for first, last, types in batches:
@@ -99,15 +96,18 @@ def badly_formed(batches: Sequence[Acknowledgement], highest_type: int, *, renew
         if min(types) < 0 or max(types) > highest_type or (RENEW in types and not renews):
             return True
         before = last
+        if pace.add():
+            yield
     return False
 
 
 class _Request:
-    """One call of `acknowledge`."""
+    """One call of `acknowledging`."""
 
-    def __init__(self, partition: SharePartition, member_id: str, now_ms: int) -> None:
+    def __init__(self, partition: SharePartition, member_id: str, now_ms: int, pace: Pace) -> None:
         self._partition = partition
         self._member_id = member_id
+        self._pace = pace
         self.transition = Transition(partition, member_id)
         self.renewed_until_ms = partition.locks_until(now_ms)
         """When the locks expire of what the member wants to hold for longer."""
@@ -115,8 +115,8 @@ class _Request:
         self.renewals: list[Fate] = []
         """What that is, while somebody listens."""
 
-    def say(self, said: Acknowledgement) -> Refused | None:
-        """Does one batch, or says why it cannot be done."""
+    def say(self, said: Acknowledgement) -> Generator[None, None, Refused | None]:
+        """Acknowledge one batch, or return why it cannot be done."""
         in_flight = self._partition.in_flight
         if said.last_offset < in_flight.start:
             return None
@@ -127,20 +127,27 @@ class _Request:
                 return Refused(ErrorCode.unknown_server_error, NOTHING_TO_BEGIN_WITH)
         if number < 0:
             return Refused(ErrorCode.invalid_record_state, NOT_FOUND)
-        found = in_flight.batches_beginning_in(in_flight.batch_firsts[number], said.last_offset)
-        end = in_flight.batch_lasts[found[-1]]
+        begin = in_flight.batch_firsts[number]
+        end = in_flight.batch_lasts[in_flight.batches_beginning_in(begin, said.last_offset)[-1]]
         if end < said.first_offset:
             return Refused(ErrorCode.invalid_request, FIRST_IS_BEYOND)
         if end < said.last_offset:
             return Refused(ErrorCode.invalid_request, LAST_IS_BEYOND)
-        for number in found:
-            refusal = self._say_of_batch(number, said)
+        renews = RENEW in said.types
+        # Looked up one by one: batches may be dropped and added while others are served.
+        while found := in_flight.batches_beginning_in(begin, said.last_offset):
+            begin = in_flight.batch_firsts[found[0]] + 1
+            refusal = yield from self._say_of_batch(found[0], said, renews=renews)
             if refusal is not None:
                 return refusal
+            if self._pace.add():
+                yield
         return None
 
-    def _say_of_batch(self, number: int, said: Acknowledgement) -> Refused | None:
-        in_flight = self._partition.in_flight
+    def _say_of_batch(
+        self, number: int, said: Acknowledgement, *, renews: bool
+    ) -> Generator[None, None, Refused | None]:
+        in_flight, pace = self._partition.in_flight, self._pace
         first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
         if last < max(in_flight.start, said.first_offset):
             return None
@@ -151,12 +158,14 @@ class _Request:
                 return Refused(ErrorCode.invalid_record_state, problem)
             in_flight.split[number] = (begin, end) != (first, last) or len(said.types) > 1
         for piece_begin, piece_end, kind in _pieces(said, begin, end):
-            problem = self._say_of_piece(piece_begin, piece_end, kind)
-            if problem is not None:
-                return Refused(ErrorCode.invalid_record_state, problem)
-        if RENEW in said.types:  # what is being written is joined when it is
-            found = in_flight.ranges_between(begin, end)
-            in_flight.join(found.start, found.stop)
+            for part in in_flight.slices(piece_begin, piece_end, cut=True):
+                problem = self._say_of_ranges(part, kind)
+                if problem is not None:
+                    return Refused(ErrorCode.invalid_record_state, problem)
+                if pace.add(len(part)):
+                    yield
+        if renews:  # what is being written is joined when it is
+            yield from in_flight.join_between(begin, end, pace)
         return None
 
     def _problem_of_whole(self, number: int, begin: int, end: int) -> str | None:
@@ -173,10 +182,10 @@ class _Request:
             return BATCH_NOT_ACQUIRED if (begin, end) == (first, last) else PART_NOT_ACQUIRED
         return None
 
-    def _say_of_piece(self, begin: int, end: int, kind: int) -> str | None:
-        """Offsets of which a member says the same."""
+    def _say_of_ranges(self, ranges: range, kind: int) -> str | None:
+        """Acknowledge ranges with one type, or return why that cannot be done."""
         in_flight = self._partition.in_flight
-        for index in in_flight.carve(begin, end):
+        for index in ranges:
             problem = self._problem_of_range(index, kind)
             if problem is not None:
                 return problem

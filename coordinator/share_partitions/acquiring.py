@@ -5,9 +5,11 @@ time, they overlap. Source: Kafka's `SharePartition.acquire`, whose order and li
 share-groups §11.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
+from kohort.coordinator.at_once import at_once
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.record_observer import ABORTED, COMPACTED, UNOBSERVED, fate_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import MOST_DELIVERIES, Progress, SharePartition
@@ -43,18 +45,22 @@ class Acquired(NamedTuple):
     delivery_count: int
 
 
-def acquire(
+def acquiring(
     partition: SharePartition,
     wanted: Wanted,
     fetch_offset: int,
     read: Sequence[LogBatch],
     aborted: Sequence[LogBatch],
     now_ms: int,
-) -> list[Acquired]:
-    """Gives a member what there is among the batches read from `fetch_offset` on.
+) -> Generator[None, None, list[Acquired]]:
+    """Give a member what is available among the batches read from `fetch_offset` on.
 
-    aborted: those of them that belong to aborted transactions, where the group has committed records only: they are
-    archived, and not delivered.
+    Yields where others may be served. No other member may acquire records of the share partition meanwhile:
+    `is_acquired_from`.
+
+    Args:
+        aborted: Batches of aborted transactions among those read, if the group has committed records only. They are
+            archived, and not delivered.
     """
     in_flight = partition.in_flight
     if partition.progress is not Progress.ACTIVE or wanted.max_records <= 0 or not read:
@@ -64,27 +70,30 @@ def acquire(
     most, last = _limits(partition, wanted, fetch_offset, read[-1].last_offset)
     if most <= 0:
         return []
-    start = in_flight.start
-    acquisition = _Acquisition(partition, wanted, read, last, most, now_ms)
-    acquisition.archive_what_is_gone(fetch_offset)
-    acquisition.take()
+    acquisition = _Acquisition(partition, wanted, read, aborted, last, most, now_ms)
     entries = acquisition.entries
-    if aborted:
-        acquisition.archive_aborted(aborted)
-        entries = _without(entries, aborted)
-    if entries:
-        partition.keep_until(acquisition.until_ms)
-    if partition.host.record_observer is not UNOBSERVED:
-        _tell(partition, wanted.member_id, entries, start)
+    partition.is_acquired_from = True
+    try:
+        for _ in acquisition.steps(fetch_offset):
+            acquisition.report()
+            yield
+        if aborted:
+            entries = yield from _without(entries, aborted, acquisition.pace)
+    finally:
+        acquisition.report()
+        if entries:
+            partition.keep_until(acquisition.until_ms)
+        partition.is_acquired_from = False
+        if partition.has_refused_fetch:
+            partition.has_refused_fetch = False
+            partition.host.changed(partition, now_ms)
     return entries
 
 
-def _tell(partition: SharePartition, member_id: str, entries: Sequence[Acquired], start: int) -> None:
-    """Tells who listens. `start`: where the share partition began before."""
-    if partition.in_flight.start != start:
-        partition.host.record_observer.start_moved(partition.key, start, partition.in_flight.start)
-    if entries:
-        partition.host.record_observer.acquired(partition.key, member_id, entries)
+def needs_no_more(partition: SharePartition, request: Wanted, read: Sequence[LogBatch]) -> bool:
+    """Return whether batches behind those read cannot matter to `acquiring`, however many there are in the log."""
+    behind = max(partition.in_flight.end + 1, read[0].first_offset)
+    return read[-1].last_offset >= behind + min(request.max_records, partition.config.partition_max_record_locks)
 
 
 def _limits(partition: SharePartition, wanted: Wanted, fetch_offset: int, last: int) -> tuple[int, int]:
@@ -100,12 +109,20 @@ class _Acquisition:
     """One call of `acquire`."""
 
     def __init__(
-        self, partition: SharePartition, wanted: Wanted, read: Sequence[LogBatch], last: int, most: int, now_ms: int
+        self,
+        partition: SharePartition,
+        wanted: Wanted,
+        read: Sequence[LogBatch],
+        aborted: Sequence[LogBatch],
+        last: int,
+        most: int,
+        now_ms: int,
     ) -> None:
         self._partition = partition
         self._in_flight = partition.in_flight
         self._wanted = wanted
         self._read = read
+        self._aborted = aborted
         self._first, self._last = read[0].first_offset, last
         self._most = most
         """How many records may be taken; 0 once no more are to be."""
@@ -114,31 +131,51 @@ class _Acquisition:
         """What was delivered so often is delivered in smaller pieces, so that a bad record is found."""
         self.until_ms = partition.locks_until(now_ms)
         """When the locks expire of what is taken."""
+        self.pace = Pace()
         self.entries: list[Acquired] = []
         self._taken = 0
+        self._news: list[Acquired] | None = None if partition.host.record_observer is UNOBSERVED else []
+        """What was acquired and not reported, if it is to be."""
 
     @property
     def _left(self) -> int:
         return self._most - self._taken
 
-    def archive_what_is_gone(self, fetch_offset: int) -> None:
-        """Records that may be had, and are not in the log any more: compaction has taken them."""
-        in_flight = self._in_flight
-        if fetch_offset >= self._first:
-            return
-        for index in in_flight.carve(fetch_offset, self._first - 1):
-            if in_flight.states[index] == AVAILABLE and in_flight.holders[index] is None:
-                self._archive(index, COMPACTED)
+    def steps(self, fetch_offset: int) -> Generator[None, None, None]:
+        """Archive what is not in the log any more, take what there is, and archive what was aborted."""
+        yield from self._archive_what_is_gone(fetch_offset)
+        yield from self._take()
+        yield from self._archive_aborted()
 
-    def archive_aborted(self, aborted: Sequence[LogBatch]) -> None:
-        """Nobody gets records of transactions that were aborted."""
+    def report(self) -> None:
+        """Report what was acquired, before others may release it."""
+        if self._news:
+            entries = at_once(_without(self._news, self._aborted, Pace())) if self._aborted else self._news
+            if entries:
+                self._partition.host.record_observer.acquired(self._partition.key, self._wanted.member_id, entries)
+            self._news = []
+
+    def _archive_what_is_gone(self, fetch_offset: int) -> Generator[None, None, None]:
+        """Archive what is available and not in the log any more: compaction has removed it."""
         in_flight = self._in_flight
-        for batch in aborted:
-            found = in_flight.carve(batch.first_offset, batch.last_offset)
-            for index in found:
-                if isinstance(in_flight.holders[index], str):
-                    self._archive(index, ABORTED)
-            in_flight.join(found.start, found.stop)
+        for part in in_flight.slices(fetch_offset, self._first - 1, cut=True):
+            for index in part:
+                if in_flight.states[index] == AVAILABLE and in_flight.holders[index] is None:
+                    self._archive(index, COMPACTED)
+            if self.pace.add(len(part)):
+                yield
+
+    def _archive_aborted(self) -> Generator[None, None, None]:
+        """Archive the records of transactions that were aborted."""
+        in_flight = self._in_flight
+        for batch in self._aborted:
+            for part in in_flight.slices(batch.first_offset, batch.last_offset, cut=True):
+                for index in part:
+                    if isinstance(in_flight.holders[index], str):
+                        self._archive(index, ABORTED)
+                in_flight.join(part.start, part.stop)
+                if self.pace.add(len(part)):
+                    yield
 
     def _archive(self, index: int, why: str) -> None:
         partition, in_flight = self._partition, self._in_flight
@@ -149,56 +186,73 @@ class _Acquisition:
             member_id = holder if isinstance(holder, str) and not is_of_now else None
             partition.host.record_observer.settled(partition.key, [fate_of(in_flight, index, member_id, None, why)])
 
-    def take(self) -> None:
-        """First what is in flight already, then what is new."""
+    def _take(self) -> Generator[None, None, None]:
+        """Take what is in flight already, then what is new."""
         in_flight = self._in_flight
         number = in_flight.batch_at_or_before(self._first)
         first = self._first
         if number >= 0 and in_flight.batch_lasts[number] >= first:
             first = in_flight.batch_firsts[number]
         behind = None
-        for number in in_flight.batches_beginning_in(first, self._last):
-            behind = in_flight.batch_lasts[number] + 1
+        # Looked up one by one: batches may be dropped while others are served.
+        while found := in_flight.batches_beginning_in(first, self._last):
+            first = in_flight.batch_firsts[found[0]] + 1
+            behind = in_flight.batch_lasts[found[0]] + 1
             if self._left > 0:
-                self._take_batch(number)
+                yield from self._take_batch(found[0])
+            if self.pace.add():
+                yield
         if behind is None:
             behind = in_flight.end if in_flight.is_empty and in_flight.end > self._first else self._first
         if self._left > 0 and behind <= self._last:
-            self._take_new(behind)
+            yield from self._take_new(behind)
 
     # What is in flight already
 
-    def _take_batch(self, number: int) -> None:
+    def _take_batch(self, number: int) -> Generator[None, None, None]:
         in_flight, wanted = self._in_flight, self._wanted
         first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
         from_offset = max(first, self._first, in_flight.available_from)
-        found = in_flight.ranges_between(from_offset, min(last, self._last))
-        may_be_had = [index for index in found if self._may_be_had(index)]
-        if not may_be_had:
+        count = yield from self._max_count(from_offset, min(last, self._last))
+        if count is None:
             return
-        careful = max(in_flight.counts[index] for index in may_be_had) >= self._careful_from
+        careful = count >= self._careful_from
         if careful and self._taken:
             self._most = 0  # it is delivered by itself, the next time
             return
+        number = in_flight.batch_at_or_before(first)
         whole = first >= self._first and last <= self._last and not in_flight.split[number]
         if whole and not careful and not (wanted.exactly and last - first + 1 > self._left):
-            self._hold(may_be_had[0])
+            self._hold(in_flight.ranges_between(first, last).start)
             return
         in_flight.split[number] = True
         before = self._taken
-        self._take_pieces(from_offset, min(last, self._last), last - first + 1)
+        yield from self._take_pieces(from_offset, min(last, self._last), last - first + 1)
         if careful and self._taken > before:
             self._most = 0
+
+    def _max_count(self, first: int, last: int) -> Generator[None, None, int | None]:
+        """Return the highest delivery count of what is available between two offsets, or None if nothing is."""
+        in_flight, highest = self._in_flight, None
+        for part in in_flight.slices(first, last):
+            for index in part:
+                if self._may_be_had(index) and (highest is None or in_flight.counts[index] > highest):
+                    highest = in_flight.counts[index]
+            if in_flight.lasts[part[-1]] < last and self.pace.add(len(part)):
+                yield
+        return highest
 
     def _may_be_had(self, index: int) -> bool:
         return self._in_flight.states[index] == AVAILABLE and self._in_flight.holders[index] is None
 
-    def _take_pieces(self, first: int, last: int, size: int) -> None:
-        """Offset by offset, from a batch of that size. Source: Kafka's `acquireSubsetBatchRecords`."""
+    def _take_pieces(self, first: int, last: int, size: int) -> Generator[None, None, None]:
+        """Take records one by one, from a batch of `size`. Source: Kafka's `acquireSubsetBatchRecords`."""
         in_flight = self._in_flight
         left, taken, careful_most = self._left, 0, None
         at = first
         while at <= last:
+            if self.pace.add():
+                yield
             index = in_flight.ranges_between(at, last).start
             if index == len(in_flight) or in_flight.firsts[index] > last:
                 break
@@ -223,8 +277,7 @@ class _Acquisition:
             taken += most
             if alone or taken == careful_most or (self._wanted.exactly and taken == left):
                 break
-        found = in_flight.ranges_between(first, min(at, last))
-        in_flight.join(found.start, found.stop)
+        yield from in_flight.join_between(first, min(at, last), self.pace)
 
     def _hold(self, index: int, *, joins: bool = False) -> None:
         """A range is the member's, once more. `joins`: it is of the batch of the last entry, and may be one with it."""
@@ -232,35 +285,39 @@ class _Acquisition:
         first, last = in_flight.firsts[index], in_flight.lasts[index]
         count = min(in_flight.counts[index] + 1, MOST_DELIVERIES)
         in_flight.change(index, ACQUIRED, count, self._wanted.member_id, self.until_ms)
-        before = self.entries[-1] if joins else None
-        if before is not None and (before.last_offset + 1, before.delivery_count) == (first, count):
-            self.entries[-1] = Acquired(before.first_offset, last, count)
-        else:
-            self.entries.append(Acquired(first, last, count))
+        _put(self.entries, Acquired(first, last, count), joins=joins)
+        if self._news is not None:
+            _put(self._news, Acquired(first, last, count), joins=joins)
         self._taken += last - first + 1
 
     # What is new
 
-    def _take_new(self, first: int) -> None:
-        """What lies behind all that is in flight. Source: Kafka's `acquireNewBatchRecords`."""
+    def _take_new(self, first: int) -> Generator[None, None, None]:
+        """Take what lies behind all that is in flight. Source: Kafka's `acquireNewBatchRecords`."""
         in_flight = self._in_flight
         last = self._last
         if self._left < last - first + 1:
             last = in_flight.free_until(first, self._end_of_batch_with(first + self._left - 1))
-        was_empty = in_flight.is_empty
+        old_start = in_flight.start
+        if in_flight.is_empty and first > old_start:
+            in_flight.start = first
+            self._partition.host.record_observer.start_moved(self._partition.key, old_start, first)
         if self._wanted.exactly:
             held = min(last, first + self._left - 1)
             in_flight.add(first, last, AVAILABLE, 0, None)
+            in_flight.end = max(in_flight.end, last)
             (index,) = in_flight.carve(first, held)
             self._hold(index)
-        else:
-            for begin, end in self._entries_of(first, last):
-                in_flight.add(begin, end, ACQUIRED, 1, self._wanted.member_id, self.until_ms)
-                self.entries.append(Acquired(begin, end, 1))
-                self._taken += end - begin + 1
-        if was_empty:
-            in_flight.start = first
-        in_flight.end = max(in_flight.end, last)
+            return
+        for begin, end in self._entries_of(first, last):
+            in_flight.add(begin, end, ACQUIRED, 1, self._wanted.member_id, self.until_ms)
+            in_flight.end = max(in_flight.end, end)
+            self.entries.append(Acquired(begin, end, 1))
+            if self._news is not None:
+                self._news.append(Acquired(begin, end, 1))
+            self._taken += end - begin + 1
+            if self.pace.add():
+                yield
 
     def _end_of_batch_with(self, offset: int) -> int:
         """The last offset of the batch that was read and holds `offset`; that itself, if there is none."""
@@ -281,20 +338,34 @@ class _Acquisition:
         return [*entries, (begin, last)]
 
 
-def _without(entries: Sequence[Acquired], gone: Sequence[LogBatch]) -> list[Acquired]:
-    """What is left of the entries; both are in the order of their offsets."""
-    left = list(entries)
-    for batch in gone:
-        left = [piece for entry in left for piece in _cut_out(entry, batch)]
+def _put(entries: list[Acquired], entry: Acquired, *, joins: bool) -> None:
+    """Add an entry. `joins`: it is of the batch of the entry before it, and becomes one with it if they are alike."""
+    if joins and entries:
+        previous = entries[-1]
+        if (previous.last_offset + 1, previous.delivery_count) == (entry.first_offset, entry.delivery_count):
+            entry = entries.pop()._replace(last_offset=entry.last_offset)
+    entries.append(entry)
+
+
+def _without(
+    entries: Sequence[Acquired], gone: Sequence[LogBatch], pace: Pace
+) -> Generator[None, None, list[Acquired]]:
+    """Return what is left of the entries without some batches; both are in the order of their offsets."""
+    left, number = [], 0
+    for entry in entries:
+        first = entry.first_offset
+        while number < len(gone) and gone[number].last_offset < first:
+            number += 1
+        at = number
+        while at < len(gone) and gone[at].first_offset <= entry.last_offset:
+            if gone[at].first_offset > first:
+                left.append(entry._replace(first_offset=first, last_offset=gone[at].first_offset - 1))
+            first = gone[at].last_offset + 1
+            at += 1
+            if pace.add():
+                yield
+        if first <= entry.last_offset:
+            left.append(entry._replace(first_offset=first))
+        if pace.add():
+            yield
     return left
-
-
-def _cut_out(entry: Acquired, gone: LogBatch) -> list[Acquired]:
-    if entry.last_offset < gone.first_offset or entry.first_offset > gone.last_offset:
-        return [entry]
-    pieces = []
-    if entry.first_offset < gone.first_offset:
-        pieces.append(entry._replace(last_offset=gone.first_offset - 1))
-    if entry.last_offset > gone.last_offset:
-        pieces.append(entry._replace(first_offset=gone.last_offset + 1))
-    return pieces

@@ -8,8 +8,10 @@ many records it has and however many fetches have taken them.
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Generator, Iterator
 from typing import Final
 
+from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
 from kohort.coordinator.share_partitions.record_states import AVAILABLE, IS_TERMINAL
 
 _NOWHERE: Final = 2**63 - 1
@@ -40,6 +42,7 @@ class InFlight:
     """Batches and ranges, each in the order of their offsets. Offsets in between hold no records."""
 
     __slots__ = (
+        "_passed_below",
         "available_from",
         "batch_firsts",
         "batch_lasts",
@@ -75,6 +78,8 @@ class InFlight:
         """When the lock of each range expires, in monotonic milliseconds; NOT_LOCKED where nobody holds it."""
         self.available_from = _NOWHERE
         """No offset below is available."""
+        self._passed_below = 0
+        """Every range that ends below this offset is done with (`_is_passed`)."""
 
     def __len__(self) -> int:
         """How many ranges there are."""
@@ -145,6 +150,20 @@ class InFlight:
         begin = bisect_left(self.lasts, first)
         return range(begin, max(begin, bisect_right(self.firsts, last)))
 
+    def slices(self, first: int, last: int, *, cut: bool = False) -> Iterator[range]:
+        """Return the numbers of the ranges between two offsets, both included, ELEMENTS_AT_ONCE at a time.
+
+        Each slice is looked up by its first offset when it is its turn, so ranges may change between two slices, and
+        those of a slice may be cut and joined. `cut`: as `carve`.
+        """
+        while first <= last:
+            part = self.carve(first, last) if cut else self.ranges_between(first, last)
+            if not part:
+                return
+            part = part[:ELEMENTS_AT_ONCE]
+            first = self.lasts[part[-1]] + 1
+            yield part
+
     def _cut(self, index: int, offset: int) -> None:
         """Makes two of a range, the second one from `offset` on. Its batch is split from now on."""
         self.split[self.batch_at_or_before(offset)] = True
@@ -163,6 +182,8 @@ class InFlight:
         self.counts[index] = count
         self.holders[index] = holder
         self.locked_until[index] = until_ms
+        if first < self._passed_below:
+            self._passed_below = first
         if state == AVAILABLE and holder is None and first < self.available_from:
             self.available_from = first
 
@@ -180,6 +201,13 @@ class InFlight:
         self.holders[begin:end] = [self.holders[index] for index in kept]
         self.locked_until[begin:end] = array("q", [self.locked_until[index] for index in kept])
 
+    def join_between(self, first: int, last: int, pace: Pace) -> Iterator[None]:
+        """Join neighbours that are alike between two offsets, both included. Yields where others may be served."""
+        for part in self.slices(first, last):
+            self.join(part.start, part.stop)
+            if pace.add(len(part)):
+                yield
+
     def _are_alike(self, one: int, other: int) -> bool:
         return (
             self.states[one] == self.states[other]
@@ -194,20 +222,6 @@ class InFlight:
         number = bisect_left(self.batch_firsts, offset)
         return number < len(self.batch_firsts) and self.batch_firsts[number] == offset
 
-    # Locks
-
-    def due(self, now_ms: int) -> list[int]:
-        """The ranges whose locks have expired. What is being written about expires if that fails."""
-        return [
-            index
-            for index, until_ms in enumerate(self.locked_until)
-            if until_ms <= now_ms and isinstance(self.holders[index], str)
-        ]
-
-    def first_expiry(self, after_ms: int) -> int:
-        """When the next lock expires after a moment, even if something is written about it; NOT_LOCKED: none does."""
-        return min(filter(after_ms.__lt__, self.locked_until), default=NOT_LOCKED)
-
     # What is next, and where it begins
 
     def next_available(self) -> int | None:
@@ -217,54 +231,57 @@ class InFlight:
         """
         if self.available_from == _NOWHERE:
             return None
-        for index in range(bisect_left(self.lasts, max(self.available_from, self.start)), len(self.firsts)):
-            if self.states[index] == AVAILABLE and self.holders[index] is None:
+        index = bisect_left(self.lasts, max(self.available_from, self.start))
+        # Searched for in bytes, since any number of ranges may lie in between that members hold.
+        while (index := self.states.find(AVAILABLE, index)) >= 0:
+            if self.holders[index] is None:
                 self.available_from = self.firsts[index]
                 return max(self.available_from, self.start)
+            index += 1
         self.available_from = _NOWHERE
         return None
 
     def move_start(self, start: int) -> None:
-        """The start moves on; what is done with below does not count any more."""
-        for index in range(len(self.firsts)):
-            first, last = max(self.firsts[index], self.start), min(self.lasts[index], start - 1)
-            if self.firsts[index] >= start:
-                break
-            if IS_TERMINAL[self.states[index]] and first <= last:
-                self.complete -= last - first + 1
+        """Move the start on to a later offset. Ranges below that are done with are not counted any more."""
+        for index in self.ranges_between(self.start, start - 1):
+            if IS_TERMINAL[self.states[index]]:
+                self.complete -= min(self.lasts[index], start - 1) - max(self.firsts[index], self.start) + 1
         self.start = start
 
-    def pass_what_is_done(self) -> bool:
-        """Moves the start behind what is done with, and drops batches that lie before it. Returns whether it moved.
+    def passing(self, pace: Pace) -> Generator[None, None, bool]:
+        """Move the start behind what is done with, and drop batches that lie before it. Return whether it moved.
 
+        Yields where others may be served.
         Source: Kafka's `SharePartition.maybeUpdateCachedStateAndOffsets`.
         """
-        index = 0
-        while index < len(self.firsts) and self._is_passed(index):
-            index += 1
-        if index == len(self.firsts):
-            return self._pass_all()
-        start = self.firsts[index]
-        if start <= self.start:
-            return False
-        self.move_start(start)
-        self._drop_batches(bisect_left(self.batch_lasts, start))
-        return True
+        before = self.start
+        while self.batch_firsts:
+            begin = index = bisect_left(self.lasts, self._passed_below)
+            end = min(begin + ELEMENTS_AT_ONCE, len(self.firsts))
+            while index < end and self._is_passed(index):
+                index += 1
+            if index == len(self.firsts):
+                self._pass_all()
+                break
+            self._passed_below = self.firsts[index]
+            if self._passed_below > self.start:
+                self.move_start(self._passed_below)
+                self._drop_batches(bisect_left(self.batch_lasts, self.start))
+            if index < end:
+                break
+            if pace.add(index - begin):
+                yield
+        return self.start != before
 
     def _is_passed(self, index: int) -> bool:
         if self.lasts[index] < self.start:
             return not isinstance(self.holders[index], Pending)
         return IS_TERMINAL[self.states[index]] and self.holders[index] is None
 
-    def _pass_all(self) -> bool:
-        """Everything is done with."""
-        if not self.batch_firsts:
-            return False
-        before = self.start
-        self.start = self.end = max(self.lasts[-1] + 1, self.start)
+    def _pass_all(self) -> None:
+        self.start = self.end = self._passed_below = max(self.lasts[-1] + 1, self.start)
         self._drop_batches(len(self.batch_firsts))
         self.complete = 0
-        return self.start != before
 
     def _drop_batches(self, count: int) -> None:
         """The first batches go, whatever their records are: they lie before the start."""

@@ -1,58 +1,103 @@
 """What becomes of records that members hold no longer: their time is up, or their session has ended.
 
+Any number of ranges may be held, so they are worked on in slices, and each slice is written by itself.
 Source: Kafka's `releaseAcquisitionLockOnTimeout` and `releaseAcquiredRecords`; share-groups §13.
 """
 
+from collections.abc import Generator
+from typing import Final
+
+from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED
 from kohort.coordinator.share_partitions.record_observer import EXPIRED, SESSION_CLOSED, UNOBSERVED, fate_of
 from kohort.coordinator.share_partitions.record_states import AVAILABLE, RELEASE
-from kohort.coordinator.share_partitions.share_partition import SharePartition, states_of
-from kohort.coordinator.share_partitions.transitions import OnDone, Transition, after, is_over, write_down
+from kohort.coordinator.share_partitions.share_partition import SharePartition
+from kohort.coordinator.share_partitions.transitions import Transition, after, is_over, put_state, write_down
+from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import work_in_turns
+
+_ALL: Final = 2**63 - 1
 
 
-def expire(partition: SharePartition, now_ms: int) -> None:
-    """The time of some locks is up: others may have the records. That stands even if it cannot be written down."""
-    in_flight = partition.in_flight
+def expiring(partition: SharePartition, now_ms: int) -> Generator[None, None, int]:
+    """Release records whose locks have expired. That stands even if it cannot be written.
+
+    Yields where others may be served. Returns when the next lock expires, even if its records are being written then;
+    NOT_LOCKED if no lock is left.
+    """
+    in_flight, pace = partition.in_flight, Pace()
+    next_ms = NOT_LOCKED
     _cut_at_start(partition)
-    freed = in_flight.due(now_ms)
-    if not freed:
-        return
-    fates, observer = [], partition.host.record_observer
-    for index in freed:
+    for part in in_flight.slices(0, _ALL):
+        expired = []
+        for index in part:
+            until_ms = in_flight.locked_until[index]
+            if until_ms > now_ms:
+                next_ms = min(next_ms, until_ms)
+            elif isinstance(in_flight.holders[index], str):
+                expired.append(index)
+        if expired:
+            _expire(partition, expired, now_ms)
+        if pace.add(len(part)):
+            yield
+            if is_over(partition):
+                break
+    return next_ms
+
+
+def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
+    in_flight, observer = partition.in_flight, partition.host.record_observer
+    fates, batches = [], list[StateBatch]()
+    for index in expired:
         member_id = in_flight.holders[index]
-        assert isinstance(member_id, str), "it is due"
+        assert isinstance(member_id, str), "it has expired"
         in_flight.change(index, after(partition, index, AVAILABLE), in_flight.counts[index], None)
+        put_state(batches, in_flight, index)
         if observer is not UNOBSERVED:
             fates.append(fate_of(in_flight, index, member_id, EXPIRED))
     if fates:
         observer.settled(partition.key, fates)
-    batches = states_of(in_flight, freed)
-    in_flight.join(freed[0], freed[-1] + 1)
+    in_flight.join(expired[0], expired[-1] + 1)
+
+    def passed(moved: bool, now_ms: int) -> None:
+        if moved:
+            partition.host.changed(partition, now_ms)
 
     def written(outcome: StateOutcome, now_ms: int) -> None:
-        if partition.pass_what_is_done():
-            partition.host.changed(partition, now_ms)
+        work_in_turns(partition.host.purgatory, partition.passing(Pace()), passed, now_ms)
 
     write_down(partition, batches, written, now_ms)
     partition.host.changed(partition, now_ms)
 
 
-def release(partition: SharePartition, member_id: str, then: OnDone, now_ms: int, cause: str = SESSION_CLOSED) -> None:
-    """A member's session has ended: others may have what it holds, once that is written down. `cause`: why it has."""
+def releasing(
+    partition: SharePartition, member_id: str, now_ms: int, cause: str = SESSION_CLOSED
+) -> Generator[None, None, None]:
+    """Release what a member holds, whose session has ended. It is available once that is written.
+
+    `cause`: why the session has ended. Yields where others may be served.
+    """
+    in_flight, pace = partition.in_flight, Pace()
     if is_over(partition):
-        then(ErrorCode.none, None, now_ms)
         return
-    in_flight = partition.in_flight
-    transition = Transition(partition, member_id, cause)
     _cut_at_start(partition)
-    for index, holder in enumerate(in_flight.holders):
-        if holder == member_id:
-            transition.begin(index, RELEASE)
-    if transition.began:
-        transition.write(then, now_ms)
-    else:
-        then(ErrorCode.none, None, now_ms)
+    for part in in_flight.slices(0, _ALL):
+        transition = Transition(partition, member_id, cause)
+        for index in part:
+            if in_flight.holders[index] == member_id:
+                transition.begin(index, RELEASE)
+        if transition.began:
+            transition.write(_released, now_ms)
+        if pace.add(len(part)):
+            yield
+            if is_over(partition):
+                return
+
+
+def _released(error: ErrorCode, message: str | None, now_ms: int) -> None:
+    """Accept any outcome: what could not be written is held until its locks expire."""
 
 
 def _cut_at_start(partition: SharePartition) -> None:

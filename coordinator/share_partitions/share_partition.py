@@ -5,10 +5,11 @@ acknowledging.py, how that is written down in transitions.py, and what happens t
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from enum import Enum
 from typing import Final, Protocol
 
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED, InFlight
 from kohort.coordinator.share_partitions.record_observer import (
@@ -25,7 +26,7 @@ from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import OnOutcome
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import DelayedOperation, Purgatory
+from kohort.purgatory import DelayedOperation, Purgatory, work_in_turns
 
 MOST_DELIVERIES: Final = 2**15 - 1
 """What a delivery count may come to, as it travels in two bytes."""
@@ -74,7 +75,20 @@ class InvalidState(Exception):
 class SharePartition:
     """What one leader knows of it. It is made anew when that does not count any more."""
 
-    __slots__ = ("_timer", "host", "in_flight", "key", "leader_epoch", "problem", "progress", "state_epoch")
+    __slots__ = (
+        "_expires_next_ms",
+        "_is_expiring",
+        "_timer",
+        "has_refused_fetch",
+        "host",
+        "in_flight",
+        "is_acquired_from",
+        "key",
+        "leader_epoch",
+        "problem",
+        "progress",
+        "state_epoch",
+    )
 
     def __init__(self, key: SharePartitionKey, leader_epoch: int, host: SharePartitionHost) -> None:
         self.key = key
@@ -86,7 +100,13 @@ class SharePartition:
         self.in_flight = InFlight(0)
         self.problem: ErrorCode | None = None
         """Why it could not be read, as clients hear it."""
+        self.is_acquired_from = False
+        """Whether a member is acquiring records in several slices. Others get none meanwhile (Kafka's fetch lock)."""
+        self.has_refused_fetch = False
+        """Whether another fetch has come meanwhile, and is to be tried again."""
         self._timer: _LockTimer | None = None
+        self._is_expiring = False
+        self._expires_next_ms = NOT_LOCKED  # while expired locks are released: when the next one expires
 
     @property
     def config(self) -> ShareConfig:
@@ -95,14 +115,15 @@ class SharePartition:
 
     # Beginning
 
-    def load(self, state_epoch: int, start_offset: int, batches: Sequence[StateBatch]) -> None:
-        """Takes over what its coordinator knows, with the start that was decided. Raises InvalidState.
+    def load(self, state_epoch: int, start_offset: int, batches: Sequence[StateBatch]) -> Generator[None, None, None]:
+        """Take over the state that the share coordinator has, with the start offset that was decided.
 
-        What lies between batches was delivered and never written about. It is available, as if never delivered.
+        Offsets between batches were delivered and never written about: they are available, as if never delivered.
+        Yields where others may be served. Raises InvalidState.
         """
         in_flight = self.in_flight = InFlight(start_offset)
         self.state_epoch = state_epoch
-        behind = start_offset
+        behind, pace = start_offset, Pace()
         for batch in batches:
             if batch.first_offset < behind or batch.last_offset < batch.first_offset:
                 raise InvalidState(f"a batch from {batch.first_offset} to {batch.last_offset}, where {behind} is next")
@@ -110,11 +131,14 @@ class SharePartition:
                 in_flight.add(behind, batch.first_offset - 1, AVAILABLE, 0, None)
             in_flight.add(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count, None)
             behind = batch.last_offset + 1
+            if pace.add():
+                yield
         if batches:
             in_flight.end = behind - 1
-            in_flight.pass_what_is_done()
-        self.progress = Progress.ACTIVE
-        self.host.record_observer.loaded(self.key, in_flight.start)
+            yield from in_flight.passing(pace)
+        if self.progress is Progress.INITIALIZING:
+            self.progress = Progress.ACTIVE
+            self.host.record_observer.loaded(self.key, in_flight.start)
 
     # Reading
 
@@ -135,45 +159,51 @@ class SharePartition:
             return True
         return in_flight.count < self.config.partition_max_record_locks
 
-    def log_starts_at(self, offset: int) -> None:
-        """The log begins later than the share partition: what lies before is not delivered any more.
+    def log_starts_at(self, offset: int) -> Generator[None, None, None]:
+        """Move the start to `offset`, where the log starts now: what lies before is not delivered any more.
 
-        Records that members hold stay theirs until they say something of them, which is fine whatever it is, or until
-        their lock expires. Nothing is written down. Source: Kafka's `SharePartition.updateCacheAndOffsets`.
+        Records that members hold stay acquired until they are acknowledged, which succeeds with any type, or until
+        their lock expires. Nothing is written. Yields where others may be served.
+        Source: Kafka's `SharePartition.updateCacheAndOffsets`.
         """
-        in_flight = self.in_flight
+        in_flight, pace = self.in_flight, Pace()
         before = in_flight.start
         if offset <= before:
             return
-        gone = []
-        for index in in_flight.carve(before, offset - 1):
-            if in_flight.states[index] == AVAILABLE:
-                in_flight.change(index, ARCHIVED, in_flight.counts[index], in_flight.holders[index])
-                if in_flight.holders[index] is None:  # else it is told when that is written
-                    gone.append(index)
-        in_flight.move_start(offset)
+        for part in in_flight.slices(before, offset - 1, cut=True):
+            gone = []
+            for index in part:
+                if in_flight.states[index] == AVAILABLE:
+                    in_flight.change(index, ARCHIVED, in_flight.counts[index], in_flight.holders[index])
+                    if in_flight.holders[index] is None:  # else it is reported when that is written
+                        gone.append(index)
+            in_flight.move_start(max(in_flight.start, min(offset, in_flight.lasts[part[-1]] + 1)))
+            if gone:
+                self.host.record_observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
+            if pace.add(len(part)):
+                yield
+        in_flight.move_start(max(in_flight.start, offset))
         in_flight.end = max(in_flight.end, offset)
-        if gone:
-            self.host.record_observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
         if any(IS_TERMINAL[in_flight.states[index]] for index in in_flight.ranges_between(offset, offset)):
-            self._pass_and_tell()
+            yield from self._pass_and_report(pace)
         self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
 
-    def pass_what_is_done(self) -> bool:
-        """Moves the start behind what is done with. Returns whether it moved."""
+    def passing(self, pace: Pace) -> Generator[None, None, bool]:
+        """Move the start behind what is done with. Return whether it moved. Yields where others may be served."""
         if self.host.record_observer is UNOBSERVED:
-            return self.in_flight.pass_what_is_done()
+            return (yield from self.in_flight.passing(pace))
         before = self.in_flight.start
-        moved = self._pass_and_tell()
+        moved = yield from self._pass_and_report(pace)
         if moved and self.progress is Progress.ACTIVE:
             self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
         return moved
 
-    def _pass_and_tell(self) -> bool:
-        """Likewise. What members still hold below the start is nobody's from then on."""
+    def _pass_and_report(self, pace: Pace) -> Generator[None, None, bool]:
+        """Move the start as `passing`, and report what members still hold below it: from then on no member holds it."""
         in_flight = self.in_flight
-        held = self._held(in_flight.start)
-        moved = in_flight.pass_what_is_done()
+        is_observed = self.host.record_observer is not UNOBSERVED
+        held = list(self._held(in_flight.start)) if is_observed else []
+        moved = yield from in_flight.passing(pace)
         behind = in_flight.firsts[0] if in_flight.firsts else in_flight.start
         dropped = [fate._replace(fate=None, archived=BELOW_START) for fate in held if fate.last_offset < behind]
         if dropped:
@@ -187,16 +217,18 @@ class SharePartition:
         return now_ms + self.config.record_lock_duration_ms
 
     def keep_until(self, until_ms: int) -> None:
-        """Something is held until then: its lock expires when its time is up.
+        """Check locks when those that end at `until_ms` expire.
 
-        The timer may ring at a moment whose records were let go before; then it finds the next one.
+        The timer may ring at a moment whose records were released before; then it finds the next one.
         """
-        if self.progress is Progress.ACTIVE and until_ms < self.rings_at_ms:
+        if self._is_expiring:
+            self._expires_next_ms = min(self._expires_next_ms, until_ms)
+        elif self.progress is Progress.ACTIVE and until_ms < self.rings_at_ms:
             self._set_timer(until_ms)
 
     @property
     def rings_at_ms(self) -> int:
-        """When it looks for locks that have expired; NOT_LOCKED: nobody holds anything."""
+        """When it looks for locks that have expired; NOT_LOCKED if no member holds anything."""
         return NOT_LOCKED if self._timer is None else self._timer.deadline_ms
 
     def _set_timer(self, deadline_ms: int) -> None:
@@ -207,31 +239,33 @@ class SharePartition:
             self._timer = _LockTimer(self, deadline_ms)
             self.host.purgatory.wait(self._timer)
 
-    def timer_rang(self, now_ms: int) -> None:
-        """The time of the first lock is up."""
-        from kohort.coordinator.share_partitions.locks import expire  # which knows what becomes of records
+    def release_expired(self, now_ms: int) -> None:
+        """Release records whose locks have expired, and set the timer for the lock that expires next."""
+        from kohort.coordinator.share_partitions.locks import expiring  # which knows what becomes of records
 
-        self._timer = None
-        self.keep_until(self.in_flight.first_expiry(now_ms))
-        expire(self, now_ms)
+        def on_released(next_ms: int, now_ms: int) -> None:
+            self._is_expiring = False
+            self.keep_until(min(next_ms, self._expires_next_ms))
+
+        self._set_timer(NOT_LOCKED)
+        self._is_expiring, self._expires_next_ms = True, NOT_LOCKED
+        work_in_turns(self.host.purgatory, expiring(self, now_ms), on_released, now_ms)
 
     # Ending
 
     def end(self, progress: Progress) -> None:
         """It does not count any more, and nothing will happen to it. Nobody holds its records."""
         if self.progress is Progress.ACTIVE and self.host.record_observer is not UNOBSERVED:
-            self.host.record_observer.settled(self.key, self._held(self.in_flight.end + 1), STATE_FORGOTTEN)
+            self.host.record_observer.settled(self.key, list(self._held(self.in_flight.end + 1)), STATE_FORGOTTEN)
         self.progress = progress
         self._set_timer(NOT_LOCKED)
 
-    def _held(self, below: int) -> list[Fate]:
-        """What members hold below an offset, but for what is being written about."""
+    def _held(self, below: int) -> Iterator[Fate]:
+        """Return what members hold below an offset, but for what is being written."""
         in_flight = self.in_flight
-        return [
-            fate_of(in_flight, index, holder, RELEASED)
-            for index, holder in enumerate(in_flight.holders[: bisect_left(in_flight.lasts, below)])
-            if isinstance(holder, str)
-        ]
+        for index, holder in enumerate(in_flight.holders[: bisect_left(in_flight.lasts, below)]):
+            if isinstance(holder, str):
+                yield fate_of(in_flight, index, holder, RELEASED)
 
 
 class _LockTimer(DelayedOperation):
@@ -244,12 +278,4 @@ class _LockTimer(DelayedOperation):
         self._partition = partition
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        self._partition.timer_rang(now_ms)
-
-
-def states_of(in_flight: InFlight, indexes: Iterable[int]) -> list[StateBatch]:
-    """What is written down of these ranges."""
-    return [
-        StateBatch(in_flight.firsts[index], in_flight.lasts[index], in_flight.states[index], in_flight.counts[index])
-        for index in indexes
-    ]
+        self._partition.release_expired(now_ms)

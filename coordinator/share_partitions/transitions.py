@@ -3,10 +3,12 @@
 Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-groups §10, §12.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from kohort.coordinator.share_partitions.in_flight import Pending
+from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.in_flight import InFlight, Pending
 from kohort.coordinator.share_partitions.record_observer import (
     BELOW_START,
     EXPIRED,
@@ -24,11 +26,12 @@ from kohort.coordinator.share_partitions.record_states import (
     RELEASED,
     STATE_AFTER,
 )
-from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition, states_of
+from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
 from kohort.coordinator.share_state.state_batches import StateBatch
-from kohort.coordinator.share_state.state_outcome import StateOutcome
+from kohort.coordinator.share_state.state_outcome import StateOutcome, refused
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import work_in_turns
 
 _NONE: Final = ErrorCode.none
 
@@ -48,6 +51,9 @@ FENCING: Final = frozenset(
     {ErrorCode.not_leader_or_follower, ErrorCode.group_id_not_found, ErrorCode.unknown_topic_or_partition}
 )
 """What a client hears when what is known of a share partition does not count any more."""
+
+MAX_BATCHES: Final = 60_000
+"""More state batches of one write than fit into a record of `__share_group_state` are not collected."""
 
 OnDone = Callable[[ErrorCode, str | None, int], None]
 """Gets NONE or the error as a client hears it, its message, and the time."""
@@ -90,38 +96,60 @@ class Transition:
         self._last_offset = max(last, self._last_offset)
         self.began = True
 
-    def write(self, then: OnDone, now_ms: int) -> None:
-        """Has it written down. Afterwards it counts, or everything is as it was before."""
-        partition = self._partition
-        batches = states_of(partition.in_flight, self._ranges())
+    def write(self, on_done: OnDone, now_ms: int) -> None:
+        """Write it. Afterwards it counts, or everything is as it was before."""
+        work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)
 
+    def _collect_states(self) -> Generator[None, None, list[StateBatch]]:
+        batches: list[StateBatch] = []
+        in_flight, pace = self._partition.in_flight, Pace()
+        for part in in_flight.slices(self._first_offset, self._last_offset):
+            for index in part:
+                if in_flight.holders[index] is self._pending:
+                    put_state(batches, in_flight, index)
+            if len(batches) > MAX_BATCHES:
+                break
+            if pace.add(len(part)):
+                yield
+        return batches
+
+    def _write(self, on_done: OnDone, batches: list[StateBatch], now_ms: int) -> None:
         def written(outcome: StateOutcome, now_ms: int) -> None:
-            error = heard(outcome.error_code)
-            if error is _NONE:
-                changed = self._commit()
-            else:
-                changed = self.take_back(now_ms)
-                if error in FENCING:
-                    partition.host.fenced(partition, now_ms)
-            then(error, outcome.error_message, now_ms)
-            if changed:
-                partition.host.changed(partition, now_ms)
+            steps = self._committing() if outcome.error_code is _NONE else self.taking_back(now_ms)
+            on_settled = partial(self._finish, on_done, heard(outcome.error_code), outcome.error_message)
+            work_in_turns(self._partition.host.purgatory, steps, on_settled, now_ms)
 
-        write_down(partition, batches, written, now_ms)
+        if len(batches) > MAX_BATCHES:
+            written(refused(ErrorCode.unknown_server_error), now_ms)
+        else:
+            write_down(self._partition, batches, written, now_ms)
 
-    def _commit(self) -> bool:
-        """It counts. Returns whether fetches have something to look for."""
+    def _finish(self, on_done: OnDone, error: ErrorCode, message: str | None, changed: bool, now_ms: int) -> None:
+        """Report the outcome. `changed`: whether fetches have something to look for."""
         partition = self._partition
-        in_flight = partition.in_flight
+        if error in FENCING:
+            partition.host.fenced(partition, now_ms)
+        on_done(error, message, now_ms)
+        if changed:
+            partition.host.changed(partition, now_ms)
+
+    def _committing(self) -> Generator[None, None, bool]:
+        """Make it count. Return whether fetches have something to look for."""
+        partition = self._partition
+        in_flight, pace = partition.in_flight, Pace()
         freed = False
-        for index in self._ranges():
-            state = in_flight.states[index]
-            in_flight.change(index, state, in_flight.counts[index], None)
-            freed = freed or state == AVAILABLE
-        self._join()
-        if self._fates:
+        if self._fates:  # reported first: what is committed may be passed or acquired before the next slice
             partition.host.record_observer.settled(partition.key, self._settled(self._fates), self._cause)
-        return partition.pass_what_is_done() or freed
+        for part in self._slices():
+            for index in part:
+                if in_flight.holders[index] is self._pending:
+                    state = in_flight.states[index]
+                    in_flight.change(index, state, in_flight.counts[index], None)
+                    freed = freed or state == AVAILABLE
+            in_flight.join(part.start, part.stop)
+            if pace.add(len(part)):
+                yield
+        return (yield from partition.passing(pace)) or freed
 
     def _settled(self, fates: Iterable[Fate]) -> Iterator[Fate]:
         """What was begun. The log may begin later than then: what would be released before its start is archived."""
@@ -134,26 +162,31 @@ class Transition:
             if fate.last_offset >= start:
                 yield fate._replace(first_offset=start)
 
-    def take_back(self, now_ms: int) -> bool:
-        """It does not count: the member holds what it held, unless its time is up by now. Returns as `_commit`."""
+    def taking_back(self, now_ms: int) -> Generator[None, None, bool]:
+        """Restore what was: the member holds what it held, unless its time is up by now. Return as `_committing`."""
         partition = self._partition
-        in_flight = partition.in_flight
+        in_flight, pace = partition.in_flight, Pace()
         freed = False
-        fates: list[Fate] = []
-        for index in self._ranges():
-            count, until_ms = in_flight.counts[index], in_flight.locked_until[index]
-            if in_flight.lasts[index] >= in_flight.start and until_ms > now_ms:
-                in_flight.change(index, ACQUIRED, count, self._pending.member_id, until_ms)
-                partition.keep_until(until_ms)
-            else:
-                in_flight.change(index, after(partition, index, AVAILABLE), count, None)
-                freed = True
-            if self._fates is not None:
-                fates += self._taken_back(index, expired=until_ms <= now_ms)
-        self._join()
-        if fates:
-            partition.host.record_observer.settled(partition.key, fates, STATE_FORGOTTEN)
-        return partition.pass_what_is_done() or freed
+        for part in self._slices():
+            fates: list[Fate] = []
+            for index in part:
+                if in_flight.holders[index] is not self._pending:
+                    continue
+                count, until_ms = in_flight.counts[index], in_flight.locked_until[index]
+                if in_flight.lasts[index] >= in_flight.start and until_ms > now_ms:
+                    in_flight.change(index, ACQUIRED, count, self._pending.member_id, until_ms)
+                    partition.keep_until(until_ms)
+                else:
+                    in_flight.change(index, after(partition, index, AVAILABLE), count, None)
+                    freed = True
+                if self._fates is not None:
+                    fates += self._taken_back(index, expired=until_ms <= now_ms)
+            if fates:
+                partition.host.record_observer.settled(partition.key, fates, STATE_FORGOTTEN)
+            in_flight.join(part.start, part.stop)
+            if pace.add(len(part)):
+                yield
+        return (yield from partition.passing(pace)) or freed
 
     def _taken_back(self, index: int, *, expired: bool) -> Iterator[Fate]:
         """What has become of a range meanwhile that the member held and does not any more. `expired`: its lock has."""
@@ -163,18 +196,9 @@ class Transition:
         elif is_over(self._partition):
             yield fate_of(in_flight, index, self._pending.member_id, RELEASED)
 
-    def _ranges(self) -> list[int]:
-        """The ranges that are on their way, wherever they are by now."""
-        if not self.began:
-            return []
-        holders = self._partition.in_flight.holders
-        found = self._partition.in_flight.ranges_between(self._first_offset, self._last_offset)
-        return [index for index in found if holders[index] is self._pending]
-
-    def _join(self) -> None:
-        in_flight = self._partition.in_flight
-        found = in_flight.ranges_between(self._first_offset, self._last_offset)
-        in_flight.join(found.start, found.stop)
+    def _slices(self) -> Iterator[range]:
+        """Return slices of the ranges among which those are that are on their way."""
+        return self._partition.in_flight.slices(self._first_offset, self._last_offset) if self.began else iter(())
 
 
 def after(partition: SharePartition, index: int, state: int) -> int:
@@ -187,17 +211,24 @@ def after(partition: SharePartition, index: int, state: int) -> int:
     return ARCHIVED if in_flight.counts[index] >= partition.config.delivery_count_limit else AVAILABLE
 
 
+def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> None:
+    """Add what is to be written of a range to batches that lie before it; neighbours that are alike become one."""
+    first, last = in_flight.firsts[index], in_flight.lasts[index]
+    fate = in_flight.states[index], in_flight.counts[index]
+    if batches and batches[-1].last_offset + 1 == first and batches[-1][2:] == fate:
+        first = batches.pop().first_offset
+    batches.append(StateBatch(first, last, *fate))
+
+
 def write_down(
     partition: SharePartition,
-    batches: Iterable[StateBatch],
+    batches: Sequence[StateBatch],
     then: Callable[[StateOutcome, int], None],
     now_ms: int,
 ) -> None:
-    """Has the state of some records written, with where the share partition begins now."""
+    """Write the state of some records, with where the share partition begins now."""
     in_flight = partition.in_flight
-    write = StateWrite(
-        partition.state_epoch, partition.leader_epoch, in_flight.start, in_flight.complete, tuple(batches)
-    )
+    write = StateWrite(partition.state_epoch, partition.leader_epoch, in_flight.start, in_flight.complete, batches)
     partition.host.write(partition.key, write, then, now_ms)
 
 

@@ -5,8 +5,9 @@ under way at a time; who asks meanwhile waits for it. Source: Kafka's `ShareCoor
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
@@ -17,11 +18,13 @@ from kohort.coordinator.share_state.share_state import ShareState
 from kohort.coordinator.share_state.share_state_records import SNAPSHOT, state_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import Purgatory
+from kohort.purgatory import Purgatory, work_in_turns
 
 _NONE: Final = ErrorCode.none
 
 UPDATES_PER_SNAPSHOT: Final = 500
+
+MadeT = TypeVar("MadeT")
 
 HasPartition = Callable[[UUID, int], bool]
 """Whether there is such a topic with such a partition."""
@@ -96,35 +99,52 @@ class ShareCoordinator(CoordinatorContext):
         self,
         key: SharePartitionKey,
         kind: int,
-        value: bytes | None,
-        on_written: OnWritten,
+        steps: Generator[None, None, tuple[bytes | None, MadeT]],
+        on_written: Callable[[MadeT, ErrorCode, int], None],
         now_ms: int,
     ) -> None:
-        """Writes a record of a share partition whose turn it is; a value of None: a tombstone. Calls `on_written`."""
+        """Write a record of a share partition whose turn it is. Other operations on it wait until that is done.
+
+        Args:
+            steps: Return the record's value, None for a tombstone, and what `on_written` gets with the outcome. They
+                may take several turns.
+        """
         waiting = self._waiting[key] = deque()
 
-        def written(error: ErrorCode, now_ms: int) -> None:
+        def on_value(record: tuple[bytes | None, MadeT], now_ms: int) -> None:
+            value, context = record
+            states = self.states_of(key)
+            if isinstance(states, ErrorCode):  # another node coordinates the share partition by now
+                written(context, states, now_ms)
+                return
+            partition = self.partition_of(key)
+            records = EncodedRecords(encode_record(state_key(kind, key), value, 0), 1)
+            token = self.await_write(partition, partial(written, context))
+            self.effects.append(Append(token, partition, records, self.wall_ms(now_ms), SHARE_STATE_TOPIC))
+
+        def written(context: MadeT, error: ErrorCode, now_ms: int) -> None:
             del self._waiting[key]
             try:
-                on_written(error, now_ms)
+                on_written(context, error, now_ms)
             finally:
                 self._go_on(key, waiting, now_ms)
 
-        partition = self.partition_of(key)
-        records = EncodedRecords(encode_record(state_key(kind, key), value, 0), 1)
-        token = self.await_write(partition, written)
-        self.effects.append(Append(token, partition, records, self.wall_ms(now_ms), SHARE_STATE_TOPIC))
+        work_in_turns(self.purgatory, steps, on_value, now_ms)
 
     def forget(self, key: SharePartitionKey, on_written: OnWritten, now_ms: int) -> None:
-        """Writes a tombstone for a share partition whose turn it is."""
+        """Write a tombstone for a share partition whose turn it is."""
 
-        def written(error: ErrorCode, now_ms: int) -> None:
+        def tombstone() -> Generator[None, None, tuple[None, None]]:
+            yield from ()
+            return None, None
+
+        def written(context: None, error: ErrorCode, now_ms: int) -> None:
             states = self.states_of(key)
             if error is _NONE and not isinstance(states, ErrorCode):
                 states.pop(key, None)
             on_written(error, now_ms)
 
-        self.append(key, SNAPSHOT, None, written, now_ms)
+        self.append(key, SNAPSHOT, tombstone(), written, now_ms)
 
     def active_states(self) -> Iterator[tuple[int, dict[SharePartitionKey, ShareState]]]:
         """The states that are served, by partition."""

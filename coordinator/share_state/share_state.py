@@ -1,10 +1,11 @@
 """The state of one share partition, as the share coordinator keeps it, and what may be written of it."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch, merge_into
+from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, Merge, StateBatch, merging
 
 NO_EPOCH: Final = -1
 """As an epoch that is written: the one that is known counts, and nothing is compared."""
@@ -43,14 +44,19 @@ class ShareState:
     snapshot_offset: int = 0
     """Where that one stands in the log, or a little before; what is older says nothing more."""
 
-    def apply(self, update: StateUpdate) -> None:
-        """Takes over what was written. Source: Kafka's `ShareCoordinatorShard.merge`."""
+    def merging(self, update: StateUpdate, pace: Pace) -> Generator[None, None, Merge]:
+        """Compute what an update makes of the batches. Nothing may be applied until that is; yields for others."""
+        start_offset = self.start_offset if update.start_offset == UNKNOWN_OFFSET else update.start_offset
+        return (yield from merging(self.batches, update.batches, start_offset, pace))
+
+    def apply(self, update: StateUpdate, merge: Merge) -> None:
+        """Take over what was written. Source: Kafka's `ShareCoordinatorShard.merge`."""
         if update.start_offset != UNKNOWN_OFFSET:
             self.start_offset = update.start_offset
         if update.leader_epoch != NO_EPOCH:
             self.leader_epoch = update.leader_epoch
         self.delivery_complete_count = update.delivery_complete_count
-        merge_into(self.batches, update.batches, self.start_offset)
+        merge.apply(self.batches)
         self.updates += 1
 
     def snapshot(self, wall_ms: int) -> "ShareState":

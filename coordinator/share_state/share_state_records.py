@@ -1,10 +1,11 @@
 """Keys and values of `__share_group_state`, as Kafka writes them (`ShareSnapshotKey`, `ShareUpdateValue` and so on)."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Final
 
 from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import UNKNOWN_COUNT, ShareState, StateUpdate
 from kohort.coordinator.share_state.state_batches import StateBatch
@@ -28,8 +29,8 @@ def state_key(kind: int, key: SharePartitionKey) -> bytes:
     return _KIND(kind) + string(key.group_id) + key.topic_id.bytes + INT.pack(key.partition)
 
 
-def snapshot_value(state: ShareState) -> bytes:
-    """Everything that is known of a share partition."""
+def snapshot_value(state: ShareState, pace: Pace) -> Generator[None, None, bytes]:
+    """Return everything that is known of a share partition. Yields where others may be served."""
     head = _SNAPSHOT(
         VALUE_VERSION,
         state.snapshot_epoch,
@@ -39,17 +40,23 @@ def snapshot_value(state: ShareState) -> bytes:
         state.created_ms,
         state.written_ms,
     )
-    return head + _batches(state.batches) + _tags(state.delivery_complete_count)
+    return head + (yield from _batches(state.batches, pace)) + _tags(state.delivery_complete_count)
 
 
-def update_value(update: StateUpdate) -> bytes:
-    """What has changed since."""
+def update_value(update: StateUpdate, pace: Pace) -> Generator[None, None, bytes]:
+    """Return what has changed since. Yields where others may be served."""
     head = _UPDATE(VALUE_VERSION, update.snapshot_epoch, update.leader_epoch, update.start_offset)
-    return head + _batches(update.batches) + _tags(update.delivery_complete_count)
+    return head + (yield from _batches(update.batches, pace)) + _tags(update.delivery_complete_count)
 
 
-def _batches(batches: Sequence[StateBatch]) -> bytes:
-    return compact_length(len(batches)) + b"".join([_BATCH(*each, 0) for each in batches])
+def _batches(batches: Sequence[StateBatch], pace: Pace) -> Generator[None, None, bytes]:
+    pieces = [compact_length(len(batches))]
+    for at in range(0, len(batches), ELEMENTS_AT_ONCE):
+        part = batches[at : at + ELEMENTS_AT_ONCE]
+        pieces += [_BATCH(*each, 0) for each in part]
+        if pace.add(len(part)):
+            yield
+    return b"".join(pieces)
 
 
 def _tags(delivery_complete_count: int) -> bytes:
@@ -67,20 +74,20 @@ def read_state_key(key: bytes) -> tuple[int, SharePartitionKey] | None:
     return kind, SharePartitionKey(reader.string(), reader.uuid(), reader.int32())
 
 
-def read_snapshot(value: bytes) -> ShareState:
-    """Raises UnreadableRecord."""
+def read_snapshot(value: bytes, pace: Pace) -> Generator[None, None, ShareState]:
+    """Read a snapshot. Yields where others may be served. Raises UnreadableRecord."""
     reader = _reader(value)
     epochs = reader.int32(), reader.int32(), reader.int32()
     start_offset, created_ms, written_ms = reader.int64(), reader.int64(), reader.int64()
-    batches = _read_batches(reader)
+    batches = yield from _read_batches(reader, pace)
     return ShareState(*epochs, start_offset, _read_count(reader), batches, created_ms, written_ms)
 
 
-def read_update(value: bytes) -> StateUpdate:
-    """Raises UnreadableRecord."""
+def read_update(value: bytes, pace: Pace) -> Generator[None, None, StateUpdate]:
+    """Read an update. Yields where others may be served. Raises UnreadableRecord."""
     reader = _reader(value)
     snapshot_epoch, leader_epoch, start_offset = reader.int32(), reader.int32(), reader.int64()
-    batches = _read_batches(reader)
+    batches = yield from _read_batches(reader, pace)
     return StateUpdate(snapshot_epoch, leader_epoch, start_offset, _read_count(reader), batches)
 
 
@@ -92,13 +99,14 @@ def _reader(value: bytes) -> RecordReader:
     return reader
 
 
-def _read_batches(reader: RecordReader) -> list[StateBatch]:
-    def read_batch() -> StateBatch:
-        batch = StateBatch(reader.int64(), reader.int64(), reader.int8(), reader.int16())
+def _read_batches(reader: RecordReader, pace: Pace) -> Generator[None, None, list[StateBatch]]:
+    batches: list[StateBatch] = []
+    for _ in range(reader.count()):
+        batches.append(StateBatch(reader.int64(), reader.int64(), reader.int8(), reader.int16()))
         reader.tags()
-        return batch
-
-    return reader.array(read_batch)
+        if pace.add():
+            yield
+    return batches
 
 
 def _read_count(reader: RecordReader) -> int:

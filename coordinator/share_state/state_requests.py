@@ -4,15 +4,16 @@ Checks stand in Kafka's order (`ShareCoordinatorShard`; share-groups §15). Each
 at once where nothing has to be written, and otherwise when that is written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Final, NamedTuple
 
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import NO_EPOCH, UNKNOWN_COUNT, ShareState, StateUpdate
 from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE, snapshot_value, update_value
-from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch, combine
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, Merge, StateBatch, combining
 from kohort.coordinator.share_state.state_outcome import (
     DONE,
     MESSAGES,
@@ -35,6 +36,13 @@ _FENCED_LEADER: Final = refused(ErrorCode.fenced_leader_epoch)
 _FENCED_STATE: Final = refused(ErrorCode.fenced_state_epoch)
 
 
+MAX_SNAPSHOT_BATCHES: Final = 50_000
+"""A state of more batches does not fit into a record of the default size: updates are written, until there are fewer.
+
+Kafka fails then, at every write. It takes records of more than 50,000 fates in one batch of the log.
+"""
+
+
 class StateWrite(NamedTuple):
     """What a leader says of a share partition."""
 
@@ -45,7 +53,7 @@ class StateWrite(NamedTuple):
     start_offset: int
     """UNKNOWN_OFFSET: it stays."""
     delivery_complete_count: int
-    batches: Sequence[StateBatch]
+    batches: Iterable[StateBatch]
 
 
 def initialize_state(
@@ -68,7 +76,7 @@ def initialize_state(
         snapshot_epoch = 0 if state is None else state.snapshot_epoch + 1
         count = UNKNOWN_COUNT if start_offset == UNKNOWN_OFFSET else 0
         fresh = ShareState(snapshot_epoch, state_epoch, 0, start_offset, count, [], wall_ms, wall_ms)
-        write_snapshot(coordinator, key, fresh, partial(then, DONE), then, now_ms)
+        write_snapshot(coordinator, key, _as_is(fresh), partial(then, DONE), then, now_ms)
 
     _ask(coordinator, key, check, begin, then, now_ms)
 
@@ -195,40 +203,68 @@ def _write(
     then: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Writes an update, or a snapshot if there have been enough updates; calls `done`, or `then` with the error."""
-    batches = combine(write.batches, write.start_offset)
+    """Write an update, or a snapshot if there have been enough updates. Calls `done`, or `then` with the error."""
     leader_epoch = state.leader_epoch if write.leader_epoch == NO_EPOCH else write.leader_epoch
-    update = StateUpdate(state.snapshot_epoch, leader_epoch, write.start_offset, write.delivery_complete_count, batches)
-    if state.updates >= coordinator.updates_per_snapshot:
-        fresh = state.snapshot(coordinator.wall_ms(now_ms))
-        if write.state_epoch != NO_EPOCH:
-            fresh.state_epoch = write.state_epoch
-        fresh.apply(update)
-        fresh.updates = 0
-        write_snapshot(coordinator, key, fresh, done, then, now_ms)
+    if state.updates >= coordinator.updates_per_snapshot and len(state.batches) <= MAX_SNAPSHOT_BATCHES:
+        snapshot = _refreshing(coordinator, state, write, leader_epoch, now_ms)
+        write_snapshot(coordinator, key, snapshot, done, then, now_ms)
         return
 
-    def written(error: ErrorCode, now_ms: int) -> None:
+    def update() -> Generator[None, None, tuple[bytes, tuple[StateUpdate, Merge]]]:
+        pace = Pace()
+        update, merge = yield from _updating(state, write, leader_epoch, pace)
+        return (yield from update_value(update, pace)), (update, merge)
+
+    def written(change: tuple[StateUpdate, Merge], error: ErrorCode, now_ms: int) -> None:
         if error is _NONE:
-            state.apply(update)
+            state.apply(*change)
             done(now_ms)
         else:
             then(_not_written(error), now_ms)
 
-    coordinator.append(key, UPDATE, update_value(update), written, now_ms)
+    coordinator.append(key, UPDATE, update(), written, now_ms)
+
+
+def _updating(
+    state: ShareState, write: StateWrite, leader_epoch: int, pace: Pace
+) -> Generator[None, None, tuple[StateUpdate, Merge]]:
+    batches = yield from combining(write.batches, write.start_offset, pace)
+    update = StateUpdate(state.snapshot_epoch, leader_epoch, write.start_offset, write.delivery_complete_count, batches)
+    return update, (yield from state.merging(update, pace))
+
+
+def _refreshing(
+    coordinator: ShareCoordinator, state: ShareState, write: StateWrite, leader_epoch: int, now_ms: int
+) -> Generator[None, None, ShareState]:
+    """Make the snapshot that has what an update would say."""
+    fresh = state.snapshot(coordinator.wall_ms(now_ms))
+    if write.state_epoch != NO_EPOCH:
+        fresh.state_epoch = write.state_epoch
+    fresh.apply(*(yield from _updating(state, write, leader_epoch, Pace())))
+    fresh.updates = 0
+    return fresh
+
+
+def _as_is(state: ShareState) -> Generator[None, None, ShareState]:
+    yield from ()
+    return state
 
 
 def write_snapshot(
     coordinator: ShareCoordinator,
     key: SharePartitionKey,
-    fresh: ShareState,
+    steps: Generator[None, None, ShareState],
     done: Callable[[int], None],
     then: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Writes a whole state, in its turn; calls `done`, or `then` with the error."""
+    """Write the whole state that `steps` return, in its turn. Calls `done`, or `then` with the error."""
 
-    def written(error: ErrorCode, now_ms: int) -> None:
+    def make() -> Generator[None, None, tuple[bytes, ShareState]]:
+        fresh = yield from steps
+        return (yield from snapshot_value(fresh, Pace())), fresh
+
+    def written(fresh: ShareState, error: ErrorCode, now_ms: int) -> None:
         states = coordinator.states_of(key)
         if error is _NONE and not isinstance(states, ErrorCode):
             if coordinator.appended_offset is not None:
@@ -238,7 +274,7 @@ def write_snapshot(
         else:
             then(_not_written(error), now_ms)
 
-    coordinator.append(key, SNAPSHOT, snapshot_value(fresh), written, now_ms)
+    coordinator.append(key, SNAPSHOT, make(), written, now_ms)
 
 
 def _not_written(error: ErrorCode) -> StateOutcome:

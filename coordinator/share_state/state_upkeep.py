@@ -3,7 +3,7 @@
 Source: Kafka's `ShareCoordinatorShard.snapshotColdPartitions`, `ShareCoordinatorOffsetsManager`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -51,12 +51,13 @@ def _write_anew(coordinator: ShareCoordinator, key: SharePartitionKey, now_ms: i
         states = coordinator.states_of(key)
         state = None if isinstance(states, ErrorCode) else states.get(key)
         if state is not None:
-            write_snapshot(coordinator, key, _copy(coordinator, state, now_ms), _done, _failed, now_ms)
+            write_snapshot(coordinator, key, _copying(coordinator, state, now_ms), _done, _failed, now_ms)
 
     coordinator.in_turn(key, operation, now_ms)
 
 
-def _copy(coordinator: ShareCoordinator, state: ShareState, now_ms: int) -> ShareState:
+def _copying(coordinator: ShareCoordinator, state: ShareState, now_ms: int) -> Generator[None, None, ShareState]:
+    yield from ()
     return replace(state.snapshot(coordinator.wall_ms(now_ms)), created_ms=state.created_ms)
 
 

@@ -3,11 +3,13 @@
 import pytest
 
 from kohort.broker.cluster.effect_execution import REPLIES_AT_ONCE
-from kohort.broker.runtime.server import DUE_AT_ONCE
+from kohort.broker.runtime.server import DUE_AT_ONCE, DUE_BEFORE_CHECK
+from kohort.broker.scheduling.fair_scheduler import ROUND_US
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from kohort.purgatory import DelayedOperation
 from tests.support.broker import Broker, Client
 from tests.support.classic_member import ClassicMember
 from tests.support.frames import frame, heartbeat
@@ -141,3 +143,21 @@ def test_sessions_that_end_together_are_looked_at_a_few_at_a_time() -> None:
         broker.loop.ring()
         assert 0 < before - len(group.members) <= DUE_AT_ONCE
     assert list(group.members) == [ids[-1]]
+
+
+def test_timers_stop_after_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker()
+    completed = []
+
+    class Slow(DelayedOperation):
+        def on_complete(self, now_ms: int, *, expired: bool) -> None:
+            completed.append(now_ms)
+            took_ns[0] += ROUND_US * 1_000
+
+    took_ns = [0]
+    monkeypatch.setattr(broker.server.scheduler, "now_ns", lambda: took_ns[0])
+    for _ in range(10 * DUE_BEFORE_CHECK):
+        broker.cluster.purgatory.wait(Slow(broker.cluster.clock.now_ms() + 5))
+    for number in range(1, 11):
+        broker.loop.ring()
+        assert len(completed) == number * DUE_BEFORE_CHECK

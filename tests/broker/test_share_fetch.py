@@ -213,7 +213,7 @@ def test_a_giant_acknowledgement_is_answered_as_a_small_one() -> None:
     assert ada.acquires(0, most=count) == [(0, count - 1, 1)]
     one_by_one: list[tuple[int, int, list[int]]] = [(offset, offset, [ACCEPT]) for offset in range(count)]
     ada.asks_for(acks={0: one_by_one}, max_bytes=0)
-    broker.loop.wait(0)
+    broker.loop.wait(20)
     assert ada.hears().responses[0].partitions[0].acknowledge_error_code == E.none
     found = broker.cluster.nodes[0].led_share_partitions.of_group("g")[0]
     assert found.in_flight.start == count

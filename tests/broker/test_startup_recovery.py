@@ -1,5 +1,6 @@
 """A broker starts on a data directory that another one has left."""
 
+import shutil
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -7,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from kohort.broker.logs import log
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_state.share_state import StateUpdate
+from kohort.coordinator.share_state.share_state_records import UPDATE, state_key, update_value
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.disk.directory import DataDirectory
 from tests.support.batches import batch
@@ -18,7 +24,7 @@ from tests.support.frames import frame
 
 
 @pytest.fixture
-def told() -> Iterator[StringIO]:
+def log_stream() -> Iterator[StringIO]:
     """What is logged."""
     stream = StringIO()
     log.configure(stream=stream)
@@ -61,10 +67,10 @@ def test_topics_are_there_with_their_records_and_a_new_leader_epoch(places: Plac
     assert places.broker().cluster.topics.by_name("orders").partitions[0].leader_epoch == 2  # type: ignore[union-attr]
 
 
-def test_it_says_what_it_took_over(places: Places, told: StringIO) -> None:
+def test_it_says_what_it_took_over(places: Places, log_stream: StringIO) -> None:
     given_topic(places.broker().client(), "orders", 2)
     places.broker()
-    assert "1 topics with 2 partitions and 0 bytes taken over" in told.getvalue()
+    assert "1 topics with 2 partitions and 0 bytes taken over" in log_stream.getvalue()
 
 
 def test_copies_of_nodes_that_are_no_more_are_gone_and_those_of_new_ones_come_with_new_topics(places: Places) -> None:
@@ -78,7 +84,7 @@ def test_copies_of_nodes_that_are_no_more_are_gone_and_those_of_new_ones_come_wi
     assert {partition.leader for partition in three.cluster.topics.by_name("more").partitions} == {1, 2, 3}  # type: ignore[union-attr]
 
 
-def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_path: Path, told: StringIO) -> None:
+def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_path: Path, log_stream: StringIO) -> None:
     before = Places(tmp_path / "before").broker()
     before.cluster.offsets_topic.create(0)
     before.cluster.append(before.cluster.topics.by_name(OFFSETS_TOPIC).partitions[7], batch((b"key", b"value")), 0)  # type: ignore[union-attr]
@@ -89,7 +95,7 @@ def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_pat
     assert topic is not None
     assert len(topic.partitions) == 50
     assert topic.log_config.compact
-    assert "taken over with 50 partitions from folders that were here" in told.getvalue()
+    assert "taken over with 50 partitions from folders that were here" in log_stream.getvalue()
 
 
 def test_members_that_live_are_loaded_once_though_the_offsets_topic_is_wanted_at_the_start(places: Places) -> None:
@@ -109,3 +115,36 @@ def test_members_that_live_are_loaded_once_though_the_offsets_topic_is_wanted_at
         after.loop.wait(2_000)
         assert ada.asks("heartbeat", 0, **member.beat().fields).error_code is E.none
     assert places.broker().client().asks("heartbeat", 0, **member.beat().fields).error_code is E.none
+
+
+@pytest.mark.parametrize("lost", ["segment", "folder", "snapshot", "nothing"])
+def test_lost_share_state_is_logged(lost: str, places: Places, log_stream: StringIO, tmp_path: Path) -> None:
+    first_broker = places.broker()
+    client = first_broker.client()
+    given_topic(client, "orders", 2)
+    client.asks("find_coordinator", 4, key_type=0, coordinator_keys=("workers",))
+    first_broker.loop.wait(10)
+    for epoch in (0, 1):
+        client.asks(
+            "share_group_heartbeat", 1, group_id="workers", member_id="ada", member_epoch=epoch,
+            rack_id=None, subscribed_topic_names=("orders",),
+        )  # fmt: skip
+        first_broker.loop.wait(100)
+    folders = [
+        segment.parent for segment in (tmp_path / "data").glob("__share_group_state-*/*.log") if segment.stat().st_size
+    ]
+    assert folders
+    for folder in folders:
+        if lost == "folder":
+            shutil.rmtree(folder)
+        elif lost == "segment":
+            (folder / f"{0:020}.log").unlink()
+        elif lost == "snapshot":  # an update is all that is left
+            written = StateUpdate(0, 0, -1, 0, [])
+            number = int(folder.name.rpartition("-")[2])
+            key = next(iter(first_broker.cluster.nodes[0].share_coordinator.shards[number].states))
+            record = encode_record(state_key(UPDATE, key), at_once(update_value(written, Pace())), 0)
+            (folder / f"{0:020}.log").write_bytes(EncodedRecords(record, 1).batch(0))
+    places.broker()
+    is_logged = "workers: the state of orders-" in log_stream.getvalue()
+    assert is_logged is (lost != "nothing")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from uuid import UUID
 
+from kohort.coordinator.at_once import at_once
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState, StateUpdate
 from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE, snapshot_value, state_key, update_value
@@ -34,9 +36,10 @@ def records() -> list[Record]:
         StateUpdate(0, 0, -1, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)]),
         StateUpdate(0, 0, 2, 1, [StateBatch(2, 2, 4, 2)]),
     ]
-    written = [Record(state_key(SNAPSHOT, KEY), snapshot_value(first), AT_MS)]
+    written = [Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(first, Pace())), AT_MS)]
     return written + [
-        Record(state_key(UPDATE, KEY), update_value(each), AT_MS + 1000 * n) for n, each in enumerate(news, 1)
+        Record(state_key(UPDATE, KEY), at_once(update_value(each, Pace())), AT_MS + 1000 * n)
+        for n, each in enumerate(news, 1)
     ]
 
 
@@ -95,7 +98,10 @@ def test_a_partition_that_is_deleted_begins_anew(tmp_path: Path) -> None:
 def test_a_snapshot_says_again_what_was_known(tmp_path: Path) -> None:
     merged = ShareState(1, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)], AT_MS, AT_MS)
     *before, last = records()
-    segment(tmp_path / "data", [*before, Record(state_key(SNAPSHOT, KEY), snapshot_value(merged), AT_MS + 1500), last])
+    segment(
+        tmp_path / "data",
+        [*before, Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(merged, Pace())), AT_MS + 1500), last],
+    )
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share
     assert share is not None
@@ -106,7 +112,7 @@ def test_a_snapshot_says_again_what_was_known(tmp_path: Path) -> None:
 
 def test_what_a_log_begins_with_has_happened_at_nobody_knows_when(tmp_path: Path) -> None:
     begins = ShareState(8, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 4, 5)], AT_MS, AT_MS)
-    segment(tmp_path / "data", [Record(state_key(SNAPSHOT, KEY), snapshot_value(begins), AT_MS)])
+    segment(tmp_path / "data", [Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(begins, Pace())), AT_MS)])
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share
     assert share is not None

@@ -8,9 +8,11 @@ import pytest
 from kohort.broker.cluster import replay
 from kohort.broker.cluster.group_events import Recorded
 from kohort.control.share_safety import ShareSafety
-from kohort.coordinator.share_partitions import transitions
+from kohort.coordinator import pace
+from kohort.coordinator.share_partitions import in_flight, transitions
 from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import SharePartition
+from kohort.coordinator.share_state import share_state_records, state_batches
 from tests.simulation.sharing import Queues
 from tests.simulation.sharing_promises import (
     PROMISES,
@@ -29,6 +31,14 @@ def test_a_record_is_one_members_until_it_is_done_with(seed: int, monkeypatch: p
     with queues.told():
         _plays(queues, STEPS // 2)
     assert queues.ledger.again or not is_known(seed), "nothing much happened"
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+@pytest.mark.parametrize("size", [1, 3])
+def test_promises_hold_with_small_slices(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (pace, in_flight, state_batches, share_state_records):
+        monkeypatch.setattr(module, "ELEMENTS_AT_ONCE", size)
+    _plays(Queues(seed), STEPS // 2)
 
 
 @pytest.mark.parametrize(

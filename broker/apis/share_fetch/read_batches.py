@@ -9,19 +9,43 @@ from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, read_batc
 from kohort.storage.segment import batches_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from kohort.broker.scheduling.cooperative import Task
+    from kohort.coordinator.pace import Pace
     from kohort.storage.segment import Chunk
     from kohort.storage.transactions import Aborted
 
 
 class ReadBatches:
-    """What was read of one partition."""
+    """Batches that were read of one partition."""
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._pieces = [piece for chunk in chunks for piece in batches_of(chunk)]
-        self._infos = [read_batch(piece) for piece in self._pieces]
-        self.batches = [LogBatch(each.base_offset, each.last_offset) for each in self._infos]
+    def __init__(self) -> None:
+        self._pieces: list[memoryview] = []
+        self._infos: list[BatchInfo] = []
+        self.batches: list[LogBatch] = []
+        self.size_bytes = 0  # of all that may be read, even if its batches were not looked at
+
+    def read(
+        self, chunks: Sequence[Chunk], end: int | None, needs_no_more: Callable[[Sequence[LogBatch]], bool], pace: Pace
+    ) -> Task[None]:
+        """Look at batches that begin before `end` (None: at all), until `needs_no_more` says so."""
+        self.size_bytes = sum(map(len, chunks))
+        size = 0
+        for chunk in chunks:
+            for piece in batches_of(chunk):
+                info = read_batch(piece)
+                if end is not None and info.base_offset >= end:
+                    self.size_bytes = size
+                    return
+                size += len(piece)
+                self._pieces.append(piece)
+                self._infos.append(info)
+                self.batches.append(LogBatch(info.base_offset, info.last_offset))
+                if needs_no_more(self.batches):
+                    return
+                if pace.add():
+                    yield
 
     def aborted(self, transactions: Sequence[Aborted]) -> list[LogBatch]:
         """The batches that belong to transactions that were aborted."""

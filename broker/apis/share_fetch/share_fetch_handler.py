@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, fail, said_in
 from kohort.broker.apis.share_fetch.share_reading import ACQUIRE_MODES, ReadPartition, ShareReading
-from kohort.broker.apis.share_requests import SHORT, Leaders, by_topic, refusal_of
+from kohort.broker.apis.share_requests import Leaders, refusal_of, reply_in_steps, topic_responses
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
+from kohort.broker.scheduling.cooperative import begin
 from kohort.broker.ticket import CloseConnection
-from kohort.coordinator.at_once import at_once
+from kohort.coordinator.pace import Pace
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_fetch import (
     AcquiredRecords,
@@ -49,11 +50,24 @@ def handle(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareFetch
         return None
     if isinstance(session, ErrorCode):
         return error_response(request, session)
+    return begin(_steps(node, request, ticket, session))
+
+
+def _steps(
+    node: Node, request: ShareFetchRequest, ticket: Ticket, session: ShareSession
+) -> Task[ShareFetchResponse | None]:
+    fetch = ShareFetch(node, request, ticket, session)
+    if request.share_session_epoch != FINAL_EPOCH:
+        is_new = request.share_session_epoch == INITIAL_EPOCH
+        forgotten = () if is_new else request.forgotten_topics_data
+        sessions = node.led_share_partitions.sessions
+        error = yield from sessions.update(session, request.topics, forgotten, is_new=is_new)
+        if error is not _NONE:
+            _refuse_later(node, request, ticket, error)
+            return None
     if request.share_acquire_mode not in ACQUIRE_MODES:
         return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
-    fetch = ShareFetch(node, request, ticket, session)
-    steps = fetch.steps()
-    return at_once(steps) if fetch.is_short else steps
+    return (yield from fetch.steps())
 
 
 def error_response(request: ShareFetchRequest, error_code: ErrorCode) -> ShareFetchResponse:
@@ -67,10 +81,7 @@ def _asks_for_records(request: ShareFetchRequest) -> bool:
 
 
 def _session(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareSession | ErrorCode:
-    """The member's session with what the request adds and forgets, or why there is none.
-
-    Source: Kafka's `SharePartitionManager.newContext`.
-    """
+    """Return the member's session, or why there is none. Source: Kafka's `SharePartitionManager.newContext`."""
     sessions = node.led_share_partitions.sessions
     group_id, member_id = request.group_id or "", request.member_id or ""
     if request.share_session_epoch == INITIAL_EPOCH:
@@ -78,14 +89,9 @@ def _session(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareSes
             return ErrorCode.invalid_request
         if ticket.origin.closed:
             raise CloseConnection("it is closed, and so would be a session of it")
-        size = sum(len(topic.partitions) for topic in request.topics)
-        opened = sessions.open(group_id, member_id, ticket.origin, size)
-        if isinstance(opened, ShareSession):
-            sessions.begin(opened, request.topics)
-        return opened
+        return sessions.open(group_id, member_id, ticket.origin)
     found = sessions.find(group_id, member_id, request.share_session_epoch)
     if isinstance(found, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
-        sessions.update(found, request.topics, request.forgotten_topics_data)
         found.end_epoch()
     return found
 
@@ -143,16 +149,10 @@ class ShareFetch(DelayedOperation):
         self._fetched = False
         self._handled = False
         """Whether its handler has returned: what comes then is a reply of its own."""
-        self._answer: ShareFetchResponse | None = None
+        self._answer: Task[ShareFetchResponse] | None = None
         self._is_attempting = self._again = False
-        """Whether many partitions are being read, and whether something has happened since that began."""
+        """Whether reading takes several slices, and whether something has happened since that began."""
         self._time_is_up = False
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it may be handled without a pause."""
-        said = sum(len(part.acknowledgement_batches) for topic in self._request.topics for part in topic.partitions)
-        return len(self._session.partitions) <= SHORT and said <= SHORT
 
     @property
     def _is_overtaken(self) -> bool:
@@ -160,8 +160,10 @@ class ShareFetch(DelayedOperation):
         return self._session.closed or self._session.epoch != self._session_epoch
 
     def steps(self) -> Task[ShareFetchResponse | None]:
-        """What is said is noted, then what there is is read. Yields where others may be served."""
-        said = {which: batches for which, batches in said_in(self._request.topics).items() if batches}
+        """Handle what is said of records, then read what there is. Yields where others may be served."""
+        pace = Pace()
+        said = yield from said_in(self._request.topics, pace)
+        said = {which: batches for which, batches in said.items() if batches}
         acknowledging = Acknowledging(
             self._node,
             self.ticket,
@@ -170,40 +172,41 @@ class ShareFetch(DelayedOperation):
             renews=self._request.is_renew_ack,
             then=self._was_acknowledged,
         )
-        yield from acknowledging.run(said)
-        yield from self._begin()
+        yield from acknowledging.run(said, pace)
+        yield from self._begin(pace)
         self._handled = True
-        return self._answer
+        return None if self._answer is None else (yield from self._answer)
 
-    def _begin(self) -> Task[None]:
+    def _begin(self, pace: Pace) -> Task[None]:
         request, now_ms = self._request, self.ticket.received_at_ms
         if request.share_session_epoch == FINAL_EPOCH or request.is_renew_ack:
             self._was_fetched(now_ms)
             return
         if not request.max_bytes or not request.max_records:
-            self.reading.look_up_errors(self._session.in_turn())
+            yield from self.reading.look_up_errors(self._session.in_turn(), pace)
             self._was_fetched(now_ms)
             return
-        for which in self._session.in_turn():
-            self.reading.look_up((which,), now_ms)
-            yield
-        if self.reading.knows_all_topics and (yield from self._is_complete(now_ms)):
+        yield from self.reading.look_up(self._session.in_turn(), now_ms, pace)
+        if self.reading.knows_all_topics and (yield from self._is_complete(now_ms, pace)):
             self._was_fetched(now_ms)
         else:
             self._wait()
 
-    def _is_complete(self, now_ms: int) -> Task[bool]:
-        """Whether there is nothing to wait for."""
+    def _is_complete(self, now_ms: int, pace: Pace) -> Task[bool]:
+        """Return whether there is nothing to wait for."""
         reading = self.reading
         if reading.has_only_errors or (yield from reading.attempt(now_ms, final=False)):
             return True
         if self._request.max_wait_ms <= 0:
             return (yield from reading.attempt(now_ms, final=True))
         for known in reading.next_known():
-            may_be_enough = not reading.is_long and reading.may_be_enough(known)
+            # Each attempt looks at all partitions.
+            may_be_enough = reading.is_short and reading.may_be_enough(known)
             if may_be_enough and (yield from reading.attempt(now_ms, final=False)):
                 return True
-        return reading.is_long and (yield from reading.attempt(now_ms, final=False))
+            if pace.add():
+                yield
+        return not reading.is_short and (yield from reading.attempt(now_ms, final=False))
 
     def _wait(self) -> None:
         cluster = self._node.cluster
@@ -214,47 +217,52 @@ class ShareFetch(DelayedOperation):
     # While it waits
 
     def can_complete(self, now_ms: int) -> bool:
-        """Whether there is enough now, which its member then holds. Many partitions are read in steps."""
-        if self._is_overtaken:
-            return False
-        if self.reading.is_long:
-            self._attempt_in_steps()
-            return False
-        return at_once(self.reading.attempt(now_ms, final=False))
+        """Acquire what there is, if there is enough. Return whether that is the end of it.
+
+        An attempt that takes several slices ends the wait by itself.
+        """
+        return not self._is_overtaken and self._attempt(now_ms)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Answers with what made it complete, or with what there is when its time is up."""
+        """Answer with what made it complete, or with what there is when its time is up."""
         if not expired or self._is_overtaken or not self.reading.knows_all_topics:
             self._was_fetched(now_ms)
-        elif self.reading.is_long:
-            self._time_is_up = True
-            self._attempt_in_steps()
-        else:
-            at_once(self.reading.attempt(now_ms, final=True))
+            return
+        self._time_is_up = True
+        if self._attempt(now_ms):
             self._was_fetched(now_ms)
 
-    def _attempt_in_steps(self) -> None:
-        self._again = True
-        if not self._is_attempting:
-            self._is_attempting = True
-            self.ticket.work_on(self._attempts())
+    def _attempt(self, now_ms: int) -> bool:
+        if self._is_attempting:
+            self._again = True
+            return False
+        steps = self.reading.attempt(now_ms, final=self._time_is_up)
+        done = begin(steps)
+        if isinstance(done, bool):
+            return done
+        self._is_attempting = True
+        self.ticket.work_on(self._attempts(steps))
+        return False
 
-    def _attempts(self) -> Task[ShareFetchResponse | None]:
-        """Tries until nothing has happened meanwhile. None: it waits on."""
+    def _attempts(self, steps: Task[bool]) -> Task[ShareFetchResponse | None]:
+        """Continue an attempt, and try again until nothing has happened meanwhile. Returns None if it waits on."""
         cluster = self._node.cluster
-        while self._again and not self._fetched:
-            self._again = False
-            now_ms = cluster.clock.now_ms()
-            done = self._time_is_up
-            if not self._is_overtaken:
-                done = (yield from self.reading.attempt(now_ms, final=done)) or self._time_is_up
+        while True:
+            done = (yield from steps) or self._time_is_up
+            if self._fetched:
+                break
             if done:
                 cluster.purgatory.cancel(self)
                 self._handled = False
-                self._was_fetched(now_ms)
+                self._was_fetched(cluster.clock.now_ms())
                 self._handled = True
+                break
+            if not self._again or self._is_overtaken:
+                break
+            self._again = False
+            steps = self.reading.attempt(cluster.clock.now_ms(), final=False)
         self._is_attempting = False
-        return self._answer
+        return None if self._answer is None else (yield from self._answer)
 
     def abandon(self) -> None:
         """It has failed: its connection ends."""
@@ -277,52 +285,59 @@ class ShareFetch(DelayedOperation):
             return
         response = self._response(self._acknowledged)
         if self._handled:
-            self.ticket.reply(response)
+            reply_in_steps(self.ticket, response)
         else:
             self._answer = response
 
-    def _response(self, acknowledged: dict[Which, Acknowledged]) -> ShareFetchResponse:
+    def _response(self, acknowledged: dict[Which, Acknowledged]) -> Task[ShareFetchResponse]:
         if not self.reading.knows_all_topics or fail(acknowledged):
             return error_response(self._request, ErrorCode.unknown_server_error)  # Kafka fails over it (heard)
         lock_ms = self._node.cluster.group_configs.share_config(self._session.group_id).record_lock_duration_ms
         if self._request.share_session_epoch != FINAL_EPOCH and self._is_overtaken:
             error = ErrorCode.invalid_share_session_epoch
             return ShareFetchResponse(error_code=error, acquisition_lock_timeout_ms=lock_ms)
-        leaders = Leaders(self._node, self.ticket)
-        parts = self._parts(acknowledged, leaders)
+        leaders, pace = Leaders(self._node, self.ticket), Pace()
+        topics = yield from self._parts(acknowledged, leaders, pace)
         return ShareFetchResponse(
             error_code=_NONE,
             acquisition_lock_timeout_ms=lock_ms,
-            responses=tuple(
-                ShareFetchableTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
-                for topic_id, partitions in by_topic(parts).items()
-            ),
+            responses=(yield from topic_responses(topics, ShareFetchableTopicResponse, pace)),
             node_endpoints=leaders.endpoints,
         )
 
     def _parts(
-        self, acknowledged: dict[Which, Acknowledged], leaders: Leaders
-    ) -> list[tuple[UUID | None, PartitionData]]:
-        """What is said of partitions: those with news, and those of which the request has said something."""
+        self, acknowledged: dict[Which, Acknowledged], leaders: Leaders, pace: Pace
+    ) -> Task[dict[UUID | None, list[PartitionData]]]:
+        """Return what is answered of partitions that have news, or of whose records the request says something."""
         left = dict(acknowledged)
         begins = self._request.share_session_epoch == INITIAL_EPOCH
-        parts = []
+        topics: dict[UUID | None, list[PartitionData]] = {}
         for each in self.reading.partitions:
+            if pace.add():
+                yield
             if not each.has_result:
                 continue
             failed, has_records = each.error is not _NONE, bool(each.records)
             # The first answer leaves the session as it is, as in Kafka.
             is_news = begins or self._session.is_news(each.which, failed=failed, has_records=has_records)
             if is_news or each.which in left:
-                parts.append((each.which[0], _data(each, left.pop(each.which, None), leaders)))
+                data = yield from _data(each, left.pop(each.which, None), leaders, pace)
+                topics.setdefault(each.which[0], []).append(data)
         for which, outcome in left.items():
             nothing = ReadPartition(which, None, None, _NONE)
-            parts.append((which[0], _data(nothing, outcome, leaders)))
-        return parts
+            topics.setdefault(which[0], []).append((yield from _data(nothing, outcome, leaders, pace)))
+            if pace.add():
+                yield
+        return topics
 
 
-def _data(each: ReadPartition, said: Acknowledged | None, leaders: Leaders) -> PartitionData:
+def _data(each: ReadPartition, said: Acknowledged | None, leaders: Leaders, pace: Pace) -> Task[PartitionData]:
     error = each.error if each.error is not _NONE or said is None else said.error_code
+    acquired = []
+    for first, last, count in each.acquired or ():
+        acquired.append(AcquiredRecords(first_offset=first, last_offset=last, delivery_count=count))
+        if pace.add():
+            yield
     return PartitionData(
         partition_index=each.which[1],
         error_code=each.error,
@@ -330,10 +345,5 @@ def _data(each: ReadPartition, said: Acknowledged | None, leaders: Leaders) -> P
         acknowledge_error_message=None if said is None else said.message,
         current_leader=leaders.of(each.which, error),
         records=each.records if each.error is _NONE else (),
-        acquired_records=tuple(
-            AcquiredRecords(
-                first_offset=entry.first_offset, last_offset=entry.last_offset, delivery_count=entry.delivery_count
-            )
-            for entry in each.acquired or ()
-        ),
+        acquired_records=tuple(acquired),
     )

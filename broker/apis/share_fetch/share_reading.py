@@ -5,11 +5,12 @@ Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-groups §8.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.share_fetch.read_batches import ReadBatches
-from kohort.broker.apis.share_requests import SHORT
-from kohort.coordinator.share_partitions.acquiring import Wanted, acquire
+from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.acquiring import Wanted, acquiring, needs_no_more
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
@@ -35,6 +36,11 @@ READ_COMMITTED: Final = "read_committed"
 BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1
 ACQUIRE_MODES: Final = (BATCH_OPTIMIZED, RECORD_LIMIT)
 """KIP-1206."""
+
+SHORT: Final = 32
+
+COSTLY: Final = 6
+"""Reading the log of a partition counts as this many elements."""
 
 
 class ReadPartition:
@@ -104,26 +110,34 @@ class ShareReading:
         self.knows_all_topics = True
         """Whether the ids of all topics mean something."""
 
-    def look_up(self, partitions: Iterable[Which], now_ms: int) -> None:
-        """Finds out what partitions mean; share partitions nobody has fetched from yet begin."""
-        for found in self._found(partitions):
-            if found.error is _NONE:
-                self._begin(found, now_ms)
-            self.partitions.append(found)
-
-    def look_up_errors(self, partitions: Iterable[Which]) -> None:
-        """Finds out what is wrong with partitions that are not to be read."""
-        self.partitions += (found for found in self._found(partitions) if found.error is not _NONE)
-
-    def _found(self, partitions: Iterable[Which]) -> Iterator[ReadPartition]:
-        """Those whose topics there are, each with what is wrong with it."""
+    def look_up(self, partitions: Iterable[Which], now_ms: int, pace: Pace) -> Task[None]:
+        """Find out what partitions mean; share partitions nobody has fetched from yet begin."""
         for which in partitions:
-            topic = self._node.cluster.topics.by_id(which[0])
-            if topic is None:
-                self.knows_all_topics = False
-            else:
-                partition = topic.partition(which[1])
-                yield ReadPartition(which, topic, partition, self._error_of(topic, partition))
+            found = self._find(which)
+            if found is not None:
+                if found.error is _NONE:
+                    self._begin(found, now_ms)
+                self.partitions.append(found)
+            if pace.add():
+                yield
+
+    def look_up_errors(self, partitions: Iterable[Which], pace: Pace) -> Task[None]:
+        """Find out what is wrong with partitions that are not to be read."""
+        for which in partitions:
+            found = self._find(which)
+            if found is not None and found.error is not _NONE:
+                self.partitions.append(found)
+            if pace.add():
+                yield
+
+    def _find(self, which: Which) -> ReadPartition | None:
+        """Return the partition with what is wrong with it, or None if there is no such topic."""
+        topic = self._node.cluster.topics.by_id(which[0])
+        if topic is None:
+            self.knows_all_topics = False
+            return None
+        partition = topic.partition(which[1])
+        return ReadPartition(which, topic, partition, self._error_of(topic, partition))
 
     def _error_of(self, topic: Topic, partition: Partition | None) -> ErrorCode:
         access = self._node.cluster.access
@@ -167,34 +181,36 @@ class ShareReading:
         return self._min_bytes <= 0 or offset < self._end_of(each.partition)
 
     @property
-    def is_long(self) -> bool:
-        """Whether reading takes so long that others are served in between."""
-        return len(self.partitions) > SHORT
+    def is_short(self) -> bool:
+        """Whether it may be tried again for each of its partitions."""
+        return len(self.partitions) <= SHORT
 
     def attempt(self, now_ms: int, *, final: bool) -> Task[bool]:
-        """Acquires what there is, if there is enough or time is up. Returns whether that is the end of it.
+        """Acquire what there is, if there is enough or time is up. Return whether that is the end of it.
 
-        Yields where others may be served, if there are many partitions.
+        Yields where others may be served.
         """
-        failed = False
+        failed, pace = False, Pace()
         ready = []
-        for number, each in enumerate(self.partitions, 1):
+        for each in self.partitions:
             if each.error is _NONE:
                 failed = self._has_lost(each) or failed
             if each.error is _NONE and (offset := self._next_offset(each)) is not None:
                 ready.append((each, offset))
-            if not number % SHORT:
+            if pace.add():
                 yield
-        if not final and not failed and not self._is_enough(ready):
+        if not final and not failed and not (yield from self._is_enough(ready, pace)):
             return False
-        yield from self._read([each for each, _ in ready], now_ms)
+        yield from self._read([each for each, _ in ready], now_ms, pace)
         if final:
-            self._tell_problems()
+            yield from self._report_problems(pace)
         return True
 
-    def _tell_problems(self) -> None:
-        """Share partitions that could not be begun are told of when time is up, as in Kafka 4.3.0 (heard)."""
+    def _report_problems(self, pace: Pace) -> Task[None]:
+        """Report share partitions that could not be begun when time is up, as Kafka 4.3.0 does (observed)."""
         for each in self.partitions:
+            if pace.add():
+                yield
             if each.share_partition is not None and not each.is_new and each.share_partition.problem is not None:
                 each.error = each.share_partition.problem
 
@@ -213,7 +229,12 @@ class ShareReading:
     def _next_offset(each: ReadPartition) -> int | None:
         """Where it is read next; None: nothing can be acquired of it now."""
         found = each.share_partition
-        if found is None or each.is_new or found.progress is not Progress.ACTIVE or not found.has_room:
+        if found is None or each.is_new or found.progress is not Progress.ACTIVE:
+            return None
+        if found.is_acquired_from:
+            found.has_refused_fetch = True
+            return None
+        if not found.has_room:
             return None
         return found.next_fetch_offset
 
@@ -221,7 +242,7 @@ class ShareReading:
         committed = self._config.isolation_level == READ_COMMITTED
         return partition.last_stable_offset if committed else partition.log.high_watermark
 
-    def _is_enough(self, ready: list[tuple[ReadPartition, int]]) -> bool:
+    def _is_enough(self, ready: list[tuple[ReadPartition, int]], pace: Pace) -> Task[bool]:
         available = 0
         most = self._share_of_each(len(ready))
         for each, offset in ready:
@@ -233,57 +254,80 @@ class ShareReading:
                 if self._min_bytes <= 1 or each.partition.log.is_in_older_segment(offset, end):
                     return True
                 available += min(each.bytes_from(offset, end, most), most)
+            if pace.add(COSTLY):
+                yield
         return bool(ready) and available >= self._min_bytes
 
     def _share_of_each(self, count: int) -> int:
         return max(self._max_bytes // max(count, 1), 1)
 
-    def _read(self, ready: list[ReadPartition], now_ms: int) -> Task[None]:
+    def _read(self, ready: list[ReadPartition], now_ms: int, pace: Pace) -> Task[None]:
         room, most, max_records = self._max_bytes, self._share_of_each(len(ready)), self._wanted.max_records
         read_any = False
-        for number, each in enumerate(ready, 1):
-            offset = self._next_offset(each)
-            if offset is None:
-                continue  # somebody has come in between
-            each.acquired = []
-            chunks = self._chunks(each, offset, min(most, room), at_least_one=not read_any)
-            if chunks:
-                read_any = True
-                room = max(room - sum(map(len, chunks)), 0)
-                wanted = self._wanted._replace(max_records=max_records)
-                max_records -= self._acquire(each, offset, ReadBatches(chunks), wanted, now_ms)
-            if not number % SHORT:
+        for each in ready:
+            if pace.add(COSTLY):
                 yield
+            offset = self._next_offset(each)
+            share_partition = each.share_partition
+            if offset is None or share_partition is None:
+                continue  # another member has acquired it in between
+            each.acquired = []
+            wanted = self._wanted._replace(max_records=max_records)
+            read = yield from self._batches(each, share_partition, offset, min(most, room), not read_any, wanted, pace)
+            if read is None or self._next_offset(each) != offset:
+                continue
+            read_any = True
+            room = max(room - read.size_bytes, 0)
+            max_records -= yield from self._acquire(each, share_partition, offset, read, wanted, now_ms)
 
-    def _chunks(self, each: ReadPartition, offset: int, most: int, *, at_least_one: bool) -> list[Chunk]:
-        """What is read of the log; a log that begins later moves the share partition's start, and nothing is read."""
+    def _batches(
+        self,
+        each: ReadPartition,
+        share_partition: SharePartition,
+        offset: int,
+        most: int,
+        at_least_one: bool,
+        wanted: Wanted,
+        pace: Pace,
+    ) -> Task[ReadBatches | None]:
+        """Read the log. If it starts later, the share partition's start is moved, and nothing is read."""
         assert each.partition is not None
         assert each.topic is not None
-        assert each.share_partition is not None
         log = each.partition.log
         if offset < log.log_start_offset:
-            each.share_partition.log_starts_at(log.log_start_offset)
-            return []
+            yield from share_partition.log_starts_at(log.log_start_offset)
+            return None
         end = self._end_of(each.partition)
         if offset >= end or (not most and not at_least_one):
-            return []
+            return None
         try:
-            return before(log.read_segment(offset, most, at_least_one=at_least_one)[0], end)
+            chunks = log.read_segment(offset, most, at_least_one=at_least_one)[0]
         except OSError as problem:
             name = f"reading partition {each.partition.index} of {each.topic.name}"
             self._node.cluster.storage_failed(name, problem)
             each.error = ErrorCode.kafka_storage_error
-            return []
+            return None
+        read = ReadBatches()
+        whole = end == log.log_end_offset
+        yield from read.read(chunks, None if whole else end, partial(needs_no_more, share_partition, wanted), pace)
+        return read if read.batches else None
 
-    def _acquire(self, each: ReadPartition, offset: int, read: ReadBatches, wanted: Wanted, now_ms: int) -> int:
-        """Returns how many records were acquired."""
+    def _acquire(
+        self,
+        each: ReadPartition,
+        share_partition: SharePartition,
+        offset: int,
+        read: ReadBatches,
+        wanted: Wanted,
+        now_ms: int,
+    ) -> Task[int]:
+        """Return how many records were acquired."""
         assert each.partition is not None
-        assert each.share_partition is not None
         producers = each.partition.producers
         aborted = []
-        if self._config.isolation_level == READ_COMMITTED and producers is not None and read.batches:
+        if self._config.isolation_level == READ_COMMITTED and producers is not None:
             end = read.batches[-1].last_offset + 1
             aborted = read.aborted(producers.transactions.aborted_in(offset, end))
-        each.acquired = acquire(each.share_partition, wanted, offset, read.batches, aborted, now_ms)
+        each.acquired = yield from acquiring(share_partition, wanted, offset, read.batches, aborted, now_ms)
         each.records = read.part(each.acquired)
         return sum([entry.last_offset - entry.first_offset + 1 for entry in each.acquired])

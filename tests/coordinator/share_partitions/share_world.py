@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from uuid import UUID
 
+from kohort.coordinator.at_once import at_once
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share.share_config import ShareConfig
-from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledge
-from kohort.coordinator.share_partitions.acquiring import LogBatch, Wanted, acquire
-from kohort.coordinator.share_partitions.locks import release
+from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledging, badly_formed
+from kohort.coordinator.share_partitions.acquiring import LogBatch, Wanted, acquiring
+from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.record_observer import SESSION_CLOSED, UNOBSERVED, RecordObserver
 from kohort.coordinator.share_partitions.record_states import ACCEPT, ACQUIRED, GAP, NAMES, REJECT, RELEASE, RENEW
 from kohort.coordinator.share_partitions.share_partition import SharePartition
@@ -67,14 +69,14 @@ class World:
     def begin(self) -> SharePartition:
         """A leader that knows what was written, and nothing else."""
         self.partition = SharePartition(KEY, 0, self)
-        self.partition.load(0, max(self.written_start, 0), self.written)
+        at_once(self.partition.load(0, max(self.written_start, 0), self.written))
         return self.partition
 
     def lets_write(self, error: E = E.none) -> None:
         """The oldest write is done, or has failed."""
         write, then = self.writes.popleft()
         if error is E.none:
-            merge_into(self.written, write.batches, write.start_offset)
+            merge_into(self.written, list(write.batches), write.start_offset)
             self.written_start, self.written_complete = write.start_offset, write.delivery_complete_count
         then(DONE if error is E.none else refused(error), self.now_ms)
 
@@ -105,11 +107,12 @@ class World:
             return []
         offset = partition.next_fetch_offset
         if offset < self.log_start:
-            partition.log_starts_at(self.log_start)
+            at_once(partition.log_starts_at(self.log_start))
             return []
         wanted = Wanted(member, most, batch_size, exactly)
         read = self.reads(offset, batches)
-        return [tuple(each) for each in acquire(partition, wanted, offset, read, aborted, self.now_ms)]  # type: ignore[misc]
+        acquired = at_once(acquiring(partition, wanted, offset, read, aborted, self.now_ms))
+        return [tuple(each) for each in acquired]  # type: ignore[misc]
 
     def says(self, said: str, member: str = "ada") -> tuple[E, str | None] | None:
         """`0-3 accept, 4 release gap`: batches of offsets with their types. None: no answer yet."""
@@ -122,13 +125,14 @@ class World:
 
     def acknowledges(self, batches: list[Acknowledgement], member: str = "ada") -> tuple[E, str | None] | None:
         heard: list[tuple[E, str | None]] = []
-        acknowledge(self.partition, member, batches, self._noting(heard), self.now_ms)
+        for _ in acknowledging(self.partition, member, batches, self._noting(heard), self.now_ms):
+            pass
         self.heard = heard
         return heard[0] if heard else None
 
     def leaves(self, member: str, cause: str = SESSION_CLOSED) -> None:
         """A member's session ends."""
-        release(self.partition, member, self._noting(self.heard), self.now_ms, cause)
+        at_once(releasing(self.partition, member, self.now_ms, cause))
 
     @staticmethod
     def _noting(heard: list[tuple[E, str | None]]) -> Callable[[E, str | None, int], None]:
@@ -163,3 +167,8 @@ class World:
                 words.append("pending")
             shown.append(" ".join(words))
         return ", ".join(shown)
+
+
+def is_badly_formed(batches: list[Acknowledgement], highest_type: int, *, renews: bool) -> bool:
+    """Run `badly_formed` to its end."""
+    return at_once(badly_formed(batches, highest_type, Pace(), renews=renews))

@@ -2,13 +2,14 @@
 
 import pytest
 
-from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, badly_formed
+from kohort.coordinator.at_once import at_once
+from kohort.coordinator.share_partitions.acknowledging import Acknowledgement
 from kohort.coordinator.share_partitions.acquiring import LogBatch
 from kohort.coordinator.share_partitions.record_states import MOVES, NAMES, STATE_AFTER
 from kohort.coordinator.share_partitions.share_partition import InvalidState
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.share_partitions.share_world import World
+from tests.coordinator.share_partitions.share_world import World, is_badly_formed
 
 OK = (E.none, None)
 
@@ -318,12 +319,12 @@ def test_a_new_leader_knows_what_was_written() -> None:
 def test_a_state_that_contradicts_itself_is_refused(batch: StateBatch) -> None:
     world = World()
     with pytest.raises(InvalidState):
-        world.partition.load(0, 5, [batch])
+        at_once(world.partition.load(0, 5, [batch]))
 
 
 def test_a_giant_range_costs_nothing() -> None:
     world = World()
-    world.partition.load(0, 0, [StateBatch(10**15, 10**15 + 5, 2, 1)])
+    at_once(world.partition.load(0, 0, [StateBatch(10**15, 10**15 + 5, 2, 1)]))
     assert len(world.partition.in_flight) == 2
     assert world.says(f"0-{10**18} accept")[0] is E.invalid_request  # type: ignore[index]
     assert world.partition.next_fetch_offset == 0
@@ -352,6 +353,6 @@ def test_terminal_states_are_left_by_nothing() -> None:
     ],
 )
 def test_what_is_refused_without_a_look_at_the_records(batches: list[tuple[int, int, list[int]]], bad: bool) -> None:
-    assert badly_formed([Acknowledgement(*each) for each in batches], 4, renews=False) is bad
-    assert not badly_formed([Acknowledgement(0, 0, [4])], 4, renews=True)
-    assert badly_formed([Acknowledgement(0, 0, [4])], 3, renews=True)
+    assert is_badly_formed([Acknowledgement(*each) for each in batches], 4, renews=False) is bad
+    for highest in (3, 4):
+        assert is_badly_formed([Acknowledgement(0, 0, [4])], highest, renews=True) is (highest < 4)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, badly_formed
+from kohort.coordinator.share_partitions.acknowledging import Acknowledgement
 from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED, member_of
 from kohort.coordinator.share_partitions.record_observer import Fate, RecordObserver
 from kohort.coordinator.share_partitions.record_states import (
@@ -31,7 +31,7 @@ from kohort.coordinator.share_partitions.record_states import (
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.share_partitions.share_world import World
+from tests.coordinator.share_partitions.share_world import World, is_badly_formed
 from tests.support.effort import examples
 
 LOCK_MS = 1_000
@@ -163,7 +163,7 @@ class Promises(RuleBasedStateMachine):
             self.says(member, [Acknowledgement(first, first, [kind])])
 
     def says(self, member: str, batches: list[Acknowledgement]) -> None:
-        if badly_formed(batches, RENEW, renews=True):
+        if is_badly_formed(batches, RENEW, renews=True):
             return
         before = len(self.world.writes)
         heard = self.world.acknowledges(batches, member)
@@ -328,10 +328,10 @@ class Promises(RuleBasedStateMachine):
 
     @invariant()
     def a_timer_rings_when_the_first_lock_expires_or_before(self) -> None:
-        partition = self.world.partition
-        first_ms = partition.in_flight.first_expiry(self.world.now_ms)
-        assert partition.in_flight.due(self.world.now_ms) == []
-        assert first_ms == NOT_LOCKED or partition.rings_at_ms <= first_ms
+        partition, now_ms = self.world.partition, self.world.now_ms
+        due = [index for index, until in enumerate(partition.in_flight.locked_until) if until <= now_ms]
+        assert not any(isinstance(partition.in_flight.holders[index], str) for index in due)
+        assert partition.rings_at_ms <= min(filter(now_ms.__lt__, partition.in_flight.locked_until), default=NOT_LOCKED)
 
     @invariant()
     def nothing_below_the_start_is_open(self) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.events.group_event import RECORD_KINDS, GroupEvent
 from kohort.coordinator.share_partitions.acquiring import LogBatch
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED
@@ -207,7 +208,7 @@ def test_the_log_begins_later_while_a_release_is_being_written() -> None:
     world.fetches()
     world.says("0-3 release")
     world.told()
-    world.partition.log_starts_at(2)
+    at_once(world.partition.log_starts_at(2))
     assert world.told() == ["share_start_moved 0 -> 2"]
     world.lets_write()
     assert world.told() == [
@@ -223,7 +224,7 @@ def test_records_below_the_start_whose_write_fails() -> None:
     world.produces(4)
     world.fetches()
     world.says("0-3 accept")
-    world.partition.log_starts_at(2)
+    at_once(world.partition.log_starts_at(2))
     world.told()
     world.lets_write(E.kafka_storage_error)
     assert world.states == "2-3 acquired 1 ada"

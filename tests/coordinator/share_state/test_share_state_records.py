@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kohort.coordinator.at_once import at_once
 from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey, read_key
 from kohort.coordinator.share_state.share_state import ShareState, StateUpdate
 from kohort.coordinator.share_state.share_state_records import (
@@ -29,12 +31,12 @@ BATCHES = st.lists(st.builds(StateBatch, LONGS, LONGS, st.integers(0, 4), st.int
 
 @given(st.builds(ShareState, INTS, INTS, INTS, LONGS, INTS, BATCHES, LONGS, LONGS))
 def test_snapshots_are_read_again(state: ShareState) -> None:
-    assert read_snapshot(snapshot_value(state)) == state
+    assert at_once(read_snapshot(at_once(snapshot_value(state, Pace())), Pace())) == state
 
 
 @given(st.builds(StateUpdate, INTS, INTS, LONGS, INTS, BATCHES))
 def test_updates_are_read_again(update: StateUpdate) -> None:
-    assert read_update(update_value(update)) == update
+    assert at_once(read_update(at_once(update_value(update, Pace())), Pace())) == update
 
 
 @pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
@@ -46,7 +48,7 @@ def test_keys_are_read_again(kind: int) -> None:
 def test_the_bytes_of_a_snapshot() -> None:
     state = ShareState(1, 2, 3, 4, 5, [StateBatch(6, 7, 2, 8)], 9, 10)
     assert state_key(SNAPSHOT, KEY).hex() == "0000 000167 00000000000040008000000000000001 00000003".replace(" ", "")
-    assert snapshot_value(state).hex() == (
+    assert at_once(snapshot_value(state, Pace())).hex() == (
         "0000 00000001 00000002 00000003 0000000000000004 0000000000000009 000000000000000a"
         "02 0000000000000006 0000000000000007 02 0008 00  01 00 04 00000005"
     ).replace(" ", "")
@@ -54,14 +56,16 @@ def test_the_bytes_of_a_snapshot() -> None:
 
 def test_the_bytes_of_an_update_whose_count_is_not_known() -> None:
     update = StateUpdate(1, 2, -1, -1, [])
-    assert update_value(update).hex() == "0000 00000001 00000002 ffffffffffffffff 01 00".replace(" ", "")
+    assert at_once(update_value(update, Pace())).hex() == "0000 00000001 00000002 ffffffffffffffff 01 00".replace(
+        " ", ""
+    )
 
 
 def test_a_version_that_is_not_known_cannot_be_read() -> None:
     with pytest.raises(UnreadableRecord, match="version 1"):
-        read_snapshot(b"\x00\x01" + bytes(50))
+        at_once(read_snapshot(b"\x00\x01" + bytes(50), Pace()))
     with pytest.raises(UnreadableRecord):
-        read_update(b"\x00\x00" + bytes(3))
+        at_once(read_update(b"\x00\x00" + bytes(3), Pace()))
 
 
 def test_keys_as_clients_write_them() -> None:

@@ -114,7 +114,7 @@ SASL = {"listeners": "SASL_PLAINTEXT://h:1"}
         ({"sasl.enabled.mechanisms": "PLAIN"}, "sasl.jaas.config is not set, and sasl.enabled.mechanisms has PLAIN"),
         (
             {"sasl.enabled.mechanisms": "PLAIN", "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN[:-1]},
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config is no JAAS line",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config is not a JAAS line",
         ),
         (
             {"sasl.enabled.mechanisms": "SCRAM-SHA-256", "listener.name.sasl_plaintext.connections.max.reauth.ms": "x"},

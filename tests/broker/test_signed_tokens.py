@@ -136,5 +136,5 @@ def test_a_file_that_is_broken_or_gone_leaves_the_keys_that_there_were(path: Pat
 
 def test_a_file_that_is_wrong_from_the_start(path: Path) -> None:
     path.write_text('{"keys": []}')
-    with pytest.raises(SettingError, match=r"jwks\.endpoint\.url.*no JWKS document"):
+    with pytest.raises(SettingError, match=r"jwks\.endpoint\.url.*not a JWKS document"):
         listener(path)

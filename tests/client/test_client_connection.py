@@ -70,7 +70,7 @@ def test_the_answer_to_another_question_is_none() -> None:
 @pytest.mark.parametrize(
     ("head", "problem", "words"),
     [
-        (b"HTTP", SpeaksHttpError, "a web server"),
+        (b"HTTP", SpeaksHttpError, "speaks HTTP"),
         (b"\x15\x03\x03\x00", BrokerError, "this port requires TLS"),
         (b"\0\0\0\x03", BrokerError, "a frame of 3 bytes"),
         (b"\x7f\0\0\0", BrokerError, "doesn't answer like a Kafka broker"),

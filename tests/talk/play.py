@@ -308,7 +308,11 @@ class Player:
     def _topic(self, step: Step) -> None:
         name = step.words["topic"]
         self._make_up_names(f"${name}")
-        topic = {"name": self.names[name], "num_partitions": step.number("partitions", 1), "replication_factor": 1}
+        topic = {
+            "name": self.names[name],
+            "num_partitions": step.number("partitions", 1),
+            "replication_factor": step.number("replicas", 1),
+        }
         created = self.ask_and_hear(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
         if created["topics"][0]["error_code"] not in ("NONE", "TOPIC_ALREADY_EXISTS"):
             raise Differs(f"cannot create a topic: {show(created)}")

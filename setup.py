@@ -1,7 +1,8 @@
 """Finds the packages: each top-level folder is a room, installed as `kohort.<room>`. The rest is in pyproject.toml.
 
-`kohort` itself is a namespace without an `__init__.py`; what it holds beside the rooms, for `python -m kohort`, is in
-`namespace/`.
+The files of the package `kohort` itself are in `package/kohort/`. It must have an `__init__.py`: pytest derives from
+the list of installed files which modules of a plugin to rewrite, and would take the rooms of a namespace package for
+top-level modules named `client`, `storage` and so on.
 
 With KOHORT_COMPILE=1 a wheel holds the modules that pyproject.toml lists under `[tool.kohort]` twice: as they are, and
 compiled by mypyc, which Python then imports. Without a C compiler one line says so, and the wheel is plain Python.
@@ -74,5 +75,5 @@ def compiling() -> dict[str, Any]:
 
 rooms = {file.parent for file in HERE.glob("*/__init__.py") if file.parent.name not in NOT_INSTALLED}
 folders = sorted(file.parent.relative_to(HERE).as_posix() for room in rooms for file in room.rglob("__init__.py"))
-places = {"kohort": "namespace"} | {"kohort." + folder.replace("/", "."): folder for folder in folders}
+places = {"kohort": "package/kohort"} | {"kohort." + folder.replace("/", "."): folder for folder in folders}
 setup(packages=list(places), package_dir=places, **compiling())

@@ -169,7 +169,7 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
         if security.tls:
             security.context()  # certificates that can't be used are better found out now
     except SecurityError as error:
-        raise click.UsageError(f"--command-config {config}: {error}") from None
+        raise click.UsageError(f"--command-config {error}") from None
     found, issues = find_sources(sources, security)
     given = click.get_current_context().get_parameter_source("config") is ParameterSource.COMMANDLINE
     if given and not any(source.kind == WIRE for source in found):

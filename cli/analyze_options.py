@@ -85,7 +85,6 @@ def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) 
 
     accepted: sources that may be missing.
     """
-    from kohort.pipeline.report.all_clear import missing
     from kohort.pipeline.rules.finding import SEVERITIES
 
     if fail_on is None:
@@ -93,5 +92,4 @@ def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) 
     grave = SEVERITIES[SEVERITIES.index(fail_on) :]
     if any(finding["severity"] in grave for finding in outcome.findings):
         return FOUND
-    lacking = missing(outcome.health, outcome.issues, outcome.shared, accepted)
-    return CANT_TELL if lacking or not outcome.health else 0
+    return CANT_TELL if outcome.missing(accepted) or not outcome.health else 0

@@ -11,7 +11,7 @@ from kohort.broker.address import HIGHEST_PORT, AddressError, parse_address, par
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import load_event_loop, without
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
-from kohort.broker.settings.broker_settings import SettingError, Settings
+from kohort.broker.settings.broker_settings import SETTINGS, SettingError, Settings
 from kohort.cli.output import say
 from kohort.cli.serve_options import DEFAULT_LISTEN, LOOPBACK, ServeOptions
 
@@ -146,20 +146,24 @@ def read_settings(config: str | None, assignments: tuple[str, ...]) -> tuple[dic
 
 
 def read_file(config: str | None) -> dict[str, str]:
-    """What the file of `--config` sets. Raises SettingError for what is no such file."""
+    """Return what the file of `--config` sets. Raises SettingError for a file in which nothing is understood."""
     if config is None:
         return {}
-    import javaproperties
+    from kohort.client.settings_file import BROKER, SettingsFileError, explain_names, read_settings_file
+
+    def is_setting(name: str) -> bool:
+        if name in SETTINGS:
+            return True
+        from kohort.broker.settings import unsupported  # most files have a name that means something here
+
+        return unsupported.is_brokers(name)
 
     try:
-        with open(config, encoding="utf-8") as file:
-            given: dict[str, str] = javaproperties.load(file)
-    except OSError as problem:
-        raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
-    except javaproperties.InvalidUEscapeError as problem:
-        raise SettingError(f"{config}: {problem.escape} is no character; write \\u and four digits") from None
-    except UnicodeDecodeError:
-        raise SettingError(f"{config} is not text; --config wants lines of NAME=VALUE") from None
+        given = read_settings_file(config)
+    except SettingsFileError as problem:
+        raise SettingError(f"--config {problem}") from None
+    if reason := explain_names(given, is_setting, BROKER):
+        raise SettingError(f"--config {config}: {reason}")
     return given
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from kohort.client.librdkafka_names import NAMES, in_javas_words
+from kohort.client.settings_file import CLIENT, SettingsFileError, explain_names, read_settings_file
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -30,12 +31,37 @@ _UNDERSTOOD = (
 _LEFT_TO_PYTHON = (
     "ssl.protocol", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.provider", "ssl.keymanager.algorithm",
     "ssl.trustmanager.algorithm", "ssl.secure.random.implementation", "ssl.truststore.password",
-    "ssl.keystore.password", "security.providers", "sasl.kerberos.service.name",
+    "ssl.keystore.password", "security.providers",
 )  # fmt: skip
+# Accepted without effect: Python chooses versions and ciphers, and a PEM file of certificates has no password.
+_LEFT_OUT = re.compile(
+    r"sasl\.(kerberos\.|login\.(connect|read|refresh|retry)\.|oauthbearer\.(clock|expected|header|jwks|scope|sub)\.)"
+)
+# Accepted without effect: tokens are read from files at each login, and the broker checks them.
+_CLASSES = (
+    "sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class",
+    "sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.jwt.validator.class",
+)  # fmt: skip
+_KAFKAS_CLASSES = "org.apache.kafka.common.security."
+# Accepted without effect: Kafka's own classes do the same, and its tools require some of them.
+
+_CLIENT_SETTINGS = re.compile(
+    r"acks$|allow\.auto\.create|api\.|auto\.|batch\.|bootstrap\.servers$|broker\.(address|version)|buffer\.memory$|"
+    r"builtin\.|check\.crcs$|client\.|compression\.|config\.providers|connections\.max\.idle|coordinator\.query|debug$|"
+    r"default\.api\.timeout|delivery\.|dr[._]|enable\.|enabled_events$|exclude\.internal|fetch\.|"
+    r"group\.(id|instance\.id|protocol|remote\.assignor)|heartbeat\.interval|interceptor\.classes$|"
+    r"internal\.termination|isolation\.level$|key\.(de)?serializer|linger\.ms$|log[._](queue|level|connection|thread)|"
+    r"max\.(block|in\.flight|poll|partition\.fetch|request)|message\.|metadata\.|metrics?\.|offset\.store|"
+    r"partition\.assignment|partitioner|plugin\.|queue(d|ing)?\.(buffering|strategy|min|max\.messages)|receive\.|"
+    r"reconnect\.|request\.(timeout|required)|retries$|retry\.|sasl\.|security\.|send\.|session\.timeout|share\.|"
+    r"socket\.(?!request|listen)|ssl\.|statistics\.|sticky\.|topic\.(?!replication)|transaction|value\.(de)?serializer"
+)
+# beginnings of setting names of Java clients and of librdkafka
 
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 _CLAIM = "unsecuredLoginStringClaim_sub"
 
+_QUOTED = re.compile(r"(['\"]).*\1$", re.DOTALL)
 _OPTION = re.compile(r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;\"']+)", re.DOTALL)
 
 
@@ -97,21 +123,24 @@ def from_file(path: Path) -> Security:
 
     Settings that are not about security are ignored.
 
-    The file is read as UTF-8. Java's tools read it as Latin-1 or UTF-8, depending on the version, which matters only
-    for passwords with non-ASCII characters.
+    Raises:
+        SecurityError: The file cannot be read or understood, or a setting is not supported.
     """
-    import javaproperties
-
     try:
-        with path.open(encoding="utf-8") as file:
-            settings = javaproperties.load(file)
-    except OSError as error:
-        raise SecurityError(f"{path} can't be read: {error.strerror}") from None
-    except javaproperties.InvalidUEscapeError as error:
-        raise SecurityError(f"{path}: {error.escape} is not a character; write \\u and four digits") from None
-    except UnicodeDecodeError:
-        raise SecurityError(f"{path} is not a properties file: it is not UTF-8 text") from None
-    return from_settings(settings)
+        settings = read_settings_file(path)
+    except SettingsFileError as error:
+        raise SecurityError(str(error)) from None
+    if reason := explain_names(settings, is_client_setting, CLIENT):
+        raise SecurityError(f"{path}: {reason}")
+    try:
+        return from_settings(settings)
+    except SecurityError as error:
+        raise SecurityError(f"{path}: {error}") from None
+
+
+def is_client_setting(name: str) -> bool:
+    """Return whether a name starts like a setting of Kafka's clients in Java or of librdkafka."""
+    return _CLIENT_SETTINGS.match(name) is not None
 
 
 def from_settings(settings: Mapping[str, str]) -> Security:
@@ -120,14 +149,20 @@ def from_settings(settings: Mapping[str, str]) -> Security:
     Raises:
         SecurityError: A security setting is unknown or not supported.
     """
+    for name, value in settings.items():
+        if name.startswith(("security.", "sasl.", "ssl.")) and "password" not in name and _QUOTED.match(value.strip()):
+            raise SecurityError(f"{name}: remove the quotes; in a properties file they are part of the value")
     try:
         spoken = in_javas_words({name: value.strip() for name, value in settings.items()})
     except ValueError as error:
         raise SecurityError(str(error)) from None
     ours = {name: value for name, value in spoken.items() if name.startswith(("security.", "sasl.", "ssl."))}
-    if unknown := [name for name in ours if name not in _UNDERSTOOD and name not in _LEFT_TO_PYTHON]:
+    accepted = (*_UNDERSTOOD, *_LEFT_TO_PYTHON, *_CLASSES)
+    if unknown := [name for name in ours if name not in accepted and not _LEFT_OUT.match(name)]:
         raise SecurityError("; ".join(map(_not_supported, unknown)))
     for name, value in ours.items():
+        if name in _CLASSES and not value.startswith(_KAFKAS_CLASSES):
+            raise SecurityError(f"{name}={value} isn't supported: it is a Java class that is not Kafka's own")
         if value.startswith("${"):
             raise SecurityError(f"{name}: config providers ({value}) aren't followed; write the value itself")
     protocol = ours.get("security.protocol", "PLAINTEXT").upper()

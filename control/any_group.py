@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
     from kohort.control.group_members import GroupMember
     from kohort.control.laboratory import Laboratory
+    from kohort.control.numbers import Seconds
 
 DEAD = State.DEAD.value
 UNKNOWN = "Unknown"
@@ -137,13 +138,13 @@ class AnyGroup:
         server.act(partial(move_leader, cluster, topic, partition, node))
         self._laboratory.waiters.look()
 
-    async def delete(self, timeout: float = PATIENCE_S) -> None:
+    async def delete(self, timeout: Seconds = PATIENCE_S) -> None:
         """Deletes the group and all that is kept of it. Raises ControlError if it has members or is not there."""
         await delete(self._laboratory, self, timeout)
 
     # Waiting
 
-    async def wait_stable(self, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+    async def wait_stable(self, members: int | None = None, timeout: Seconds = PATIENCE_S) -> None:
         """Until everybody has their share and, if `members` is given, there are so many.
 
         Raises TimeoutError, which says what the group looks like instead; `timeout` is in real seconds, as everywhere.
@@ -154,15 +155,15 @@ class AnyGroup:
             "stable" + (f" with {members} members" if members is not None else ""),
         )
 
-    async def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
+    async def wait_state(self, state: str, timeout: Seconds = PATIENCE_S) -> None:
         """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
         if state not in STATE_NAMES:
             raise unknown("group state", state, STATE_NAMES)
         await self.wait_for(lambda: self.state == state, timeout, state)
 
-    async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
+    async def wait_for(self, condition: Callable[[], bool], timeout: Seconds = PATIENCE_S, words: str = "so") -> None:
         """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
-        await self._laboratory.waiters.until(condition, timeout, lambda: f"after {timeout} s {self} is not {words}")
+        await self._laboratory.waiters.until(condition, timeout, lambda: f"{self} is not {words}")
 
     # Within
 

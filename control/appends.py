@@ -16,7 +16,7 @@ from kohort.broker.cluster.broker_hooks import Report
 from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.faults.rule_builder import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
-from kohort.control.numbers import length_ms
+from kohort.control.numbers import Seconds, length_ms
 from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.coordinator.effects import SHARE_STATE_TOPIC, Append
 from kohort.coordinator.offsets_topic_records import GroupKey, OffsetKey, read_key
@@ -53,7 +53,7 @@ class AppendRule:
         self._error = names[error]
         return self._at_work(when)
 
-    def delay(self, seconds: float, **when: Unpack[When]) -> AppendRule:
+    def delay(self, seconds: Seconds, **when: Unpack[When]) -> AppendRule:
         """It is written, and the coordinator hears of it so much later, by the brokers' clock."""
         self._delay_ms = length_ms(seconds, "a delay")
         return self._at_work(when)

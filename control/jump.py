@@ -49,6 +49,7 @@ async def jump(
     given_up: set[Late] = set()
     """Those for whom the clock does not halt once more before it moves."""
     waits = patience_s > 0 and not expire_the_living
+    laboratory.waiters.check_open()
 
     def late(moment_ms: int) -> set[Late]:
         return _who_is_late(laboratory, moment_ms) - given_up

@@ -13,6 +13,7 @@ from kohort.control.explain_consumers import explain_consumers
 from kohort.control.explanation import Explanation
 from kohort.control.group_members import GroupMember, classic_member, consumer_member
 from kohort.control.lab_offsets import EARLIEST, commit, lag_of, offsets_at
+from kohort.control.numbers import Seconds
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import CLASSIC
@@ -150,7 +151,7 @@ class Group(AnyGroup):
 
     # Offsets
 
-    async def commit(self, offsets: Mapping[TopicPartition, int], timeout: float = PATIENCE_S) -> None:
+    async def commit(self, offsets: Mapping[TopicPartition, int], timeout: Seconds = PATIENCE_S) -> None:
         """Commits for a group without members, as Kafka's tools do: `{("orders", 0): 5}`.
 
         Raises ControlError for a group that has members, and for what is no topic, partition or offset.
@@ -158,7 +159,7 @@ class Group(AnyGroup):
         await commit(self._laboratory, self, offsets, timeout)
 
     async def reset(
-        self, to: str | int = EARLIEST, topic: str | None = None, timeout: float = PATIENCE_S
+        self, to: str | int = EARLIEST, topic: str | None = None, timeout: Seconds = PATIENCE_S
     ) -> dict[TopicPartition, int]:
         """Sets a group without members to `earliest`, to `latest` or to an offset, as kafka-consumer-groups does.
 
@@ -171,7 +172,7 @@ class Group(AnyGroup):
 
     # Waiting
 
-    async def wait_migrated(self, to: str, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+    async def wait_migrated(self, to: str, members: int | None = None, timeout: Seconds = PATIENCE_S) -> None:
         """Until the group and all its members speak `classic` or `consumer` and, if `members` is given, are so many.
 
         Raises TimeoutError, which says how far it is instead, and ControlError for another protocol.
@@ -181,10 +182,10 @@ class Group(AnyGroup):
         await self._laboratory.waiters.until(
             lambda: self.migration.is_at(to) and members in (None, len(self.members)),
             timeout,
-            lambda: f"after {timeout} s {self} has not migrated to {to}: it is {self.migration}",
+            lambda: f"{self} has not migrated to {to}: it is {self.migration}",
         )
 
-    async def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not.
 
         Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
@@ -192,16 +193,16 @@ class Group(AnyGroup):
         await self._laboratory.waiters.until(
             lambda: self.is_caught_up,
             timeout,
-            lambda: f"after {timeout} s {self} has not caught up: {self._behind()}",
+            lambda: f"{self} has not caught up: {self._behind()}",
         )
 
-    async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: float = PATIENCE_S) -> None:
+    async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: Seconds = PATIENCE_S) -> None:
         """Until so much of a partition is committed, or more. Raises TimeoutError, which says what is committed."""
         await self._laboratory.waiters.until(
             lambda: self.offsets.get((topic, partition), -1) >= offset,
             timeout,
             lambda: (
-                f"after {timeout} s {self} has committed {self.offsets.get((topic, partition), 'nothing')} of "
+                f"{self} has committed {self.offsets.get((topic, partition), 'nothing')} of "
                 f"{topic}-{partition}, not {offset}"
             ),
         )

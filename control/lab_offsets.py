@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.control.control_errors import ControlError
+from kohort.control.numbers import as_seconds
 from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
 from kohort.coordinator.deleting import delete_group
 from kohort.coordinator.effects import Reply
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kohort.control.group_members import GroupMember
     from kohort.control.lab_group import Group
     from kohort.control.laboratory import Laboratory
+    from kohort.control.numbers import Seconds
     from kohort.coordinator.coordinator import GroupCoordinator
 
 EARLIEST, LATEST = "earliest", "latest"
@@ -58,8 +60,9 @@ def lag_of(laboratory: Laboratory, group: Committing) -> dict[TopicPartition, in
     return found
 
 
-async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPartition, int], timeout: float) -> None:
+async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPartition, int], timeout: Seconds) -> None:
     """Commits as Kafka's tools do: for a group without members. Raises ControlError for what cannot be."""
+    seconds = as_seconds(timeout, "a timeout")
     known = _known(laboratory, offsets)
     coordinator = _coordinator(laboratory, group)
     answered: asyncio.Future[OffsetCommitResponse] = asyncio.get_running_loop().create_future()
@@ -76,16 +79,17 @@ async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPar
 
     laboratory.brokers.act(write)
     try:
-        response = await asyncio.wait_for(answered, timeout)
+        response = await asyncio.wait_for(answered, seconds)
     except TimeoutError:
-        raise TimeoutError(f"after {timeout} s the commit of group {group.id} has not been written") from None
+        raise TimeoutError(f"after {seconds} s the commit of group {group.id} has not been written") from None
     _raise_for(group, "the commit", (part.error_code for topic in response.topics for part in topic.partitions))
     if laboratory.safety is not None:
         laboratory.safety.set_by_test(group.id, offsets)
 
 
-async def delete(laboratory: Laboratory, group: AnyGroup, timeout: float) -> None:
+async def delete(laboratory: Laboratory, group: AnyGroup, timeout: Seconds) -> None:
     """Deletes a group without members, with all that is kept of it."""
+    seconds = as_seconds(timeout, "a timeout")
     coordinator = _coordinator(laboratory, group)
     written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
@@ -101,9 +105,9 @@ async def delete(laboratory: Laboratory, group: AnyGroup, timeout: float) -> Non
 
     laboratory.brokers.act(start)
     try:
-        error = await asyncio.wait_for(written, timeout)
+        error = await asyncio.wait_for(written, seconds)
     except TimeoutError:
-        raise TimeoutError(f"after {timeout} s group {group.id} has not been deleted") from None
+        raise TimeoutError(f"after {seconds} s group {group.id} has not been deleted") from None
     _raise_for(group, "the deletion", [error])
 
 

@@ -23,6 +23,7 @@ from kohort.protocol.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
     from kohort.control.explanation import Explanation
+    from kohort.control.numbers import Seconds
     from kohort.coordinator.share import share_group
     from kohort.storage.topic import Partition, Topic
 
@@ -181,13 +182,13 @@ class ShareGroup(EpochGroup):
 
     # Waiting
 
-    async def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until nothing is left: every record was accepted, rejected or archived.
 
         Raises TimeoutError, which says what is left, and who holds it.
         """
         await self._laboratory.waiters.until(
-            lambda: self.is_caught_up, timeout, lambda: f"after {timeout} s {self} has not caught up: {self._left()}"
+            lambda: self.is_caught_up, timeout, lambda: f"{self} has not caught up: {self._left()}"
         )
 
     async def wait_accepted(
@@ -197,7 +198,7 @@ class ShareGroup(EpochGroup):
         topic: str | None = None,
         partition: int | None = None,
         up_to: int | None = None,
-        timeout: float = PATIENCE_S,
+        timeout: Seconds = PATIENCE_S,
     ) -> None:
         """Until so many records were accepted; or, of one partition, all below offset `up_to`; or all that there are.
 
@@ -222,7 +223,7 @@ class ShareGroup(EpochGroup):
 
         leave = laboratory.recorder.listen(listen)
         try:
-            await laboratory.waiters.until(is_so, timeout, lambda: self._not_accepted(acceptance, timeout))
+            await laboratory.waiters.until(is_so, timeout, lambda: self._not_accepted(acceptance))
         finally:
             leave()
 
@@ -304,13 +305,13 @@ class ShareGroup(EpochGroup):
                 start = max(start, each.last_offset + 1)
         return start >= up_to
 
-    def _not_accepted(self, acceptance: Acceptance, timeout: float) -> str:
+    def _not_accepted(self, acceptance: Acceptance) -> str:
         lost = [
             f"{each.topic}-{each.partition} {offsets(each.first_offset, each.last_offset)} ({each.what})"
             for each in acceptance.lost
         ]
         never = f"; never to be accepted: {', '.join(lost)}" if lost else ""
-        return f"after {timeout} s {self} has accepted {acceptance.accepted} records{never}; left: {self._left()}"
+        return f"{self} has accepted {acceptance.accepted} records{never}; left: {self._left()}"
 
     def __str__(self) -> str:
         if self._laboratory.share_group(self.id) is None and self._is_another():

@@ -16,6 +16,7 @@ from kohort.coordinator.events.streams_batch_events import STICKY
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
+    from kohort.control.numbers import Seconds
     from kohort.coordinator.streams import streams_group
     from kohort.protocol.topic_partition import TopicPartition
 
@@ -114,12 +115,12 @@ class StreamsGroup(EpochGroup):
 
     # Waiting
 
-    async def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not."""
         await self._laboratory.waiters.until(
             lambda: self.is_caught_up,
             timeout,
-            lambda: f"after {timeout} s {self} has not caught up: {self._behind()}",
+            lambda: f"{self} has not caught up: {self._behind()}",
         )
 
     # Within

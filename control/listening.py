@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.broker_cluster import BrokerCluster
+from kohort.broker.forking import Address, unwatch_forks, watch_forks
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.control.admission import is_loopback
@@ -79,6 +80,8 @@ async def serve(app: FastAPI, host: str, port: int, certificate: Path | None = N
         ssl_certfile=certificate,
     )
     http = _Guest(config)
+    listening = _Listening([socket.getsockname()[:2] for socket in sockets])
+    watch_forks(listening)
     serving = asyncio.create_task(http.serve(sockets=sockets))
     while not http.started and not serving.done():
         await asyncio.sleep(0.001)
@@ -88,6 +91,7 @@ async def serve(app: FastAPI, host: str, port: int, certificate: Path | None = N
     finally:
         http.should_exit = True
         await serving
+        unwatch_forks(listening)
 
 
 def check_certificate(file: Path) -> None:
@@ -102,6 +106,16 @@ def check_certificate(file: Path) -> None:
             f"--control-certificate {file} cannot be used: {reason}; it is a PEM file with a certificate and its key, "
             "which no password protects"
         ) from None
+
+
+class _Listening:
+    """The local addresses of a control address, which a forked child must close."""
+
+    def __init__(self, addresses: list[Address]) -> None:
+        self._addresses = addresses
+
+    def on_forked(self) -> list[Address]:
+        return self._addresses
 
 
 class _Guest(uvicorn.Server):

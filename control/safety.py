@@ -28,6 +28,7 @@ from kohort.control.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
 from kohort.control.consumer_safety import ConsumerSafety
 from kohort.control.epoch_owners import allowed_by
 from kohort.control.group_members import SHARE
+from kohort.control.numbers import whole
 from kohort.control.share_safety import ShareSafety
 from kohort.control.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
@@ -62,6 +63,10 @@ class Budget:
     """Whether a member may commit for a partition that another one owns."""
     beyond_end: bool = False
     """Whether a member may commit an offset that the log has not reached."""
+
+    def __post_init__(self) -> None:
+        if self.unowned_ms is not None:
+            whole(self.unowned_ms, "unowned_ms", 0)
 
 
 @dataclass

@@ -172,7 +172,7 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
             _group(group, found, health.get(group), verbose)
     _well(well, outcome, accepted)
     if not groups:
-        _echo("No groups were found in what was read.")
+        _echo("No groups were found in what was read, or none was active at that time.")
     _remarks(outcome.issues, verbose)
     if outcome.report is not None:
         _echo(f"\nreport: {outcome.report}")
@@ -180,11 +180,10 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
 
 def _well(groups: list[str], outcome: Outcome, accepted: Collection[str]) -> None:
     """Those about which there is nothing serious, and those of which that can't be told."""
-    from kohort.pipeline.report.all_clear import missing
-
-    lacking = missing(outcome.health, outcome.issues, outcome.shared, accepted)
-    unknown = [group for group in groups if any(group in each.groups for each in lacking)]
-    known = [group for group in groups if group not in unknown]
+    lacking = outcome.missing(accepted)
+    unclear = frozenset().union(*(each.groups for each in lacking))
+    unknown = [group for group in groups if group in unclear]
+    known = [group for group in groups if group not in unclear]
     if known:
         _echo("\n" + visible(f"Nothing serious in {_counted(known)}{_between(outcome.health)}: {_names(known)}"))
     if unknown:

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from typing import Any, Final, Protocol, cast
 
+from kohort.broker.forking import Address, unwatch_forks, watch_forks
 from kohort.client.client_connection import BrokerError, ClientConnection, Conversation
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.sasl import LoginError
@@ -119,10 +120,15 @@ class ClusterSide(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def on_forked(self) -> list[Address]:
+        """Return the local address of the socket, which a forked child must close."""
+        return [] if self._transport is None else [self._transport.get_extra_info("sockname")[:2]]
+
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is connected, and secured if need be."""
+        watch_forks(self)
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=UNWRITTEN_BYTES)
 
@@ -136,6 +142,7 @@ class ClusterSide(asyncio.Protocol):
 
     def connection_lost(self, problem: Exception | None) -> None:
         """The node has hung up, or was hung up on."""
+        unwatch_forks(self)
         self.lost = True
         self._fail(BrokerError(hung_up(self._security)))
         if self._client is not None:

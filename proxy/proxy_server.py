@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.broker.address import reachable, show_address
 from kohort.broker.clock import Clock
+from kohort.broker.forking import Address, unwatch_forks, watch_forks
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, bind
 from kohort.client.client_connection import BrokerError
@@ -82,6 +83,7 @@ class ProxyServer:
         for chosen in self._chosen_ports.values():
             for each in bind(host, chosen):
                 each.close()
+        watch_forks(self)
         self._listen(self._bootstrap, port)
         await asyncio.gather(*self._accepting)
 
@@ -100,8 +102,13 @@ class ProxyServer:
             self.laboratory.seen = SeenGroups(self.loop, self._clock, self.tap, self.laboratory.waiters, ends, answers)
         return self.laboratory.seen
 
+    def on_forked(self) -> list[Address]:
+        """Return the local addresses of the sockets that a forked child must close."""
+        return [bound.getsockname()[:2] for sockets in self._sockets.values() for bound in sockets]
+
     def stop(self) -> None:
-        """Accepts nobody any more, and hangs up on everybody."""
+        """Close all listening sockets and abort all connections."""
+        unwatch_forks(self)
         if self.laboratory.seen is not None:
             self.laboratory.seen.close()
         for target in list(self._sockets):

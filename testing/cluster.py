@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.address import Advertised, show_address
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.node import Node
+from kohort.broker.forking import FORKED, unwatch_forks, watch_forks
 from kohort.broker.logs import log
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.runtime.registry import Registry
@@ -100,16 +101,22 @@ class Cluster:
         self._safety = safety
         self.seed = SystemRandom().randrange(LONGEST_SEED) if seed is None else seed
         self._in_thread: InThread | None = None
+        self._runs = False
+        self._is_forked = False
 
     if not TYPE_CHECKING:  # which would take any name for one that is there
 
         def __getattr__(self, name: str) -> object:
+            if name in Cluster.__annotations__ and self.__dict__.get("_is_forked"):
+                raise RuntimeError(FORKED)
             if name in Cluster.__annotations__:
                 raise RuntimeError("the cluster has not started; ask it within `async with Cluster() as kafka:`")
             raise AttributeError(f"a cluster has no {name}")
 
     async def start(self) -> None:
-        """What `async with` does first."""
+        """What `async with` does first. Raises RuntimeError if the cluster runs already."""
+        if self._runs:
+            raise RuntimeError("the cluster runs already; make another one, or leave its block first")
         log.configure(level="warning")
         clock = LabClock()
         try:
@@ -118,6 +125,8 @@ class Cluster:
         except BaseException:
             self._let_go()
             raise
+        self._runs = True
+        watch_forks(self)
 
     async def _start(self, clock: LabClock, settings: Settings, entrances: Entrances) -> None:
         cluster = BrokerCluster(settings, clock, self._nodes, seed=self.seed, advertised=entrances.advertised)
@@ -158,10 +167,21 @@ class Cluster:
         self.laboratory.faults.clear()
         self.laboratory.appends.clear()
         left = self.laboratory.gates.open_all()
+        self.laboratory.waiters.close("the cluster has ended; call it before its block or its test ends")
         self.laboratory.server.stop()
+        self._runs = False
+        unwatch_forks(self)
         self._let_go()
         await asyncio.sleep(0)  # lets the loop close what was closed
         return left
+
+    def on_forked(self) -> tuple[()]:
+        """Let all calls fail in a forked child; its server closes the sockets."""
+        self._is_forked = True
+        self.laboratory.waiters.close(FORKED)
+        for name in ("clock", "laboratory", "topics"):
+            del self.__dict__[name]
+        return ()
 
     def timeline(self, since_us: int = 0) -> str:
         """What has happened in all groups, for a person; only since a moment of the cluster's clock, if given."""
@@ -294,8 +314,9 @@ class Cluster:
         """A cluster with the same methods, without `await`; see `kohort.testing.remote`."""
         from kohort.testing.remote import InThread
 
-        self._in_thread = InThread(self)
-        entered: SyncCluster = self._in_thread.start()
+        runner = InThread(self)
+        entered: SyncCluster = runner.start()
+        self._in_thread = runner
         return entered
 
     def __exit__(

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kohort.control.jump import PATIENCE_S, jump
-from kohort.control.numbers import length_ms
+from kohort.control.numbers import Seconds, as_seconds, length_ms, number
 from kohort.protocol.visible import visible
 from kohort.testing.remote import warn_caller
 
@@ -38,21 +38,24 @@ class Clock:
 
     async def advance(
         self,
-        seconds: float = 0,
+        seconds: Seconds = 0,
         *,
         minutes: float = 0,
         hours: float = 0,
         expire_the_living: bool = False,
-        patience: float = PATIENCE_S,
+        patience: Seconds = PATIENCE_S,
     ) -> None:
-        """Jumps ahead; everything that falls due on the way happens, in its order.
+        """Move the clock forward; everything that falls due on the way happens, in its order.
+
+        The jump is the sum of `seconds`, which may be a timedelta, `minutes` and `hours`.
 
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
         and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
         halts until it has, at most `patience` real seconds each time, and then warns whom it went on without.
         `expire_the_living=True` waits for nobody, and lets sessions end that would have been kept.
         """
-        jump_ms = length_ms(seconds + 60 * minutes + 3_600 * hours, "a jump")
+        length = as_seconds(seconds, "a jump") + 60 * number(minutes, "minutes") + 3_600 * number(hours, "hours")
+        jump_ms = length_ms(length, "a jump")
         left_behind = await jump(
             self._laboratory,
             jump_ms,

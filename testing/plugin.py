@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SHARED] = {}
     config.addinivalue_line(
         "markers",
-        "kafka(nodes=1, profile='test', seed=None, settings=None, safety=Budget(), security=None): "
+        "kafka(nodes=1, profile='test', as_kafka=None, seed=None, settings=None, safety=Budget(), security=None): "
         "what the fixture `kafka` starts",
     )
 
@@ -59,7 +60,8 @@ def _kafka_thread(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The thread of all clusters that fixtures make: one for each process, as with pytest-xdist."""
     from kohort.testing.remote import Thread
 
-    thread = Thread()
+    with _refused_in_a_sentence():
+        thread = Thread()
     yield thread
     request.config.stash[ENDED].append(thread.stop)
 
@@ -99,9 +101,13 @@ def kafka_proxy(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[
     with _refused_in_a_sentence():
         runner = InThread(_proxy(request.config), _kafka_thread)
         handed_out = runner.start(AwaitsOrWaits)
+    awaits = _awaits(request.node)
     yield handed_out
+    unawaited = runner.take_unawaited()
     for line in runner.stop():
         request.node.warn(pytest.PytestWarning(visible(line)))
+    if unawaited and not awaits:
+        pytest.fail(visible("; ".join(unawaited)), pytrace=False)
 
 
 def _proxy(config: pytest.Config) -> Any:
@@ -232,14 +238,17 @@ def pytest_runtest_makereport(
 class Used:
     """A cluster that a test uses, and what is told of it at its end."""
 
-    def __init__(self, runner: InThread, cluster: Cluster) -> None:
+    def __init__(self, item: pytest.Item, runner: InThread, cluster: Cluster) -> None:
         self._runner = runner
         self._cluster = cluster
         self._idle: list[str] = []
         self._since_us = runner.call(lambda: cluster.laboratory.clock.now_us())
         self._ended: tuple[str, str] | None = None
+        self._awaits = _awaits(item)
         self.left: list[str] = []
         """A line for each gate that the test has left held."""
+        self.unawaited: list[str] = []
+        """A sentence for each call of a test that is not a coroutine that did not wait."""
 
     @property
     def section(self) -> tuple[str, str]:
@@ -263,23 +272,32 @@ class Used:
     def end(self) -> None:
         """Keeps what is told of it, and nothing else: pytest holds on to this until its run ends."""
         self._ended = self.section
+        unawaited = self._runner.take_unawaited()
+        self.unawaited = [] if self._awaits else unawaited  # Python itself warns a coroutine of an await that it forgot
         del self._runner, self._cluster
+
+
+def _awaits(item: pytest.Item) -> bool:
+    """Return whether a test is a coroutine. Plugins replace its function by a plain one when they run it."""
+    return iscoroutinefunction(getattr(item, "obj", None))
 
 
 def _uses(item: pytest.Item, runner: InThread, cluster: Cluster) -> Used:
     """Notes that a test uses a cluster."""
-    used = Used(runner, cluster)
+    used = Used(item, runner, cluster)
     item.stash[USED].append(used)
     return used
 
 
 def _judge(item: pytest.Item, used: Used, left: list[str], violations: list[str]) -> None:
-    """Reports what a test has left held, and fails it if something happened that must never happen."""
+    """Warn about gates that a test left held, and fail it after a violation, or a call that did not wait."""
     used.end()
     for line in left:
         item.warn(pytest.PytestWarning(visible(line)))
     if violations:
         pytest.fail("this must never happen: " + visible("; ".join(violations)), pytrace=False)
+    if used.unawaited:
+        pytest.fail(visible("; ".join(used.unawaited)), pytrace=False)
 
 
 @contextmanager
@@ -347,7 +365,7 @@ def _configured(config: pytest.Config) -> dict[str, Any]:
     return options
 
 
-OPTIONS = ("nodes", "profile", "seed", "settings", "safety", "host", "security")
+OPTIONS = ("nodes", "profile", "as_kafka", "seed", "settings", "safety", "host", "security")
 SHARED_NAMES = frozenset({"kafka_session", "kafka_package", "kafka_module"})
 END = "_kafka_of_this_test"
 USED = pytest.StashKey[list["Used"]]()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.address import AddressError, parse_address
 from kohort.broker.clock import SystemClock
+from kohort.broker.forking import FORKED, unwatch_forks, watch_forks
 from kohort.broker.logs import log
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, SecurityError, from_file
@@ -42,10 +43,17 @@ class Proxy:
         except (AddressError, SecurityError) as problem:
             raise ControlError(str(problem)) from None
         self._server: ProxyServer | None = None
+        self._runs = False
+        self._is_forked = False
         self._in_thread: InThread | None = None
 
     async def start(self) -> None:
-        """What `async with` does first. Raises ControlError where no broker lets us in."""
+        """What `async with` does first.
+
+        Raises ControlError if no broker lets the proxy in, and RuntimeError if the proxy runs already.
+        """
+        if self._runs:
+            raise RuntimeError("the proxy runs already; make another one, or leave its block first")
         log.configure(level="warning")
         server = ProxyServer(self._where, asyncio.get_running_loop(), SystemClock(), self._security)
         try:
@@ -55,16 +63,29 @@ class Proxy:
         server.look_at_groups()
         await server.listen("127.0.0.1", 0)
         self._server = server
+        self._runs = True
+        watch_forks(self)
 
     async def stop(self) -> list[str]:
         """What `async with` does last. Returns a line for each gate that was still held."""
         left = self._started.laboratory.lift()
+        self._started.laboratory.waiters.close("the proxy has ended; call it before its block or its test ends")
         self._started.stop()
+        self._runs = False
+        unwatch_forks(self)
         await asyncio.sleep(0)  # lets the loop close what was closed
         return left
 
+    def on_forked(self) -> tuple[()]:
+        """Let all calls fail in a forked child; its server closes the sockets."""
+        self._started.laboratory.waiters.close(FORKED)
+        self._is_forked = True
+        return ()
+
     @property
     def _started(self) -> ProxyServer:
+        if self._is_forked:
+            raise RuntimeError(FORKED)
         if self._server is None:
             raise RuntimeError("the proxy has not started; ask it within `async with Proxy(…) as kafka:`")
         return self._server
@@ -111,7 +132,7 @@ class Proxy:
         return self._started.laboratory.gates
 
     def __repr__(self) -> str:
-        return "<a proxy that has not started>" if self._server is None else f"<proxy {self.bootstrap}>"
+        return "<a proxy that does not run>" if self._server is None or self._is_forked else f"<proxy {self.bootstrap}>"
 
     # As a context
 
@@ -128,8 +149,9 @@ class Proxy:
         """A proxy with the same methods, without `await`; see `kohort.testing.remote`."""
         from kohort.testing.remote import InThread
 
-        self._in_thread = InThread(self)
-        entered: SyncProxy = self._in_thread.start()
+        runner = InThread(self)
+        entered: SyncProxy = runner.start()
+        self._in_thread = runner
         return entered
 
     def __exit__(

@@ -17,6 +17,7 @@ from kohort.proxy.talk.replay_player import Difference, Played, RealTime, play
 from kohort.proxy.talk.replay_stage import ReplayError, ReplayStage
 from kohort.proxy.talk.talk_file import Talk, TalkError, read_talk
 from kohort.testing.cluster import Cluster
+from kohort.testing.remote import refuse_patched
 
 if TYPE_CHECKING:
     from kohort.testing.cluster_clock import Clock
@@ -59,6 +60,7 @@ def replay(
     all is played; within an event loop await `replay_async`, which is the same. Raises ControlError for what can't be
     played, SettingError for a setting that can't be used.
     """
+    refuse_patched()
     played: list[Played] = []
     problems: list[BaseException] = []
 

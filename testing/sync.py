@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kohort.control.gates import Gates
     from kohort.control.lab_acls import Acls
     from kohort.control.lab_topics import Topics
+    from kohort.control.numbers import Seconds
     from kohort.testing.sync_faults import SyncFaults
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
     from kohort.testing.sync_streams_groups import SyncStreamsGroup
@@ -37,14 +38,16 @@ class SyncClock(Protocol):
 
     def advance(
         self,
-        seconds: float = 0,
+        seconds: Seconds = 0,
         *,
         minutes: float = 0,
         hours: float = 0,
         expire_the_living: bool = False,
-        patience: float = PATIENCE_S,
+        patience: Seconds = PATIENCE_S,
     ) -> None:
-        """Jumps ahead; everything that falls due on the way happens, in its order.
+        """Move the clock forward; everything that falls due on the way happens, in its order.
+
+        The jump is the sum of `seconds`, which may be a timedelta, `minutes` and `hours`.
 
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
         and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
@@ -63,6 +66,10 @@ class SyncCluster(Protocol):
     "The brokers' clock."
     topics: Topics
     "Topics and records without a client."
+
+    def on_forked(self) -> tuple[()]:
+        """Let all calls fail in a forked child; its server closes the sockets."""
+        ...
 
     def timeline(self, since_us: int = 0) -> str:
         """What has happened in all groups, for a person; only since a moment of the cluster's clock, if given."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.control.assignments import Change
     from kohort.control.faults.matching import MatchOptions
     from kohort.control.faults.rule_builder import When
+    from kohort.control.numbers import Seconds
 
 
 class SyncRule(Protocol):
@@ -44,7 +45,7 @@ class SyncRule(Protocol):
         """A sentence about a rule that has never acted on a request, though it could; empty: about any other."""
         ...
 
-    def wait(self, times: int = 1, timeout: float = PATIENCE_S) -> None:
+    def wait(self, times: int = 1, timeout: Seconds = PATIENCE_S) -> None:
         """Until it has acted so often, since it was made. Raises TimeoutError, which says how often it has."""
         ...
 
@@ -97,7 +98,7 @@ class SyncRuleBuilder(Protocol):
         ...
 
     def delay(
-        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> SyncRule:
         """The broker sees them so much later, by its own clock; `jitter`: at most this many seconds more.
 
@@ -107,7 +108,7 @@ class SyncRuleBuilder(Protocol):
         ...
 
     def delay_answer(
-        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> SyncRule:
         """The broker handles them at once, and its answers leave so much later, or when something is reached."""
         ...

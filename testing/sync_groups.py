@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
     from kohort.control.lab_group import Migration
+    from kohort.control.numbers import Seconds
     from kohort.control.share_records import InFlightRecords, SharePartitionState
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
@@ -111,22 +112,22 @@ class SyncAnyGroup(Protocol):
         """
         ...
 
-    def delete(self, timeout: float = PATIENCE_S) -> None:
+    def delete(self, timeout: Seconds = PATIENCE_S) -> None:
         """Deletes the group and all that is kept of it. Raises ControlError if it has members or is not there."""
         ...
 
-    def wait_stable(self, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+    def wait_stable(self, members: int | None = None, timeout: Seconds = PATIENCE_S) -> None:
         """Until everybody has their share and, if `members` is given, there are so many.
 
         Raises TimeoutError, which says what the group looks like instead; `timeout` is in real seconds, as everywhere.
         """
         ...
 
-    def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
+    def wait_state(self, state: str, timeout: Seconds = PATIENCE_S) -> None:
         """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
         ...
 
-    def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
+    def wait_for(self, condition: Callable[[], bool], timeout: Seconds = PATIENCE_S, words: str = "so") -> None:
         """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
         ...
 
@@ -197,7 +198,7 @@ class SyncGroup(SyncAnyGroup, Protocol):
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
         ...
 
-    def commit(self, offsets: Mapping[TopicPartition, int], timeout: float = PATIENCE_S) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int], timeout: Seconds = PATIENCE_S) -> None:
         """Commits for a group without members, as Kafka's tools do: `{("orders", 0): 5}`.
 
         Raises ControlError for a group that has members, and for what is no topic, partition or offset.
@@ -205,7 +206,7 @@ class SyncGroup(SyncAnyGroup, Protocol):
         ...
 
     def reset(
-        self, to: str | int = EARLIEST, topic: str | None = None, timeout: float = PATIENCE_S
+        self, to: str | int = EARLIEST, topic: str | None = None, timeout: Seconds = PATIENCE_S
     ) -> dict[TopicPartition, int]:
         """Sets a group without members to `earliest`, to `latest` or to an offset, as kafka-consumer-groups does.
 
@@ -214,21 +215,21 @@ class SyncGroup(SyncAnyGroup, Protocol):
         """
         ...
 
-    def wait_migrated(self, to: str, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+    def wait_migrated(self, to: str, members: int | None = None, timeout: Seconds = PATIENCE_S) -> None:
         """Until the group and all its members speak `classic` or `consumer` and, if `members` is given, are so many.
 
         Raises TimeoutError, which says how far it is instead, and ControlError for another protocol.
         """
         ...
 
-    def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not.
 
         Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
         """
         ...
 
-    def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: float = PATIENCE_S) -> None:
+    def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: Seconds = PATIENCE_S) -> None:
         """Until so much of a partition is committed, or more. Raises TimeoutError, which says what is committed."""
         ...
 
@@ -338,7 +339,7 @@ class SyncShareGroup(SyncEpochGroup, Protocol):
         """
         ...
 
-    def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until nothing is left: every record was accepted, rejected or archived.
 
         Raises TimeoutError, which says what is left, and who holds it.
@@ -352,7 +353,7 @@ class SyncShareGroup(SyncEpochGroup, Protocol):
         topic: str | None = None,
         partition: int | None = None,
         up_to: int | None = None,
-        timeout: float = PATIENCE_S,
+        timeout: Seconds = PATIENCE_S,
     ) -> None:
         """Until so many records were accepted; or, of one partition, all below offset `up_to`; or all that there are.
 

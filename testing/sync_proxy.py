@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
     from kohort.control.gates import Gates
     from kohort.control.group_members import GroupMember
+    from kohort.control.numbers import Seconds
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.testing.sync_faults import SyncFaults
 
@@ -78,11 +79,11 @@ class SyncProxyGroup(SyncAnyGroup, Protocol):
         """Whom it waits for, what each client should do now, and where that is known from; print it."""
         ...
 
-    def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not."""
         ...
 
-    def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: float = PATIENCE_S) -> None:
+    def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: Seconds = PATIENCE_S) -> None:
         """Until so much of a partition was committed through the proxy, or more. Raises TimeoutError."""
         ...
 
@@ -90,7 +91,7 @@ class SyncProxyGroup(SyncAnyGroup, Protocol):
         """Not here. Raises ControlError."""
         ...
 
-    def delete(self, timeout: float = PATIENCE_S) -> NoReturn:
+    def delete(self, timeout: Seconds = PATIENCE_S) -> NoReturn:
         """Not here. Raises ControlError."""
         ...
 
@@ -101,6 +102,10 @@ class SyncProxyGroup(SyncAnyGroup, Protocol):
 
 class SyncProxy(Protocol):
     """`Proxy`, whose every word waits for its end."""
+
+    def on_forked(self) -> tuple[()]:
+        """Let all calls fail in a forked child; its server closes the sockets."""
+        ...
 
     @property
     def bootstrap(self) -> str:

@@ -12,6 +12,7 @@ from kohort.testing.sync_groups import SyncEpochGroup
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
+    from kohort.control.numbers import Seconds
     from kohort.control.streams_topology import LabTopology
     from kohort.control.task_members import TaskMember
     from kohort.protocol.topic_partition import TopicPartition
@@ -79,6 +80,6 @@ class SyncStreamsGroup(SyncEpochGroup, Protocol):
         """Which task waits for whom, which topics are missing, what each client should do now; print it."""
         ...
 
-    def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not."""
         ...

@@ -1,4 +1,4 @@
-"""What an installation holds: the rooms under one name, and what `python -m kohort` runs."""
+"""What an installation holds: the package `kohort`, and what pytest derives from the list of its files."""
 
 from __future__ import annotations
 
@@ -6,25 +6,53 @@ import runpy
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.config import _iter_rewritable_modules
 
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_name_that_the_rooms_share_can_be_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told: dict[str, dict[str, str]] = {}
+@pytest.fixture
+def package_dir(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The folder of each package, as setup.py gives it to setuptools."""
+    options: dict[str, Any] = {}
     fake = types.ModuleType("setuptools")
-    fake.setup = lambda **options: told.update(options)  # type: ignore[attr-defined]
+    fake.setup = lambda **keywords: options.update(keywords)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "setuptools", fake)
     runpy.run_path(str(ROOT / "setup.py"))
-    assert "kohort" in told["packages"]
-    folder = ROOT / told["package_dir"]["kohort"]
-    assert [path.name for path in folder.glob("*.py")] == ["__main__.py"], "no __init__.py: it is a namespace"
+    folders: dict[str, str] = options["package_dir"]
+    assert options["packages"] == list(folders)
+    return folders
+
+
+def test_package_can_be_run(
+    package_dir: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["kohort", "--version"])
     with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(folder / "__main__.py"), run_name="__main__")
+        runpy.run_path(str(ROOT / package_dir["kohort"] / "__main__.py"), run_name="__main__")
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("kohort ")
+
+
+def test_pytest_rewrites_no_other_package(package_dir: dict[str, str]) -> None:
+    files = [
+        f"{package.replace('.', '/')}/{path.name}"
+        for package, folder in package_dir.items()
+        for path in (ROOT / folder).glob("*.py")
+    ]
+    installed = [*files, "kohort__mypyc.cpython-311-x86_64-linux-gnu.so", "kohort-0.1.0.dist-info/RECORD"]
+    assert list(_iter_rewritable_modules(installed)) == ["kohort"]
+
+
+def test_package_imported_early_is_not_reported(package_dir: dict[str, str]) -> None:
+    # pytest warns of a plugin's module that was imported before it could be rewritten, unless its docstring has this.
+    text = (ROOT / package_dir["kohort"] / "__init__.py").read_text()
+    assert "PYTEST_DONT_REWRITE" in text
+
+
+def test_package_imports_nothing(package_dir: dict[str, str]) -> None:
+    text = (ROOT / package_dir["kohort"] / "__init__.py").read_text()
+    assert compile(text, "__init__.py", "exec").co_names == ("__doc__",)

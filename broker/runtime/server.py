@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.effect_execution import perform
+from kohort.broker.forking import unwatch_forks, watch_forks
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
+    from kohort.broker.forking import Address
     from kohort.broker.runtime.login_gate import LoginGate
     from kohort.broker.runtime.registry import Registry
 
@@ -84,6 +86,8 @@ class Server:
         """Those that each node has; known when they are listened on."""
         self._open: dict[int, list[asyncio.Server]] = {}
         """What listens, by node id; a node that is stopped has none."""
+        self._addresses: set[Address] = set()
+        """The local addresses of all listening sockets, hence also of the connections that they accepted."""
         self._kept: dict[int, list[socket.socket]] = {}
         """The sockets of nodes that are stopped, one list a node. They have the ports, and refuse connections."""
         self._timer: asyncio.TimerHandle | None = None
@@ -128,7 +132,9 @@ class Server:
             for listener in listeners:
                 sockets = bind(listener.host, listener.port + number if listener.port else 0)
                 node.listens(listener.name, sockets[0].getsockname()[1])
+                self._addresses.update(socket_.getsockname()[:2] for socket_ in sockets)
                 bound.append((node, listener, sockets))
+        watch_forks(self)
         # Nobody is accepted before all ports are known: the first question a client asks is where the others are.
         for node, listener, sockets in bound:
             await self._accept(node, listener, sockets)
@@ -150,8 +156,13 @@ class Server:
                 )
             )
 
+    def on_forked(self) -> set[Address]:
+        """Return the local addresses of the sockets that a forked child must close."""
+        return self._addresses
+
     def stop(self) -> None:
-        """Accepts nobody any more, and hangs up on everybody."""
+        """Close all listening sockets and abort all connections."""
+        unwatch_forks(self)
         for listeners in self._open.values():
             for listener in listeners:
                 listener.close()

@@ -83,6 +83,11 @@ class PassedOver(NamedTuple):
     """Whether it is so near to one that Kafka knows that this one was meant."""
 
 
+def is_brokers(name: str) -> bool:
+    """Return whether a broker has such a setting in Kafka 4.3 or had it in an older release."""
+    return name in FOREIGN or name.startswith((*_PREFIXES, *_REMOVED_FAMILIES)) or name in _REMOVED
+
+
 def is_foreign(name: str, value: str) -> bool:
     """Whether Kafka has a setting of that name. Raises SettingError for a value that is no number where groups'
     settings have their defaults and limits from it."""

@@ -30,7 +30,7 @@ from kohort.control.faults.matching import ANY, Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger, trigger
 from kohort.control.gate_points import ANSWER, REQUEST
-from kohort.control.numbers import length_ms
+from kohort.control.numbers import Seconds, length_ms
 from kohort.control.resources import operation_named, resource_named
 from kohort.protocol.releases import RELEASES
 from kohort.storage.topic import Topic
@@ -87,7 +87,7 @@ class RuleBuilder:
         return self._rule(Truncate(length), when)
 
     def delay(
-        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> Rule:
         """The broker sees them so much later, by its own clock; `jitter`: at most this many seconds more.
 
@@ -97,7 +97,7 @@ class RuleBuilder:
         return self._rule(_delay(seconds, jitter, until, REQUEST), when)
 
     def delay_answer(
-        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> Rule:
         """The broker handles them at once, and its answers leave so much later, or when something is reached."""
         return self._rule(_delay(seconds, jitter, until, ANSWER), when)
@@ -168,7 +168,7 @@ class RuleBuilder:
         return self._add(match, action, trigger(when))
 
 
-def _delay(seconds: float | None, jitter: float, until: str | None, stage: str) -> Action:
+def _delay(seconds: Seconds | None, jitter: Seconds, until: str | None, stage: str) -> Action:
     if (seconds is None) == (until is None):
         raise ControlError("a delay takes either seconds, or until what: a state, a group event or a gate point")
     if until is not None:

@@ -10,7 +10,7 @@ from kohort.control.faults.actions import ACCESS, Action
 from kohort.control.faults.matching import Match
 from kohort.control.faults.triggers import Counting, Trigger
 from kohort.control.gate_points import ANSWER, REQUEST
-from kohort.control.numbers import whole
+from kohort.control.numbers import Seconds, whole
 from kohort.control.request_facts import RequestFacts
 from kohort.control.waiting import PATIENCE_S, Waiters
 
@@ -60,13 +60,13 @@ class Rule:
             return ""
         return f"{self} has never acted; {self.seen or 'no'} request{'' if self.seen == 1 else 's'} matched"
 
-    async def wait(self, times: int = 1, timeout: float = PATIENCE_S) -> None:
+    async def wait(self, times: int = 1, timeout: Seconds = PATIENCE_S) -> None:
         """Until it has acted so often, since it was made. Raises TimeoutError, which says how often it has."""
         whole(times, "times", 1)
         await self._waiters.until(
             lambda: self.acted >= times,
             timeout,
-            lambda: f"after {timeout} s {self} has acted {self.acted} times, not {times}; {self.seen} requests matched",
+            lambda: f"{self} has acted {self.acted} times, not {times}; {self.seen} requests matched",
         )
 
     def remove(self) -> None:

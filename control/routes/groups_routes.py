@@ -182,7 +182,7 @@ async def wait(
         await laboratory.waiters.until(
             lambda: wanted.holds(group_of(laboratory, group_id)),
             timeout,
-            lambda: f"after {timeout} s {group_of(laboratory, group_id)} is not {wanted}",
+            lambda: f"{group_of(laboratory, group_id)} is not {wanted}",
         )
     except TimeoutError as late:
         raise HTTPException(408, str(late)) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,13 @@ from kohort.pipeline.analysis.data_issues import data_issues
 from kohort.pipeline.analysis.engine import Engine
 from kohort.pipeline.analysis.sql_views import write_views
 from kohort.pipeline.analysis.stored_runs import StoredRun
+from kohort.pipeline.gold.gold_files import read_table
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
+from kohort.pipeline.report.all_clear import Missing, given_sources, missing
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
 from kohort.pipeline.silver.parquet_files import forget
@@ -37,6 +39,11 @@ class Outcome:
     issues: list[DataIssueRow]
     report: Place | None
     shared: list[ShareGroupRow] = field(default_factory=list)
+    provided: Collection[str] = ()  # sources that were read, as `given_sources` names them
+
+    def missing(self, accepted: Collection[str] = ()) -> list[Missing]:
+        """List what must be known before groups can be called well, less the accepted sources."""
+        return missing(self.health, self.issues, self.shared, accepted, self.provided)
 
 
 def analyse(
@@ -71,7 +78,7 @@ def _analyse_into_store(
     try:
         _read(engine, sources, silver, say, cluster, window)
         _fill_gold(engine, sources, issues, silver, gold, say, cluster, window)
-        outcome = _write_results(out, run.tables, say)
+        outcome = _write_results(out, run.tables, given_sources(sources), say)
     except Exception:
         with suppress(OSError):  # the reason why it failed is what a person must know
             remove_folder(run.tables)
@@ -114,7 +121,7 @@ def rebuild(
     version = new_version(gold)
     _fill_gold(engine, sources, issues, silver, version, say, cluster, window)
     show(gold, version)
-    return _write_results(out, out / "tables", say)
+    return _write_results(out, out / "tables", given_sources(sources), say)
 
 
 def _fill_gold(
@@ -131,8 +138,8 @@ def _fill_gold(
     say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
 
 
-def _write_results(out: Place, tables: Place, say: Progress) -> Outcome:
-    """findings.json, report.html and the SQL views under `out`, from the tables."""
+def _write_results(out: Place, tables: Place, provided: Collection[str], say: Progress) -> Outcome:
+    """Write findings.json, report.html and the SQL views under `out`, from the tables."""
     from kohort.pipeline.report.html import report_text
 
     gold = tables / "gold"
@@ -141,12 +148,18 @@ def _write_results(out: Place, tables: Place, say: Progress) -> Outcome:
     replace_text(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()
     report = out / "report.html"
-    replace_text(report, report_text(gold, found))
+    replace_text(report, report_text(gold, found, provided))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(
-        found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report, read_gold(gold, ShareGroupRow)
+        found,
+        read_gold(gold, GroupHealthRow),
+        read_gold(gold, DataIssueRow),
+        report,
+        read_gold(gold, ShareGroupRow),
+        provided,
     )
 
 
 def _groups(gold: Place) -> int:
-    return len({row["group_id"] for row in read_gold(gold, GroupHealthRow)})
+    group_ids = read_table(gold, "group_health", ["group_id"])
+    return 0 if group_ids is None else len(group_ids["group_id"].unique())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 from operator import attrgetter
 
-from kohort.pipeline.analysis.engine import EventNumbers, SilverFacts, Undecoded
+from kohort.pipeline.analysis.engine import SilverFacts, Undecoded
 from kohort.pipeline.silver.ranges import joined
-from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_rows import EventRange, LogRange
 from kohort.pipeline.sources import found
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -23,7 +23,7 @@ def data_issues(sources: list[Source], facts: SilverFacts) -> list[Issue]:
             *sorted(facts.issues, key=lambda issue: (issue.rule, issue.keys or "", issue.detail)),
             *sorted(map(_undecoded, facts.undecoded), key=lambda issue: (issue.keys, issue.detail)),
             *_compacted(facts.ranges),
-            *_event_numbers(facts.event_numbers),
+            *_event_numbers(facts.event_ranges),
         ]
     )
 
@@ -57,15 +57,27 @@ def _compacted(ranges: list[LogRange]) -> list[Issue]:
     return issues
 
 
-def _event_numbers(runs: list[EventNumbers]) -> list[Issue]:
+def _event_numbers(ranges: list[EventRange]) -> list[Issue]:
+    """Compare the numbers of the events that span run of a broker wrote with those that were read."""
+
+    def process(span: EventRange) -> tuple[int, str]:
+        return (span.node_id or 0, span.boot_id or "")
+
     issues = []
-    for run in sorted(runs, key=lambda run: (run.node_id or 0, run.boot_id or "")):
-        keys = f"node {run.node_id}, boot {run.boot_id}"
-        if run.came > run.distinct:
-            text = f"{run.came - run.distinct} events came more than once and were counted once"
+    in_order = sorted(ranges, key=lambda span: (*process(span), span.first_seq, span.last_seq))
+    for _, of_process in groupby(in_order, key=process):
+        first, *later_spans = of_process
+        repeated, absent, last_seq = 0, 0, first.last_seq
+        for span in later_spans:
+            absent += max(0, span.first_seq - last_seq - 1)
+            repeated += max(0, min(span.last_seq, last_seq) - span.first_seq + 1)
+            last_seq = max(last_seq, span.last_seq)
+        keys = f"node {first.node_id}, boot {first.boot_id}"
+        if repeated:
+            text = f"{repeated} events came more than once and were counted once"
             issues.append(Issue("duplicate_events", keys, text))
-        if run.expected > run.distinct:
-            issues.append(Issue("missing_events", keys, f"{run.expected - run.distinct} events are missing"))
+        if absent:
+            issues.append(Issue("missing_events", keys, f"{absent} events are missing"))
     return issues
 
 

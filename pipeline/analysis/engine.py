@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from kohort.pipeline.remote_path import Place
-from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_rows import EventRange, LogRange
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import (
     DUMP,
@@ -40,16 +40,6 @@ class Undecoded(NamedTuple):
     records: int
 
 
-class EventNumbers(NamedTuple):
-    """Numbered events of one run of a broker: how many came, how many are distinct, how many there should be."""
-
-    node_id: int | None
-    boot_id: str | None
-    came: int
-    distinct: int
-    expected: int
-
-
 @dataclass(frozen=True, slots=True)
 class SilverFacts:
     """What a person may have to know about silver as a whole."""
@@ -57,7 +47,7 @@ class SilverFacts:
     issues: list[Issue]
     undecoded: list[Undecoded]
     ranges: list[LogRange]
-    event_numbers: list[EventNumbers]
+    event_ranges: list[EventRange]
 
 
 class Engine(Protocol):

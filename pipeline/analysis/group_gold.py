@@ -7,13 +7,24 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from kohort.pipeline.analysis.packed_commits import unpack
-from kohort.pipeline.gold.group_tables import analyse_group, as_tables
+from kohort.pipeline.gold.group_tables import Rows, analyse_group, as_tables
+from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.silver_input import GroupRows, group_input
+
+
+def rows_of_group(
+    cluster: str | None, group_id: str, commits: Iterable[pa.Table], rows: GroupRows
+) -> tuple[GroupInput, dict[str, Rows]]:
+    """Return a group's input and its rows of the gold tables.
+
+    commits: Its commits, in any number of pieces. rows: Everything else about it.
+    """
+    group = group_input(group_id, cluster or "", commits, rows)
+    return group, analyse_group(group)
 
 
 def gold_of_group(
     cluster: str | None, group_id: str, payloads: Iterable[bytes], rows: GroupRows
 ) -> dict[str, pa.Table]:
-    """The gold tables of one group. payloads: its packed commits; rows: everything else that is known of it."""
-    group = group_input(group_id, cluster or "", unpack(payloads), rows)
-    return as_tables(group, analyse_group(group))
+    """Return the gold tables of one group. payloads: Its packed commits. rows: Everything else about it."""
+    return as_tables(*rows_of_group(cluster, group_id, unpack(payloads), rows))

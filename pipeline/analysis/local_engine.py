@@ -1,11 +1,13 @@
 """The engine for what one machine does in seconds: this process, no Java, nothing to start.
 
-Commits lie packed in memory until it is their group's turn, everything else as Arrow tables: a group's rows are made
-when it is analysed, and gone before the next.
+Commits are held compressed until it is their group's turn, everything else as Arrow tables, sorted by group. Rows are
+made into objects for some groups at a time, and those of gold become tables some thousand at a time: a cluster may have
+tens of thousands of groups with a few rows each.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
@@ -13,16 +15,26 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kohort.pipeline.analysis.engine import EventNumbers, RowCounts, SilverFacts, Undecoded
-from kohort.pipeline.analysis.group_gold import gold_of_group
-from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, TABLE, cut_by_group, pack, places, row_groups
+from kohort.pipeline.analysis.engine import RowCounts, SilverFacts, Undecoded
+from kohort.pipeline.analysis.group_gold import rows_of_group
+from kohort.pipeline.analysis.packed_commits import (
+    COMMITS_OF_A_GROUP,
+    TABLE,
+    compress,
+    places,
+    row_groups,
+    sort_by_group,
+    unpack,
+)
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.gold.group_tables import TableBuilder
+from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
 from kohort.pipeline.history.silver_input import GroupRows
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, shown
 from kohort.pipeline.silver.read_sources import ingest, sample
-from kohort.pipeline.silver.silver_rows import CoordinatorMove, LogRange
+from kohort.pipeline.silver.silver_rows import CoordinatorMove, EventRange, LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES, SCHEMAS
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -33,8 +45,10 @@ RowT = TypeVar("RowT")
 
 _OF_A_GROUP = ("group_records", "group_members", "member_partitions", "share_states", "events", "share_lags")
 _BATCH = "0"
+_ROWS_AT_ONCE = 5_000
+_COMMITS_AT_ONCE = 8_000
 
-Group = tuple[str | None, str]
+Group = tuple[str | None, str | None]
 """Cluster and group id."""
 
 
@@ -45,7 +59,7 @@ class LocalEngine:
         with Writer(silver, _BATCH) as writer:
             ingest(sources, cluster, writer, window)
         with Writer(silver, _BATCH) as sampled:
-            sample(sources, cluster, sampled)
+            sample(sources, cluster, sampled, window)
         publish(silver, _BATCH, [writer.task, sampled.task])
         counts = dict(writer.rows)
         for table, count in sampled.rows.items():
@@ -53,33 +67,32 @@ class LocalEngine:
         return counts
 
     def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
-        found: dict[str, list[pa.Table]] = {}
-        held = _Silver(silver, window)
+        held, tables = _Silver(silver, window), TableBuilder()
         for cluster, group_id in held.groups():
-            payloads, rows = held.of_group((cluster, group_id))
-            for table, gold_rows in gold_of_group(cluster, group_id, payloads, rows).items():
-                found.setdefault(table, []).append(gold_rows)
-        return write_tables(found, gold)
+            assert group_id is not None, "rows without a group are left out"
+            tables.add(*rows_of_group(cluster, group_id, *held.of_group((cluster, group_id))))
+        del held  # as large as the tables that are written now
+        return write_tables(tables.finish(), gold)
 
     def silver_facts(self, silver: Place) -> SilverFacts:
         return SilverFacts(
             issues=_distinct(_rows(silver, "dq_issues", Issue)),
             undecoded=_undecoded(silver),
             ranges=_rows(silver, "log_ranges", LogRange),
-            event_numbers=_event_numbers(silver),
+            event_ranges=_rows(silver, "event_ranges", EventRange),
         )
 
 
 class _Silver:
-    """All of silver, by group."""
+    """All of silver, by group. Groups are read in the order of `groups`."""
 
     def __init__(self, silver: Place, window: Window) -> None:
         self._window = window
-        self._commits: dict[Group, list[bytes]] = defaultdict(list)
         self._partition: dict[Group, int | None] = {}
         self._topics: dict[Group, set[str]] = defaultdict(set)
+        self._commits = _Commits()
         self._read_commits(silver)
-        self._tables: dict[str, dict[Group, pa.Table]] = {}
+        self._tables: dict[str, _GroupRows] = {}
         for table in _OF_A_GROUP:
             self._tables[table] = self._by_group(_table(silver, table), table)
         self._ranges = _by(_with_cluster(silver, "log_ranges", LogRange), "partition")
@@ -91,16 +104,15 @@ class _Silver:
             self._until_ms[cluster] = max(self._until_ms.get(cluster, 0), *(each.last_ts_ms for each in ranges))
 
     def groups(self) -> list[Group]:
-        """Every group that anything is known of."""
+        """Return every group that any table knows, by cluster and name."""
         return sorted(self._partition, key=lambda group: (group[0] or "", group[1]))
 
-    def of_group(self, group: Group) -> tuple[list[bytes], GroupRows]:
-        """A group's packed commits, and its other rows."""
+    def of_group(self, group: Group) -> tuple[list[pa.Table], GroupRows]:
+        """Return a group's commits and its other rows."""
         cluster = group[0]
         found = GroupRows(since_ms=self._window.since_ms)
         for table, by_group in self._tables.items():
-            if group in by_group:
-                setattr(found, table, rows_of(ROW_TYPES[table], COLUMNS[table], by_group[group]))
+            setattr(found, table, by_group.take(group))
         partition = self._partition[group]
         found.log_ranges = self._ranges.get((cluster, partition), [])
         found.coordinator_moves = self._moves.get((cluster, partition), [])
@@ -110,41 +122,104 @@ class _Silver:
             found.end_offsets += self._ends.get((cluster, topic), [])
         if cluster in self._until_ms:
             found.until_ms = min(self._until_ms[cluster], self._window.until_ms)
-        return self._commits.get(group, []), found
+        return self._commits.of(group), found
 
     def _read_commits(self, silver: Place) -> None:
         for path in shown(silver, TABLE):
             for rows in row_groups(path, COMMITS_OF_A_GROUP):
-                for packed in pack(rows):
-                    for cluster, group_id, payload in zip(*(each.to_pylist() for each in packed.columns), strict=True):
-                        if group_id is not None:
-                            self._commits[cluster, group_id].append(payload)
+                self._commits.add(rows)
                 for table in places(rows):
                     for cluster, group_id, partition, topic in zip(
                         *(each.to_pylist() for each in table.columns), strict=True
                     ):
                         if group_id is not None:
-                            self._lies_on((cluster, group_id), partition)
+                            self._note_partition((cluster, group_id), partition)
                             self._topics[cluster, group_id].add(topic)
 
-    def _by_group(self, rows: pa.Table, table: str) -> dict[Group, pa.Table]:
-        cut = cut_by_group(rows, COLUMNS[table])
-        if cut is None:
-            return {}
-        names, tables = cut
-        found = {}
-        for cluster, group_id, its in zip(*(each.to_pylist() for each in names), tables, strict=True):
-            if group_id is None:
-                continue
-            found[cluster, group_id] = its
-            column = _PARTITION_IN.get(table)
-            self._lies_on((cluster, group_id), None if column is None else pc.max(its[column]).as_py())
-        return found
+    def _by_group(self, rows: pa.Table, table: str) -> _GroupRows:
+        column = _PARTITION_IN.get(table)
+        keys = rows.select(["cluster", "group_id", *([column] if column else [])])
+        keys = keys.filter(pc.is_valid(keys["group_id"])).group_by(["cluster", "group_id"])
+        found = keys.aggregate([(column, "max")] if column else [])
+        names = ("cluster", "group_id", *([f"{column}_max"] if column else []))
+        for cluster, group_id, *partition in zip(*(found[name].to_pylist() for name in names), strict=True):
+            self._note_partition((cluster, group_id), partition[0] if partition else None)
+        return _GroupRows(rows, table)
 
-    def _lies_on(self, group: Group, partition: int | None) -> None:
-        """Notes the partition of the offsets topic. Of several the highest counts; None is none."""
+    def _note_partition(self, group: Group, partition: int | None) -> None:
+        """Note a group's partition of the offsets topic. Of several the highest counts; None: it isn't known."""
         known = self._partition.get(group)
         self._partition[group] = max((each for each in (known, partition) if each is not None), default=None)
+
+
+class _GroupRows:
+    """The rows of one table, by group.
+
+    They are made into objects some thousand at a time, those of consecutive groups together: making them costs about as
+    much for one row as for a hundred.
+    """
+
+    def __init__(self, rows: pa.Table, table: str) -> None:
+        self._table = table
+        self._sorted = sort_by_group(rows, COLUMNS[table])
+        groups = [] if self._sorted is None else self._sorted.groups
+        self._numbers = {group: number for number, group in enumerate(groups)}
+        self._row_lists: dict[int, list[Any]] = {}
+
+    def take(self, group: Group) -> list[Any]:
+        """Return a group's rows, which are not kept."""
+        number = self._numbers.get(group)
+        if number is None:
+            return []
+        if number not in self._row_lists:
+            self._make(number)
+        return self._row_lists.pop(number)
+
+    def _make(self, first: int) -> None:
+        assert self._sorted is not None, "there is a group"
+        starts, ends = self._sorted.starts, self._sorted.ends
+        begin = starts[first]
+        last = max(first, bisect_right(ends, begin + _ROWS_AT_ONCE) - 1)
+        row_objects = rows_of(
+            ROW_TYPES[self._table], COLUMNS[self._table], self._sorted.rows.slice(begin, ends[last] - begin)
+        )
+        self._row_lists = {n: row_objects[starts[n] - begin : ends[n] - begin] for n in range(first, last + 1)}
+
+
+class _Commits:
+    """All commits, compressed, in blocks of consecutive groups. A group with many of them has blocks of its own."""
+
+    def __init__(self) -> None:
+        self._blocks: list[list[bytes]] = []  # of each piece that was added
+        self._places: dict[Group, list[tuple[int, int, int, int]]] = defaultdict(list)  # piece, block, start, length
+        self._open: dict[int, tuple[int, pa.Table]] = {}  # the block of each piece that was read last
+
+    def add(self, rows: pa.Table) -> None:
+        """Take in the commits of any groups."""
+        ordered = sort_by_group(rows, COMMIT_COLUMNS)
+        if ordered is None:
+            return
+        piece, blocks, begin = len(self._blocks), list[bytes](), 0
+        for group, start, end in zip(ordered.groups, ordered.starts, ordered.ends, strict=True):
+            self._places[group].append((piece, len(blocks), start - begin, end - start))
+            if end - begin >= _COMMITS_AT_ONCE or end == len(ordered.rows):
+                blocks.append(compress(ordered.rows.slice(begin, end - begin)))
+                begin = end
+        self._blocks.append(blocks)
+
+    def of(self, group: Group) -> list[pa.Table]:
+        """Return a group's commits in pieces."""
+        return [
+            self._block(piece, block).slice(start, length)
+            for piece, block, start, length in self._places.get(group, ())
+        ]
+
+    def _block(self, piece: int, block: int) -> pa.Table:
+        number, rows = self._open.get(piece, (-1, None))
+        if number != block:
+            (rows,) = unpack([self._blocks[piece][block]])
+            self._open[piece] = (block, rows)
+        return rows
 
 
 _PARTITION_IN = {"group_records": "partition", "events": "co_partition"}
@@ -193,16 +268,3 @@ def _undecoded(silver: Place) -> list[Undecoded]:
     by = ["record_type", "value_version", "error"]
     counted = _table(silver, "decode_errors").group_by(by).aggregate([([], "count_all")])
     return [Undecoded(*row) for row in zip(*(counted[name].to_pylist() for name in (*by, "count_all")), strict=True)]
-
-
-def _event_numbers(silver: Place) -> list[EventNumbers]:
-    events = _table(silver, "events")
-    numbered = events.filter((pc.field("origin") == "event_log") & pc.field("seq").is_valid())
-    found = numbered.group_by(["node_id", "boot_id"]).aggregate(
-        [("seq", "count"), ("seq", "count_distinct"), ("seq", "min"), ("seq", "max")]
-    )
-    names = ("node_id", "boot_id", "seq_count", "seq_count_distinct", "seq_min", "seq_max")
-    rows = zip(*(found[name].to_pylist() for name in names), strict=True)
-    return [
-        EventNumbers(node, boot, count, distinct, last - first + 1) for node, boot, count, distinct, first, last in rows
-    ]

@@ -8,9 +8,11 @@ rows and carried each of their columns through two processes. Without Spark they
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
 from kohort.pipeline.remote_path import Place
@@ -38,19 +40,32 @@ def places(table: pa.Table) -> Iterator[pa.Table]:
 
 def pack(table: pa.Table) -> Iterator[pa.Table]:
     """(cluster, group_id, payload) for each group in a table of commits; `unpack` takes payloads."""
-    cut = cut_by_group(table, COMMIT_COLUMNS)
-    if cut is None:
+    ordered = sort_by_group(table, COMMIT_COLUMNS)
+    if ordered is None:
         return
-    names, rows = cut
-    payloads = [_written(each) for each in rows]
+    payloads = [
+        compress(ordered.rows.slice(start, end - start))
+        for start, end in zip(ordered.starts, ordered.ends, strict=True)
+    ]
+    names = [pa.array(column, pa.string()) for column in zip(*ordered.groups, strict=True)]
     yield pa.table([*names, pa.array(payloads, pa.binary())], ["cluster", "group_id", "payload"])
 
 
-def cut_by_group(table: pa.Table, columns: Iterable[str]) -> tuple[list[pa.Array], list[pa.Table]] | None:
-    """Each group's rows in a table, in their order: (clusters, group ids) of the groups, and the rows of each.
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows of a table sorted by group; within a group they keep their order.
 
-    None: there are no rows.
+    groups: (cluster, group id) of each group in the order of the rows. starts, ends: Where its rows are.
     """
+
+    rows: pa.Table
+    groups: list[tuple[str | None, str | None]]
+    starts: list[int]
+    ends: list[int]
+
+
+def sort_by_group(table: pa.Table, columns: Iterable[str]) -> SortedRows | None:
+    """Sort the columns of a table by cluster and group, or return None if there are no rows."""
     table = table.combine_chunks()
     if not len(table):
         return None
@@ -58,12 +73,11 @@ def cut_by_group(table: pa.Table, columns: Iterable[str]) -> tuple[list[pa.Array
     code = _codes(cluster) * (len(group.dictionary) + 1) + _codes(group)
     order = np.argsort(code, kind="stable")
     edges = np.flatnonzero(np.diff(code[order])) + 1
-    table = table.select(list(columns)).take(pa.array(order))
     starts = [0, *edges.tolist()]
-    lengths = np.diff([*starts, len(order)]).tolist()
     firsts = pa.array(order[starts])
-    names = [column.take(firsts).cast(pa.string()) for column in (cluster, group)]
-    return names, [table.slice(start, length) for start, length in zip(starts, lengths, strict=True)]
+    names = [column.take(firsts).cast(pa.string()).to_pylist() for column in (cluster, group)]
+    rows = table.select(list(columns)).take(pa.array(order))
+    return SortedRows(rows, list(zip(*names, strict=True)), starts, [*starts[1:], len(order)])
 
 
 def unpack(payloads: Iterable[bytes]) -> Iterator[pa.Table]:
@@ -73,7 +87,8 @@ def unpack(payloads: Iterable[bytes]) -> Iterator[pa.Table]:
         yield pa.ipc.open_stream(payload).read_all().cast(schema)
 
 
-def _written(table: pa.Table) -> bytes:
+def compress(table: pa.Table) -> bytes:
+    """Return a table as bytes, which `unpack` takes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
         stream.write_table(table)
@@ -88,6 +103,10 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _codes(column: pa.DictionaryArray) -> Ints:
-    """Numbers for the texts of a column; 0 for null."""
-    found: Ints = column.indices.fill_null(-1).to_numpy().astype(np.int64) + 1
+    """Return numbers for the texts of a column in the order of the texts; 0 for null."""
+    order = pc.sort_indices(column.dictionary).to_numpy()
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    rank[-1] = 0
+    found: Ints = rank[column.indices.fill_null(-1).to_numpy()]
     return found

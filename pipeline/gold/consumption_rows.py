@@ -16,7 +16,6 @@ from kohort.pipeline.history.by_minute import commit_minutes, lag_minutes, throu
 from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.pauses import pauses
-from kohort.pipeline.history.skew import skew_of
 
 
 def commit_minute_rows(analysis: GroupAnalysis) -> Iterator[CommitMinuteRow]:
@@ -74,8 +73,7 @@ def throughput_rows(analysis: GroupAnalysis) -> list[ThroughputRow]:
 
 def assignment_skew_rows(analysis: GroupAnalysis) -> list[AssignmentSkewRow]:
     rows: list[AssignmentSkewRow] = []
-    for generation in analysis.generations:
-        found = skew_of(generation, analysis.commits, analysis.group.until_ms)
+    for generation, found in zip(analysis.generations, analysis.skews, strict=True):
         if found is None:
             continue
         rows.append(

@@ -67,12 +67,19 @@ def day_folder(gold: Place, table: str, day: str) -> Place:
 
 
 def write_tables(found: dict[str, list[pa.Table]], gold: Place) -> dict[str, int]:
-    """Writes the tables of all groups by day; a day that is written again is replaced. Gives rows by table."""
-    for table, parts in found.items():
-        for day, rows in by_day(pa.concat_tables(parts).combine_chunks().sort_by("group_id")):
+    """Write the tables of all groups by day and return the number of rows by table.
+
+    A day that is written again is replaced. Tables are taken out of `found` one after the other, so that their memory
+    is free when they are written.
+    """
+    counts = {}
+    for table in list(found):
+        rows_of_table = pa.concat_tables(found.pop(table)).combine_chunks().sort_by("group_id")
+        counts[table] = len(rows_of_table)
+        for day, rows in by_day(rows_of_table):
             with DayFile(gold, table, day) as file:
                 file.add(rows)
-    return {table: sum(map(len, parts)) for table, parts in found.items()}
+    return counts
 
 
 def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

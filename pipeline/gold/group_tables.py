@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +40,8 @@ from kohort.pipeline.rules.proposals import Proposal, proposals
 
 Rows = Iterable[Any]
 """TypedDicts of `gold_rows`, all of one table."""
-_ROWS_AT_ONCE = 50_000
+_KEY = ("cluster", "group_id")
+_ROWS_AT_ONCE = 2_000
 
 
 def analyse_group(group: GroupInput) -> dict[str, Rows]:
@@ -72,17 +74,27 @@ def analyse_group(group: GroupInput) -> dict[str, Rows]:
     return {table: rows for table, rows in tables.items() if rows}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Later:
-    """Rows that are made when they are asked for: a large group has millions of minutes, and they pass one by one."""
+    """Rows that are made one by one when they are needed: a large group has millions of minutes.
+
+    Whether there are any is found out by starting to make them, and the first iteration continues there.
+    """
 
     make: Callable[[], Iterator[Any]]
+    _started: Iterator[Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        return self.make()
+        started, self._started = self._started, None
+        return self.make() if started is None else started
 
     def __bool__(self) -> bool:
-        return next(self.make(), None) is not None
+        rows = self.make()
+        first = next(rows, None)
+        if first is None:
+            return False
+        self._started = chain((first,), rows)
+        return True
 
 
 def diagnosis(finding: Finding) -> DiagnosisRow:
@@ -119,17 +131,47 @@ def _recommendation(proposal: Proposal, start_ms: int) -> RecommendationRow:
 
 
 def as_tables(group: GroupInput, rows: dict[str, Rows]) -> dict[str, pa.Table]:
-    """The rows under their schemas, with cluster and group filled in."""
-    key = {"cluster": group.cluster, "group_id": group.group_id}
-    result = {}
-    for table, found in rows.items():
-        left, portions = iter(found), []
-        while portion := list(islice(left, _ROWS_AT_ONCE)):
-            columns = []
-            for column in SCHEMAS[table]:
-                same = column.name in key
-                values = [key[column.name]] * len(portion) if same else [row[column.name] for row in portion]
-                columns.append(pa.array(values, column.type))
-            portions.append(pa.table(columns, schema=SCHEMAS[table]))
-        result[table] = pa.concat_tables(portions)
-    return result
+    """Return the rows of a group under their schemas, with cluster and group filled in."""
+    builder = TableBuilder()
+    builder.add(group, rows)
+    return {table: pa.concat_tables(portions) for table, portions in builder.finish().items()}
+
+
+class TableBuilder:
+    """Makes Arrow tables of the rows of many groups.
+
+    Rows wait until they are many: a table of a few rows costs as much as one of thousands, in time and in memory.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._rows: dict[str, list[Any]] = defaultdict(list)
+        self._tables: dict[str, list[pa.Table]] = defaultdict(list)
+
+    def add(self, group: GroupInput, rows: dict[str, Rows]) -> None:
+        """Take in the rows of a group."""
+        key = (group.cluster, group.group_id)
+        for table, found in rows.items():
+            left = iter(found)
+            while portion := list(islice(left, _ROWS_AT_ONCE)):
+                self._rows[table] += portion
+                self._keys[table] += [key] * len(portion)
+                if len(self._rows[table]) >= _ROWS_AT_ONCE:
+                    self._make(table)
+
+    def finish(self) -> dict[str, list[pa.Table]]:
+        """Return the tables, in any number of pieces each, in the order in which groups were added."""
+        for table in list(self._rows):
+            self._make(table)
+        return dict(self._tables)
+
+    def _make(self, table: str) -> None:
+        rows, keys = self._rows.pop(table), self._keys.pop(table)
+        columns = []
+        for column in SCHEMAS[table]:
+            if column.name in _KEY:
+                values = [key[_KEY.index(column.name)] for key in keys]
+            else:
+                values = [row[column.name] for row in rows]
+            columns.append(pa.array(values, column.type))
+        self._tables[table].append(pa.table(columns, schema=SCHEMAS[table]))

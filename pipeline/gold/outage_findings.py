@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from kohort.pipeline.gold.gold_files import read_table, write_tables
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
@@ -20,25 +22,35 @@ _Row = dict[str, object]
 
 
 def judge_outages(gold: Place) -> None:
-    """Adds findings about outages to the diagnoses, and makes information of what they explain."""
-    known = _rows(gold, "diagnoses")
-    before = len(known)
-    for cluster, stopped in _outages(_rows(gold, "commit_pauses")):
-        _judge(known, cluster, r35_broker_stopped, stopped)
-    for cluster, together in _waves(_rows(gold, "member_sessions")):
-        _judge(known, cluster, r36_expired_together, together)
-    if len(known) > before:
-        write_tables({"diagnoses": [pa.Table.from_pylist(known, SCHEMAS["diagnoses"])]}, gold)
+    """Add findings about outages to the diagnoses, and downgrade those that they explain to information."""
+    pauses = _rows(gold, "commit_pauses", ["first_ms", "last_ms", "start_ms", "end_ms"])
+    expired = ds.field("end_kind") == "session_expired"
+    sessions = _rows(gold, "member_sessions", ["client", "logical_client", "last_ms"], expired)
+    stopped = [(cluster, events) for cluster, events in _outages(pauses) if events]
+    together = [(cluster, events) for cluster, events in _waves(sessions) if events]
+    if not stopped and not together:
+        return
+    diagnoses = _rows(gold, "diagnoses")
+    for cluster, outages_there in stopped:
+        _judge(diagnoses, cluster, r35_broker_stopped, outages_there)
+    for cluster, waves_there in together:
+        _judge(diagnoses, cluster, r36_expired_together, waves_there)
+    write_tables({"diagnoses": [pa.Table.from_pylist(diagnoses, SCHEMAS["diagnoses"])]}, gold)
 
 
-def _judge(known: list[_Row], cluster: str, rule: ModuleType, found: list[Outage] | list[Wave]) -> None:
-    for row in known:
-        about = str(row["group_id"]), str(row["rule_id"]), _ms(row["window_start_ms"]), _ms(row["window_end_ms"])
-        if row["cluster"] == cluster and rule.explains(found, *about):
+def _judge(diagnoses: list[_Row], cluster: str, rule: ModuleType, found: list[Outage] | list[Wave]) -> None:
+    of_group: dict[str, list[Outage | Wave]] = {}
+    for each in found:
+        for group in each.groups:
+            of_group.setdefault(group, []).append(each)
+    for row in diagnoses:
+        mine = of_group.get(str(row["group_id"])) if row["cluster"] == cluster else None
+        about = str(row["rule_id"]), _ms(row["window_start_ms"]), _ms(row["window_end_ms"])
+        if mine and rule.explains(mine, *about):
             row["severity"] = INFO
             row["advice"] = f"{rule.ID} explains it: {rule.TITLE}."
-    groups = sorted({group for each in found for group in each.groups})
-    known += [_row(cluster, finding) for group in groups for finding in rule.findings(found, group)]
+    for group, mine in sorted(of_group.items()):
+        diagnoses += [_row(cluster, finding) for finding in rule.findings(mine, group)]
 
 
 def _outages(pauses: list[_Row]) -> Iterator[tuple[str, list[Outage]]]:
@@ -62,7 +74,6 @@ def _waves(sessions: list[_Row]) -> Iterator[tuple[str, list[Wave]]]:
             waves([
                 Expiry(_ms(row["last_ms"]), str(row["group_id"]), str(row["client"]), _host(row))
                 for row in rows
-                if row["end_kind"] == "session_expired"
             ]),
         )  # fmt: skip
 
@@ -87,6 +98,7 @@ def _ms(value: object) -> int:
     return value
 
 
-def _rows(gold: Place, table: str) -> list[_Row]:
-    found = read_table(gold, table)
+def _rows(gold: Place, table: str, columns: list[str] | None = None, only: Any = None) -> list[_Row]:
+    """Read rows with their cluster and group. columns: Of these alone; None: of all."""
+    found = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns], only)
     return [] if found is None else found.to_pylist()

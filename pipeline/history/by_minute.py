@@ -12,10 +12,12 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples, time_lag_ms
 from kohort.pipeline.history.share_history import ShareHistory
+from kohort.pipeline.records.offset_commits import Ints
 
 MINUTE_MS = 60_000
 STEPS_MS = (1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000)
 MOST_STEPS = 900
+_ZERO = np.zeros(1, np.int64)
 
 
 class CommitMinute(NamedTuple):
@@ -48,7 +50,7 @@ class ThroughputStep(NamedTuple):
 def commit_minutes(commits: CommitHistory) -> Iterator[tuple[TopicPartition, CommitMinute]]:
     for topic_partition, partition in commits.partitions.items():
         times = partition.commits.ts_ms
-        minutes, start = np.unique(times // MINUTE_MS, return_index=True)
+        minutes, start = _first_of_each(times // MINUTE_MS)
         delta = np.concatenate(([0], partition.deltas))
         gap = np.concatenate(([0], partition.gaps))
         count = np.diff(np.append(start, len(times)))
@@ -58,6 +60,16 @@ def commit_minutes(commits: CommitHistory) -> Iterator[tuple[TopicPartition, Com
         columns = (each.tolist() for each in (minutes * MINUTE_MS, count, advanced, longest, back))
         for values in zip(*columns, strict=True):
             yield topic_partition, CommitMinute(*values)
+
+
+def _first_of_each(values: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct values in order, and where each is first. Without sorting, if they are in order already."""
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    start = np.concatenate((_ZERO, changes))
+    distinct_values = values[start]
+    if (distinct_values[1:] > distinct_values[:-1]).all():
+        return distinct_values, start
+    return np.unique(values, return_index=True)
 
 
 def lag_minutes(analysis: GroupAnalysis) -> Iterator[tuple[TopicPartition, LagMinute]]:

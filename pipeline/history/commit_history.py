@@ -45,7 +45,11 @@ class Around:
 
 @dataclass(slots=True)
 class _Partition:
-    """What is asked for many times is kept; the rest is worked out anew: a group may have fifty million commits."""
+    """Commits of a partition, and what follows from them.
+
+    Only what is needed many times is kept, as a group may have fifty million commits. Slices are subtracted, as
+    `np.diff` takes ten times as long for the few commits that most groups have.
+    """
 
     commits: PartitionCommits
     quiet: np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -67,12 +71,12 @@ class _Partition:
     @property
     def gaps(self) -> Ints:
         """From each commit to the next."""
-        return np.diff(self.commits.ts_ms)
+        return self.commits.ts_ms[1:] - self.commits.ts_ms[:-1]
 
     @property
     def deltas(self) -> Ints:
         """By how much each commit after the first moved the position."""
-        return np.diff(self.commits.committed)
+        return self.commits.committed[1:] - self.commits.committed[:-1]
 
     def quiet_gaps(self, low: int, high: int) -> Ints:
         """The gaps whose ends stand in this stretch of `quiet`."""

@@ -56,9 +56,13 @@ class CommitPieces:
 
     def _taken(self, piece: pa.Table) -> Columns:
         """The columns that count, in the order in which they come."""
-        flags = _flags(piece["is_tombstone"], _GONE) | _flags(pc.is_valid(piece["expire_ts_ms"]), _EXPIRES)
-        undone = pc.is_in(piece["txn"].cast(pa.string()), value_set=pa.array(_UNDONE_STATES))
-        flags |= _flags(undone, _UNDONE)
+        flags = _flags(piece["is_tombstone"], _GONE)
+        # Most pieces have a few rows, and neither transactions nor retention times: each call to Arrow counts.
+        if piece["expire_ts_ms"].null_count < len(piece):
+            flags |= _flags(pc.is_valid(piece["expire_ts_ms"]), _EXPIRES)
+        if piece["txn"].null_count < len(piece):
+            undone = pc.is_in(piece["txn"].cast(pa.string()), value_set=pa.array(_UNDONE_STATES))
+            flags |= _flags(undone, _UNDONE)
         ints = {name: _ints(piece[name]) for name in ("offset", "ts_ms", "committed_offset", "rank")}
         found: Columns = {name: values.astype(_KINDS[name]) for name, values in ints.items()}
         return found | {"place": self._place(piece["topic"], _ints(piece["part"])), "flags": flags}
@@ -111,10 +115,14 @@ class CommitPieces:
 
 
 def _flags(column: pa.ChunkedArray, flag: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    values = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        column = pc.fill_null(column, False)
+    values = column.to_numpy(zero_copy_only=False)
     return np.where(values, np.uint8(flag), np.uint8(0))
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
-    values: Ints = pc.fill_null(column, 0).to_numpy().astype(np.int64)
+    if column.null_count:
+        column = pc.fill_null(column, 0)
+    values: Ints = column.to_numpy().astype(np.int64)
     return values

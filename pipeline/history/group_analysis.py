@@ -24,6 +24,7 @@ from kohort.pipeline.history.since import (
     generations_since,
     rebalances_since,
 )
+from kohort.pipeline.history.skew import Skew, skew_of
 from kohort.pipeline.history.stalls import Stall, find_stalls
 from kohort.pipeline.history.storms import Storm, find_storms
 from kohort.pipeline.history.streams_history import StreamsHistory, streams_history
@@ -46,6 +47,14 @@ class GroupAnalysis:
     """What became of records; None: it is no share group."""
     streams: StreamsHistory | None = None
     """Threads, tasks and topologies; None: it is no streams group."""
+    _skews: list[Skew | None] | None = None
+
+    @property
+    def skews(self) -> list[Skew | None]:
+        """How unevenly each generation was loaded, in the order of `generations`; None for one without assignments."""
+        if self._skews is None:
+            self._skews = [skew_of(generation, self.commits, self.group.until_ms) for generation in self.generations]
+        return self._skews
 
     @property
     def group_id(self) -> str:

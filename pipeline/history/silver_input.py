@@ -85,6 +85,7 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
     group.records = _most_trusted(rows.group_records, lambda row: (row.partition, row.offset))
     group.conflicts = _contradictions(rows.group_records, group.records)
     group.members = _most_trusted(rows.group_members, lambda row: (row.partition, row.offset, row.member_id))
+    group.records = _with_members(group.records, group.members)
     group.parts = _most_trusted(
         _of_one_source(rows.member_partitions),
         lambda row: (row.partition, row.offset, row.member_id, row.topic or "", row.topic_id or "", row.role),
@@ -112,6 +113,14 @@ def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], tuple[Any, ...]]
     for row in sorted(rows, key=lambda row: (*key(row), row.rank)):
         best.setdefault(key(row), row)
     return list(best.values())
+
+
+def _with_members(records: list[GroupRecord], members: list[GroupMember]) -> list[GroupRecord]:
+    """Leave out records about a member of which `members` has no row, as when its table is empty."""
+    described = {(row.partition, row.offset) for row in members}
+    return [
+        row for row in records if row.member_id is None or row.is_tombstone or (row.partition, row.offset) in described
+    ]
 
 
 def _of_one_source(rows: list[MemberPartitions]) -> list[MemberPartitions]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.silver.parquet_files import Writer, batch_folder, publish
+from kohort.pipeline.silver.ranges import event_ranges
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import event_of_line
@@ -25,7 +26,7 @@ from kohort.pipeline.sources.text_log import TextLog
 from kohort.pipeline.whole_files import replace_text
 
 PREFIX = "lines-"
-TABLES = ("events", "dq_issues")
+TABLES = ("events", "event_ranges", "dq_issues")
 LOOK_EVERY_S = 1.0
 FULL = 20_000
 """Rows of a batch that isn't written anew any more."""
@@ -101,6 +102,8 @@ class FollowedFiles:
         with Writer(self._silver, self._open) as writer:
             if self._rows:
                 writer.add("events", table_of("events", self._rows, self._cluster))
+            if ranges := event_ranges(self._rows):
+                writer.add("event_ranges", table_of("event_ranges", ranges, self._cluster))
             if self._issues:
                 writer.add("dq_issues", table_of("dq_issues", self._issues, self._cluster))
         publish(self._silver, self._open, [writer.task])

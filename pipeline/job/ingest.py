@@ -57,7 +57,7 @@ def ingest_sources(
                 )
 
     with Writer(silver, batch) as sampled:
-        sample(sources, cluster, sampled)
+        sample(sources, cluster, sampled, window)
     numbers = spark.range(0, len(shards), 1, len(shards))
     outcome = numbers.mapInArrow(work, "task string, table string, rows long").collect()
     shown = publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])

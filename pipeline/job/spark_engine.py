@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import functions as F
 
-from kohort.pipeline.analysis.engine import EventNumbers, RowCounts, SilverFacts, Undecoded
+from kohort.pipeline.analysis.engine import RowCounts, SilverFacts, Undecoded
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.job.file_frames import silver_frame
 from kohort.pipeline.job.gold import analyse_groups
@@ -14,7 +14,7 @@ from kohort.pipeline.job.gold_frames import write_gold
 from kohort.pipeline.job.ingest import ingest_sources
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import written
-from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_rows import EventRange, LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -22,6 +22,8 @@ from kohort.pipeline.sources.window import EVERYTHING, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+RowT = TypeVar("RowT")
 
 
 class SparkEngine:
@@ -41,8 +43,8 @@ class SparkEngine:
         return SilverFacts(
             issues=self._issues(silver) if "dq_issues" in there else [],
             undecoded=self._undecoded(silver) if "decode_errors" in there else [],
-            ranges=self._ranges(silver) if "log_ranges" in there else [],
-            event_numbers=self._event_numbers(silver) if "events" in there else [],
+            ranges=self._rows(silver, "log_ranges", LogRange) if "log_ranges" in there else [],
+            event_ranges=self._rows(silver, "event_ranges", EventRange) if "event_ranges" in there else [],
         )
 
     def _issues(self, silver: Place) -> list[Issue]:
@@ -54,14 +56,5 @@ class SparkEngine:
         counted = silver_frame(self._spark, silver, "decode_errors").groupBy(*by).agg(F.count("*").alias("n"))
         return [Undecoded(*row) for row in counted.collect()]
 
-    def _ranges(self, silver: Place) -> list[LogRange]:
-        return rows_of(LogRange, COLUMNS["log_ranges"], silver_frame(self._spark, silver, "log_ranges").toArrow())
-
-    def _event_numbers(self, silver: Place) -> list[EventNumbers]:
-        numbered = silver_frame(self._spark, silver, "events").where("origin = 'event_log' and seq is not null")
-        found = numbered.groupBy("node_id", "boot_id").agg(
-            F.count("*").alias("n"),
-            F.countDistinct("seq").alias("distinct"),
-            (F.max("seq") - F.min("seq") + 1).alias("expected"),
-        )
-        return [EventNumbers(*row) for row in found.collect()]
+    def _rows(self, silver: Place, table: str, row_type: type[RowT]) -> list[RowT]:
+        return rows_of(row_type, COLUMNS[table], silver_frame(self._spark, silver, table).toArrow())

@@ -5,17 +5,19 @@ Otherwise it can't be told, and a person must know what is missing, what it woul
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.rules.finding import listed
+from kohort.pipeline.sources.found import DUMP, EVENTS, EXPORT, SEGMENT, TEXT_LOG, WIRE, Source
 
 OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG = "offsets-topic", "log-ends", "broker-log"
 SHARE_STATE, SHARE_EVENTS = "share-state", "share-events"
 SOURCES = (OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG, SHARE_STATE, SHARE_EVENTS)
 """What a group's story is made of, by the names that --without takes."""
+_GIVEN_BY = dict.fromkeys((SEGMENT, WIRE, EXPORT, DUMP), OFFSETS_TOPIC) | dict.fromkeys((TEXT_LOG, EVENTS), BROKER_LOG)
 ENOUGH_SAMPLED = 0.5
 """So much of a group's time lies between samples that are close together."""
 ENOUGH_SEEN = 0.5
@@ -58,6 +60,11 @@ class Missing:
     groups: frozenset[str]
 
 
+def given_sources(sources: Iterable[Source]) -> frozenset[str]:
+    """Return OFFSETS_TOPIC and BROKER_LOG as far as the sources include them."""
+    return frozenset(_GIVEN_BY[source.kind] for source in sources if source.kind in _GIVEN_BY)
+
+
 def unread(issues: list[DataIssueRow]) -> list[DataIssueRow]:
     """Remarks on what was given and could not be read: it may hold what is missing among the findings."""
     return [issue for issue in issues if issue["rule"] in _UNREAD]
@@ -68,11 +75,17 @@ def missing(
     issues: list[DataIssueRow],
     shared: list[ShareGroupRow],
     accepted: Collection[str] = (),
+    provided: Collection[str] = (),
 ) -> list[Missing]:
-    """What must be known before groups can be called well. accepted: sources that may be missing."""
+    """List what must be known before groups can be called well.
+
+    Args:
+        accepted: Sources that may be missing.
+        provided: Sources that were read, even if nothing in them is about these groups.
+    """
     every = frozenset(row["group_id"] or "" for row in health)
     found = [Missing(None, _NOT_READ, every)] if unread(issues) else []
-    if health and not any(row["has_records"] or row["commits"] for row in health):
+    if health and OFFSETS_TOPIC not in provided and not any(row["has_records"] or row["commits"] for row in health):
         found.append(Missing(OFFSETS_TOPIC, _NO_TOPIC, every))
     strange = frozenset(row["group_id"] or "" for row in health if row["unknown_members"])
     if strange:
@@ -82,7 +95,7 @@ def missing(
     if dark:
         text = f"the log ends of what {_some(dark, every)} read were not sampled {_NO_LOG_ENDS}"
         found.append(Missing(LOG_ENDS, text, dark))
-    if health and not any(row["has_events"] for row in health):
+    if health and BROKER_LOG not in provided and not any(row["has_events"] for row in health):
         found.append(Missing(BROKER_LOG, _NO_LOG, every))
     found += _of_share_groups(shared, every)
     return [each for each in found if each.source not in accepted]

@@ -18,6 +18,7 @@ from kohort.pipeline.gold.gold_rows import (
     CommitMinuteRow,
     CommitStallRow,
     GenerationRow,
+    GroupHealthRow,
     LagMinuteRow,
     MemberSessionRow,
     PartitionMoveRow,
@@ -43,9 +44,11 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "commit_stalls": ("start_ms", "end_ms", "kind"),
     "share_members": None,
     "recommendations": None,
+    "group_health": None,
 }  # fmt: skip
 """Tables of a group's page, with the columns that are looked at; None: all."""
-_ORDER = {"rebalances": "stable_ms", "generations": "stable_ms", "commit_stalls": "start_ms", "throughput": "start_ms"}
+_ORDER = {"rebalances": "stable_ms", "generations": "stable_ms", "commit_stalls": "start_ms", "throughput": "start_ms",
+          "group_health": "day"}  # fmt: skip
 
 
 class RebalanceInShort(TypedDict):
@@ -69,6 +72,19 @@ def rebalances_in_short(gold: Place) -> list[RebalanceInShort]:
     return [] if found is None else found.to_pylist()
 
 
+_HEALTH_IN_SHORT = [
+    "group_id", "rebalances", "commits", "unavailable_partition_s_hi", "has_records", "has_events", "unknown_members",
+    "sampled_share", "first_ms", "last_ms",
+]  # fmt: skip
+
+
+def health_in_short(gold: Place) -> list[GroupHealthRow]:
+    """Return the health of all groups with the columns that all groups together need: of a group's page are all."""
+    table = read_table(gold, "group_health", _HEALTH_IN_SHORT)
+    rows: list[GroupHealthRow] = [] if table is None else table.to_pylist()
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class PageTables:
     """The tables of a group's page. Rows have the columns of `_COLUMNS`; tables are empty where the group has none."""
@@ -84,6 +100,7 @@ class PageTables:
     commit_stalls: list[CommitStallRow]
     share_members: list[ShareMemberRow]
     recommendations: list[RecommendationRow]
+    group_health: list[GroupHealthRow]
 
 
 class Pages:
@@ -92,9 +109,10 @@ class Pages:
     def __init__(self, gold: Place, groups: list[str]) -> None:
         self._tables: dict[str, pa.Table] = {}
         self._places: dict[str, dict[str, tuple[int, int]]] = {}
+        names = pa.array(groups, pa.string())  # an empty list has no type by itself
         for name, columns in _COLUMNS.items():
             wanted = None if columns is None else ["group_id", *columns]
-            found = read_table(gold, name, wanted, ds.field("group_id").isin(groups))
+            found = read_table(gold, name, wanted, ds.field("group_id").isin(names))
             if found is not None and len(found):
                 order = [("group_id", "ascending")]
                 if name in _ORDER:

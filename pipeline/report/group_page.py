@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.report import lists
 from kohort.pipeline.report.cards import badge, card
 from kohort.pipeline.report.drawings import generations, lanes
@@ -22,7 +21,6 @@ def group_page(
     group: str,
     found: list[FindingRow],
     tables: PageTables,
-    health: list[GroupHealthRow],
     *,
     opened: bool,
     in_full: bool,
@@ -34,12 +32,12 @@ def group_page(
     axis = axis_of(tables)
     worst = worst_severity(found)
     clients = [client for finding in found for client in finding["clients"]]
-    summary = headline(group, found, health[0] if health else None)[len(group) + 2 :]
+    summary = headline(group, found, next(iter(tables.group_health), None))[len(group) + 2 :]
     # The id is inside: a browser that is led to it opens what it lies in.
     return (
         f'<details class="group"{" open" if opened else ""}><summary>{badge(worst)}<b>{name(group)}</b> '
         f'<span class="soft">{sentence(summary, [group, *clients])}</span></summary><div class="in" id="{page}">{cards}'
-        f"{lists.figures(tables.rebalances, health)}{share_member_table(tables.share_members)}"
+        f"{lists.figures(tables.rebalances, tables.group_health)}{share_member_table(tables.share_members)}"
         f"{_drawings(page, axis, found, tables, shown, in_full) if axis is not None else ''}"
         f"{matrices(tables.partition_moves, tables.rebalances)}"
         f"{lists.rebalance_table(page, tables.rebalances, shown)}{lists.settings_table(tables.recommendations)}"

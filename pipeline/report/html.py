@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
@@ -12,7 +13,7 @@ from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
 from kohort.pipeline.report.drawings.times import begin_of
-from kohort.pipeline.report.gathering import Pages, RebalanceInShort, rebalances_in_short
+from kohort.pipeline.report.gathering import Pages, RebalanceInShort, health_in_short, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
 from kohort.pipeline.report.quality import quality_box
 from kohort.pipeline.report.results import FindingRow, read_gold
@@ -31,18 +32,22 @@ _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
-def report_text(gold: Place, findings: list[FindingRow]) -> str:
-    """The page."""
+def report_text(gold: Place, findings: list[FindingRow], provided: Collection[str] = ()) -> str:
+    """Return the page.
+
+    provided: Sources that were read, see `missing`.
+    """
     groups = by_group(findings)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
-    for row in read_gold(gold, GroupHealthRow):
+    for row in health_in_short(gold):
         group_id = row["group_id"] or ""
         health[group_id].append(row)
         groups.setdefault(group_id, [])
     order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
-    pages = _pages(gold, order, groups, health)
+    pages = _pages(gold, order, groups)
     issues = read_gold(gold, DataIssueRow)
-    lacking = missing([row for rows in health.values() for row in rows], issues, read_gold(gold, ShareGroupRow))
+    days = [row for rows in health.values() for row in rows]
+    lacking = missing(days, issues, read_gold(gold, ShareGroupRow), provided=provided)
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
 
 
@@ -52,9 +57,7 @@ def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> 
     return (-SEVERITIES.index(worst) if worst else 1, -down, group)
 
 
-def _pages(
-    gold: Place, order: list[str], groups: dict[str, list[FindingRow]], health: dict[str, list[GroupHealthRow]]
-) -> list[str]:
+def _pages(gold: Place, order: list[str], groups: dict[str, list[FindingRow]]) -> list[str]:
     """As many as fit, in this order."""
     rows = Pages(gold, order[:MOST_PAGES])
     pages: list[str] = []
@@ -62,8 +65,7 @@ def _pages(
     for n, group in enumerate(order[:MOST_PAGES]):
         opened = n == 0 and worst_severity(groups[group]) in ("warning", "critical")
         in_full = length < FULL_PAGES_CHARS
-        found, days = groups[group], health.get(group, [])
-        page = group_page(f"g{n}", group, found, rows.of(group), days, opened=opened, in_full=in_full)
+        page = group_page(f"g{n}", group, groups[group], rows.of(group), opened=opened, in_full=in_full)
         length += len(page)
         if length > MOST_PAGES_CHARS:
             break
@@ -119,7 +121,7 @@ def _in_short(
     lacking: list[Missing],
 ) -> str:
     if not groups:
-        return "<p>No groups were found in what was read.</p>"
+        return "<p>No groups were found in what was read, or none was active at that time.</p>"
     if not troubled:
         if not lacking:
             return "<p>Nothing serious was found.</p>"

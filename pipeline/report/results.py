@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TypedDict, TypeVar
 
 import pyarrow.parquet as pq
@@ -15,6 +16,8 @@ from kohort.pipeline.rules.evidence import Evidence
 from kohort.pipeline.rules.finding import SEVERITIES
 
 RowT = TypeVar("RowT")
+
+_ROWS_AT_ONCE = 2_000
 
 
 class FindingRow(TypedDict):
@@ -39,10 +42,15 @@ class FindingRow(TypedDict):
 
 def read_gold(gold: Place, row_type: type[RowT]) -> list[RowT]:
     """All rows of the gold table that holds this type; none when it wasn't written."""
+    return list(iterate_gold(gold, row_type))
+
+
+def iterate_gold(gold: Place, row_type: type[RowT]) -> Iterator[RowT]:
+    """Yield the rows of the gold table that holds this type, made some thousand at a time."""
     table = next(name for name, each in ROW_TYPES.items() if each is row_type)
     found = read_table(gold, table)
-    rows: list[RowT] = [] if found is None else found.to_pylist()
-    return rows
+    for batch in () if found is None else found.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield from batch.to_pylist()
 
 
 def add_issues(gold: Place, cluster: str, issues: list[tuple[str, str, str]]) -> None:
@@ -77,6 +85,6 @@ def findings(gold: Place) -> list[FindingRow]:
             "text": row["text"],
             "advice": row["advice"],
         }
-        for row in read_gold(gold, DiagnosisRow)
+        for row in iterate_gold(gold, DiagnosisRow)
     ]
     return sorted(rows, key=lambda row: (-SEVERITIES.index(row["severity"]), row["group"], row["rule"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kohort.pipeline.rules.evidence import Evidence
 
@@ -70,6 +71,13 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     if len(names) > most:
         return ", ".join(names[:most]) + f" and {len(names) - most} more"
     return ", ".join(names)
+
+
+def listed_others(names: Sequence[str], own: str, most: int) -> str:
+    """List distinct names without `own`, which is one of them. Only the names that are shown are looked at."""
+    first_names = list(islice((name for name in names if name != own), most))
+    more = len(names) - 1 - len(first_names)
+    return ", ".join(first_names) + (f" and {more} more" if more else "")
 
 
 def busiest(moments: Sequence[int], window_ms: int) -> int:

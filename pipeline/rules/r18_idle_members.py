@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.skew import skew_of
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, several
 
 ID = "R18"
@@ -13,8 +12,8 @@ SHARE_OF_TIME = 0.8
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    until_ms = analysis.group.until_ms
-    skews = [s for g in analysis.generations if g.size and (s := skew_of(g, analysis.commits, until_ms)) is not None]
+    both = zip(analysis.generations, analysis.skews, strict=True)
+    skews = [skew for generation, skew in both if generation.size and skew is not None]
     lasted = sum(skew.lasted_s for skew in skews)
     idle = [skew for skew in skews if skew.idle_members and skew.members > skew.mean_parts * skew.members]
     if not idle or sum(skew.lasted_s for skew in idle) < SHARE_OF_TIME * lasted:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kohort.pipeline.history.backlogs import Backlog, backlogs
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
-from kohort.pipeline.history.skew import Skew, skew_of
+from kohort.pipeline.history.skew import Skew
 from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
 
 ID = "R19"
@@ -20,9 +20,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     late = [backlog for backlog in backlogs(analysis) if backlog.hot is not None and backlog.hot not in stuck]
     for backlog in late:
         yield _hot(backlog)
-    for generation in analysis.generations:
-        skew = skew_of(generation, analysis.commits, analysis.group.until_ms) if generation.size > 1 else None
-        if skew is None or skew.lasted_s < LASTED_S or len(generation.owners) < generation.size:
+    for generation, skew in zip(analysis.generations, analysis.skews, strict=True):
+        if skew is None or generation.size <= 1 or skew.lasted_s < LASTED_S or len(generation.owners) < generation.size:
             continue
         equal = len({member.topics for member in generation.members.values()}) == 1
         by_count = equal and (skew.skew or 0) >= SKEW and skew.max_parts - skew.min_parts > 1

@@ -5,11 +5,13 @@ Looks at all groups together. It rests on their pauses, and speaks about each of
 
 from __future__ import annotations
 
+import heapq
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed, moment, seconds
+from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed_others, moment, seconds
 
 ID, TITLE = "R35", "The group stopped together with others"
 GROUPS = 3
@@ -35,30 +37,58 @@ class Outage:
 
 
 def outages(pauses: Mapping[str, Sequence[Stretch]], lived: Mapping[str, Stretch]) -> list[Outage]:
-    """By time. lived: from the first to the last commit of each group that commits regularly."""
-    edges = sorted({ms for of_group in pauses.values() for stretch in of_group for ms in stretch})
+    """Find the times in which most groups paused, in order.
+
+    lived: From the first to the last commit of each group that commits regularly.
+    """
+    edges: dict[int, list[tuple[str, int]]] = {}
+    for group, of_group in pauses.items():
+        for begin, stop in of_group:
+            edges.setdefault(begin, []).append((group, 1))
+            edges.setdefault(stop, []).append((group, -1))
+    paused: Counter[str] = Counter()
+    alive = _Alive(lived)
     found: list[Outage] = []
-    for start, end in itertools.pairwise(edges):
+    for start, end in itertools.pairwise(sorted(edges)):
+        for group, change in edges[start]:
+            paused[group] += change
+            if not paused[group]:
+                del paused[group]
         if end - start < TOGETHER_MS:
             continue
-        alive = {group for group, (first, last) in lived.items() if first <= start and end <= last}
-        still = {g for g in alive if any(a <= start and end <= b for a, b in pauses.get(g, ()))}
-        if len(still) < GROUPS or len(still) < SHARE * len(alive):
+        count = alive.count(start, end)
+        if len(paused) < GROUPS or len(paused) < SHARE * count:
+            continue
+        still = {group for group in paused if group in lived and lived[group][0] <= start and end <= lived[group][1]}
+        if len(still) < GROUPS or len(still) < SHARE * count:
             continue
         if found and found[-1].end_ms == start:
             last_one = found.pop()
             start, still = last_one.start_ms, still | set(last_one.groups)
-        found.append(Outage(start, end, tuple(sorted(still)), len(alive)))
+        found.append(Outage(start, end, tuple(sorted(still)), count))
     return found
 
 
-def findings(found: Sequence[Outage], group: str) -> list[Finding]:
-    """What is to be said of one group."""
-    mine = [outage for outage in found if group in outage.groups]
-    if not mine:
-        return []
+class _Alive:
+    """Counts the groups that lived through stretches of time, which must be counted in order."""
+
+    def __init__(self, lived: Mapping[str, Stretch]) -> None:
+        self._coming = sorted(lived.values(), reverse=True)
+        self._ends: list[int] = []
+
+    def count(self, start_ms: int, end_ms: int) -> int:
+        """Return how many groups lived from start_ms to end_ms."""
+        while self._coming and self._coming[-1][0] <= start_ms:
+            heapq.heappush(self._ends, self._coming.pop()[1])
+        while self._ends and self._ends[0] < end_ms:
+            heapq.heappop(self._ends)
+        return len(self._ends)
+
+
+def findings(mine: Sequence[Outage], group: str) -> list[Finding]:
+    """Make the findings of one group. mine: The outages that it is in."""
     first, longest = mine[0], max(mine, key=lambda each: each.end_ms - each.start_ms)
-    others = [name for name in longest.groups if name != group]
+    others = listed_others(longest.groups, group, 3)
     return [
         Finding(
             ID,
@@ -66,7 +96,7 @@ def findings(found: Sequence[Outage], group: str) -> list[Finding]:
             WARNING,
             LIKELY,
             f"from {moment(longest.start_ms)} UTC on, for {seconds(longest.end_ms - longest.start_ms)}, this group and "
-            f"{len(others)} of {longest.of - 1} others ({listed(others, 3)}) committed nothing: their broker, or the way to it, "
+            f"{len(longest.groups) - 1} of {longest.of - 1} others ({others}) committed nothing: their broker, or the way to it, "
             "stood still",
             "Look at the brokers and the network at that time, not at the members: long garbage collections, full disks, a "
             "restart, a lost connection. Sessions that expired then were lost by that.",
@@ -84,9 +114,11 @@ def findings(found: Sequence[Outage], group: str) -> list[Finding]:
     ]
 
 
-def explains(found: Sequence[Outage], group: str, rule: str, start_ms: int, end_ms: int) -> bool:
-    """Whether what a rule blames a member for began in an outage of its group, or right after it, and was over soon."""
+def explains(mine: Sequence[Outage], rule: str, start_ms: int, end_ms: int) -> bool:
+    """Return whether what a rule blames a member for began in an outage or right after it, and ended soon.
+
+    mine: The outages that the group is in.
+    """
     return rule in DOUBTED and any(
-        group in outage.groups and outage.start_ms <= start_ms and end_ms <= outage.end_ms + AFTERWARDS_MS
-        for outage in found
+        outage.start_ms <= start_ms and end_ms <= outage.end_ms + AFTERWARDS_MS for outage in mine
     )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed, moment, seconds, several
+from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed, listed_others, moment, seconds, several
 
 ID, TITLE = "R36", "Sessions of several groups expired together"
 GROUPS, MEMBERS = 3, 5
@@ -28,9 +29,9 @@ class Expiry:
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wave:
-    """Sessions that ended together."""
+    """Sessions that ended together. What follows from them is computed once: each of their groups needs it."""
 
     expiries: tuple[Expiry, ...]
 
@@ -42,9 +43,21 @@ class Wave:
     def end_ms(self) -> int:
         return self.expiries[-1].ms
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
-        return tuple(sorted({each.group for each in self.expiries}))
+        return tuple(sorted(self.clients))
+
+    @cached_property
+    def clients(self) -> dict[str, list[str]]:
+        """The clients of each group."""
+        found: dict[str, list[str]] = {}
+        for each in self.expiries:
+            found.setdefault(each.group, []).append(each.client)
+        return found
+
+    @cached_property
+    def hosts(self) -> set[str]:
+        return {each.host for each in self.expiries}
 
 
 def waves(expiries: Sequence[Expiry]) -> list[Wave]:
@@ -62,18 +75,14 @@ def waves(expiries: Sequence[Expiry]) -> list[Wave]:
     return found
 
 
-def findings(found: Sequence[Wave], group: str) -> list[Finding]:
-    """What is to be said of one group."""
-    mine = [wave for wave in found if group in wave.groups]
-    if not mine:
-        return []
+def findings(mine: Sequence[Wave], group: str) -> list[Finding]:
+    """Make the findings of one group. mine: The waves that it is in."""
     worst = max(mine, key=lambda wave: len(wave.expiries))
-    own = sorted({each.client for wave in mine for each in wave.expiries if each.group == group})
-    others = [name for name in worst.groups if name != group]
-    hosts = {each.host for each in worst.expiries}
+    own = sorted({client for wave in mine for client in wave.clients[group]})
+    others, hosts = listed_others(worst.groups, group, 3), worst.hosts
     where = "the network between them and the broker, the broker itself, or the hosts they run on"
     if len(hosts) == 1 and hosts != {""}:
-        where = f"the host {hosts.pop()}, on which all of them run, the network, or the broker"
+        where = f"the host {next(iter(hosts))}, on which all of them run, the network, or the broker"
     return [
         Finding(
             ID,
@@ -82,7 +91,7 @@ def findings(found: Sequence[Wave], group: str) -> list[Finding]:
             LIKELY,
             f"at {moment(worst.start_ms)} UTC, within {seconds(max(1, worst.end_ms - worst.start_ms))}, "
             f"{several(len(worst.expiries), 'member')} of {len(worst.groups)} groups lost their sessions, {listed(own)} among "
-            f"them (other groups: {listed(others, 3)}): what they have in common failed, {where}",
+            f"them (other groups: {others}): what they have in common failed, {where}",
             "Look at the network, at the brokers and at the client hosts at that time and in the session timeout before it: a "
             "lost link, a long garbage collection, hosts that were suspended. The members themselves are not to blame.",
             mine[0].start_ms,
@@ -100,9 +109,11 @@ def findings(found: Sequence[Wave], group: str) -> list[Finding]:
     ]
 
 
-def explains(found: Sequence[Wave], group: str, rule: str, start_ms: int, end_ms: int) -> bool:
-    """Whether what a rule blames a member for began with such a wave, and was over soon."""
+def explains(mine: Sequence[Wave], rule: str, start_ms: int, end_ms: int) -> bool:
+    """Return whether what a rule blames a member for began with such a wave, and ended soon.
+
+    mine: The waves that the group is in.
+    """
     return rule in DOUBTED and any(
-        group in wave.groups and wave.start_ms - AFTERWARDS_MS <= start_ms and end_ms <= wave.end_ms + AFTERWARDS_MS
-        for wave in found
+        wave.start_ms - AFTERWARDS_MS <= start_ms and end_ms <= wave.end_ms + AFTERWARDS_MS for wave in mine
     )

@@ -1,4 +1,4 @@
-"""What is known of how far a partition of the log was read: ranges that follow each other count as one.
+"""How far partitions of the log and event logs were read: ranges that follow each other count as one.
 
 A file or a whole reading of a partition is one range. A stream brings a range with every batch; several sources of the
 same log bring ranges that overlap.
@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_rows import EventRange, LogRange
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 
 def joined(ranges: Iterable[LogRange]) -> list[LogRange]:
@@ -52,3 +53,25 @@ def _in_order(ranges: Iterable[LogRange]) -> Iterator[LogRange]:
 def _follows(before: LogRange, each: LogRange) -> bool:
     same = (before.partition, before.rank) == (each.partition, each.rank)
     return same and each.first_offset > before.last_offset
+
+
+def event_ranges(events: Iterable[GroupEvent]) -> list[EventRange]:
+    """Return the runs of consecutive numbers among events of event logs, in the order in which a source holds them.
+
+    Events of text logs are skipped: their numbers say only where in the file they are.
+    """
+    result: list[EventRange] = []
+    newest: dict[tuple[int | None, str | None], EventRange] = {}
+    for event in events:
+        if event.seq is None or event.origin != "event_log":
+            continue
+        process = (event.node_id, event.boot_id)
+        last_range = newest.get(process)
+        if last_range is not None and event.seq == last_range.last_seq + 1:
+            last_range.last_seq = event.seq
+            continue
+        newest[process] = EventRange(
+            node_id=event.node_id, boot_id=event.boot_id, first_seq=event.seq, last_seq=event.seq
+        )
+        result.append(newest[process])
+    return result

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
+from typing import TypeVar
 
 import pyarrow as pa
 
 from kohort.pipeline.silver.parquet_files import Writer
+from kohort.pipeline.silver.ranges import event_ranges
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.share_state_rows import ShareStateRows
 from kohort.pipeline.silver.silver_schemas import table_of
@@ -25,10 +27,12 @@ from kohort.pipeline.sources import (
 from kohort.pipeline.sources.chunk import SHARE_STATE_TOPIC, Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
-from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
 from kohort.pipeline.sources.stored import source_file
 from kohort.pipeline.sources.window import EVERYTHING, Window
 from kohort.pipeline.store_errors import store_error
+
+RowT = TypeVar("RowT")
 
 NOTHING_READ = "nothing_read"
 """The rule of an issue: a source was read, and nothing in it was understood."""
@@ -51,8 +55,9 @@ def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
     return result, issues
 
 
-def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
-    """Log ends and topic names of every cluster among the sources, and how far its share groups are, for lag."""
+def sample(sources: list[Source], cluster: str, writer: Writer, window: Window = EVERYTHING) -> None:
+    """Request log ends, topic names and the lag of share groups from every cluster among the sources."""
+    into = _Into(writer, cluster, window)
     clusters = {source.path: source.security for source in sources if source.kind == found.WIRE}
     for address, security in sorted(clusters.items(), key=lambda each: each[0]):
         names: list[TopicName] = []
@@ -65,11 +70,11 @@ def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
                     ends.append(row)
         except OSError as error:
             issue_row(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
-        _add("topic_names", names, cluster, writer)
-        _add("end_offsets", ends, cluster, writer)
-        lags, problems = source_share_groups.sample_share_groups(address, security)
-        _add("share_lags", lags, cluster, writer)
-        _add("dq_issues", problems, cluster, writer)
+        into.add_rows("topic_names", names)
+        into.add_rows("end_offsets", ends)
+        lags, problems = source_share_groups.sample_share_groups(address, security, window.wants)
+        into.add_rows("share_lags", lags)
+        into.add_rows("dq_issues", problems)
 
 
 def split(sources: list[Source], tasks: int) -> list[list[Source]]:
@@ -89,18 +94,29 @@ def split(sources: list[Source], tasks: int) -> list[list[Source]]:
     return shards
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Into:
-    """Where rows go, less those that nobody asked for."""
+    """The writer of a task behind its window.
+
+    understood: Rows that sources gave, also those outside the window. Remarks on what was not understood don't count.
+    """
 
     writer: Writer
     cluster: str
     window: Window
+    understood: int = 0
 
     def add(self, table: str, rows: pa.Table) -> None:
-        wanted = rows if self.window.is_everything else self.window.rows(table, rows)
-        if len(wanted):
-            self.writer.add(table, wanted)
+        """Write the rows inside the window."""
+        self.understood += len(rows) if table != "dq_issues" else 0
+        inside = rows if self.window.is_everything else self.window.rows(table, rows)
+        if len(inside):
+            self.writer.add(table, inside)
+
+    def add_rows(self, table: str, rows: Sequence[object]) -> None:
+        """Write those of a table's row objects that are inside the window."""
+        if rows:
+            self.add(table, table_of(table, rows, self.cluster))
 
 
 def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window = EVERYTHING) -> None:
@@ -115,18 +131,13 @@ def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window =
                 read(segments.read_partition(partition, paths), of_kind[0].rank, into)
         else:
             for source in of_kind:
-                before = _understood(writer)
+                before = into.understood
                 _one(source, into)
-                if _understood(writer) == before and kind not in _WIRES and window.is_everything:
+                if into.understood == before and kind not in _WIRES:
                     text = "nothing in it was understood: no line or record is about a group"
-                    if kind == found.TEXT_LOG and (line := text_log.example_of(source_file(source.path))):
-                        text += f"; for example: {line}"
+                    if kind == found.TEXT_LOG:
+                        text = text_log.why_nothing(source_file(source.path))
                     issue_row(Issue(NOTHING_READ, source.path, text), cluster, writer)
-
-
-def _understood(writer: Writer) -> dict[str, int]:
-    """Rows by table, without remarks on what was not understood."""
-    return {table: count for table, count in writer.rows.items() if table != "dq_issues"}
 
 
 def _one(source: Source, into: _Into) -> None:
@@ -143,9 +154,9 @@ def _one(source: Source, into: _Into) -> None:
             states = source_cluster.read_wire(source.path, source.partition, source.security, SHARE_STATE_TOPIC)
             _share_states(states, source.rank, into)
         elif source.kind == found.TEXT_LOG:
-            _rows("events", text_log.read_text_log(path), into)
+            _events(text_log.read_text_log(path), into)
         elif source.kind == found.EVENTS:
-            _rows("events", event_lines.read_event_log(path), into)
+            _events(event_lines.read_event_log(path), into)
         elif source.kind == found.END_OFFSETS:
             _rows("end_offsets", samples.read_end_offsets(path), into)
         elif source.kind == found.TOPICS:
@@ -171,25 +182,28 @@ def _share_states(chunks: Iterator[Chunk], rank: int, into: _Into) -> None:
             into.add(table, rows)
 
 
-def _rows(table: str, rows: Iterator[object], into: _Into) -> None:
-    waiting: list[object] = []
-    for row in rows:
-        if isinstance(row, Issue):
-            issue_row(row, into.cluster, into.writer)
-            continue
-        waiting.append(row)
-        if len(waiting) >= _ROWS_AT_ONCE:
-            into.add(table, table_of(table, waiting, into.cluster))
-            waiting = []
-    if waiting:
-        into.add(table, table_of(table, waiting, into.cluster))
+def _events(events: Iterator[GroupEvent | Issue], into: _Into) -> None:
+    for portion in _portions(events, into):
+        into.add_rows("events", portion)
+        # Events of other groups are counted, too: without them those of the chosen groups seem to have gaps.
+        timely = (event for event in portion if into.window.is_timely(event.ts))
+        into.add_rows("event_ranges", event_ranges(timely))
 
 
-def _add(table: str, rows: Sequence[object], cluster: str, writer: Writer) -> None:
-    if rows:
-        writer.add(table, table_of(table, rows, cluster))
+def _rows(table: str, rows: Iterator[object | Issue], into: _Into) -> None:
+    for portion in _portions(rows, into):
+        into.add_rows(table, portion)
+
+
+def _portions(rows: Iterator[RowT | Issue], into: _Into) -> Iterator[list[RowT]]:
+    """Yield rows, many at a time. Issues among them are written."""
+    while portion := list(islice(rows, _ROWS_AT_ONCE)):
+        for row in portion:
+            if isinstance(row, Issue):
+                issue_row(row, into.cluster, into.writer)
+        yield [row for row in portion if not isinstance(row, Issue)]
 
 
 def issue_row(issue: Issue, cluster: str, writer: Writer) -> None:
-    """Writes what a person must know about the data."""
-    _add("dq_issues", [issue], cluster, writer)
+    """Write a remark on the data."""
+    writer.add("dq_issues", table_of("dq_issues", [issue], cluster))

@@ -140,10 +140,10 @@ class SilverRows:
     # --- offset commits
 
     def _name_topics(self, commits: Commits, ids: pa.DictionaryArray) -> None:
-        code = ids.indices.to_numpy(zero_copy_only=False)
-        for n, raw in enumerate(ids.dictionary.to_pylist()):
-            if raw != _NO_ID:
-                self._topic_names.add((raw, commits.topics[int(commits.key[np.argmax(code == n)])].as_py()))
+        codes, firsts = np.unique(ids.indices.to_numpy(zero_copy_only=False), return_index=True)
+        topics = commits.topics.take(pa.array(commits.key[firsts])).to_pylist()
+        names = zip(ids.dictionary.take(pa.array(codes)).to_pylist(), topics, strict=True)
+        self._topic_names.update((raw, topic) for raw, topic in names if raw != _NO_ID)
 
     def _commit_table(self, commits: Commits, chunk: Chunk) -> pa.Table:
         rows = commits.rows

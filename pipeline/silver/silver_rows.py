@@ -155,6 +155,19 @@ class LogRange:
 
 
 @dataclass(slots=True, kw_only=True)
+class EventRange:
+    """Events with consecutive numbers that one run of a broker wrote, as one source holds them.
+
+    It covers all groups, whichever of them are analyzed: numbers that are missing are missing events.
+    """
+
+    node_id: Int32 | None
+    boot_id: str | None
+    first_seq: Int64
+    last_seq: Int64
+
+
+@dataclass(slots=True, kw_only=True)
 class ShareStateRecord:
     """What a share coordinator wrote of one partition of a share group: partition, offset are of its own topic.
 

@@ -10,6 +10,7 @@ from kohort.pipeline.arrow_types import column_of, moments_of, schema_of
 from kohort.pipeline.silver.columns import constant, constant_number
 from kohort.pipeline.silver.silver_rows import (
     CoordinatorMove,
+    EventRange,
     GroupMember,
     GroupRecord,
     LogRange,
@@ -28,6 +29,7 @@ ROW_TYPES: dict[str, type] = {
     "member_partitions": MemberPartitions,
     "share_states": ShareStateRecord,
     "events": GroupEvent,
+    "event_ranges": EventRange,
     "end_offsets": LogEndSample,
     "share_lags": ShareLagSample,
     "topic_names": TopicName,

@@ -195,6 +195,8 @@ def _text_kind(path: SourceFile, named: bool) -> str | None:
     try:
         brokers = False
         for number, line in enumerate(read_lines(path)):
+            if _of_share_state(line):
+                return None
             if kind := _kind_of_line(line, path):
                 return kind
             brokers = brokers or looks_like_a_brokers(line)
@@ -203,6 +205,13 @@ def _text_kind(path: SourceFile, named: bool) -> str | None:
     except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before the first line that shows its kind
         return None
     return TEXT_LOG if named and brokers else None
+
+
+def _of_share_state(line: str) -> bool:
+    """Return whether a line is from a dump of __share_group_state, whose keys look like those of commits."""
+    if line.startswith("Dumping "):
+        return SHARE_STATE_TOPIC in line
+    return line.startswith("| offset: ") and '"stateEpoch":' in line
 
 
 def _mentions_groups(path: SourceFile) -> bool:

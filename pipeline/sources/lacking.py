@@ -11,9 +11,18 @@ _KINDS = (
         "kafka-dump-log --offsets-decoder, the lines of kcat -J, or the cluster's address",
     ),
     (
-        re.compile(r"^GROUP\s+(?:TOPIC\s+PARTITION\s+CURRENT-OFFSET|COORDINATOR \(ID\)|CONSUMER-ID)", re.MULTILINE),
-        "kafka-consumer-groups says how a group is at one moment, not what happened to it; give the cluster's address, "
-        "or the log of the broker that coordinates the group",
+        re.compile(
+            r"^GROUP\s+(?:TOPIC\s+PARTITION\s+(?:CURRENT|START)-OFFSET|COORDINATOR \(ID\)|CONSUMER-ID|MEMBER|STATE)",
+            re.MULTILINE,
+        ),
+        "this is a snapshot: kafka-consumer-groups, kafka-share-groups and kafka-streams-groups say how a group is at "
+        "one moment, not what happened to it; give the cluster's address, or the log of the broker that coordinates "
+        "the group",
+    ),
+    (
+        re.compile(r"^Dumping \S*__share_group_state|^\| offset: .*\"stateEpoch\":", re.MULTILINE),
+        "this is a dump of __share_group_state, which can't be read; give the segment files themselves, in their "
+        "folders __share_group_state-<partition>, or the cluster's address",
     ),
     (
         re.compile(

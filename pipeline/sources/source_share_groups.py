@@ -1,4 +1,4 @@
-"""Asks a cluster how far its share groups are: start offset and lag of each partition, and who has it (KIP-932).
+"""Requests how far share groups of a cluster are: start offset and lag of each partition, and who has it (KIP-932).
 
 Each broker is asked for the groups that it coordinates. Brokers that know no share groups are not asked.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.sources.chunk import Issue
@@ -36,8 +36,13 @@ _AT_ONCE = 100
 _DENIED = (ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed)
 
 
-def sample_share_groups(address: str, security: Security = OPEN) -> tuple[list[ShareLagSample], list[Issue]]:
-    """How far share groups are now, and what could not be asked."""
+def sample_share_groups(
+    address: str, security: Security = OPEN, is_wanted: Callable[[str], bool] = lambda _: True
+) -> tuple[list[ShareLagSample], list[Issue]]:
+    """Request the lag of the cluster's share groups, and list what could not be requested.
+
+    is_wanted: Chooses groups by their names.
+    """
     cluster = SourceCluster(address, security)
     samples: list[ShareLagSample] = []
     issues: list[Issue] = []
@@ -45,7 +50,7 @@ def sample_share_groups(address: str, security: Security = OPEN) -> tuple[list[S
         for broker in cluster.metadata(()).brokers:
             connection = cluster.connection(broker.host, broker.port)
             try:
-                samples += _of_broker(connection, issues)
+                samples += _of_broker(connection, is_wanted, issues)
             except OSError as error:
                 issues.append(_unasked(address, str(error)))
     except OSError as error:
@@ -59,7 +64,9 @@ def _unasked(place: str, why: str) -> Issue:
     return Issue("cluster_gone", place, f"how far share groups are could not be asked for: {why}")
 
 
-def _of_broker(connection: Connection, issues: list[Issue]) -> Iterator[ShareLagSample]:
+def _of_broker(
+    connection: Connection, is_wanted: Callable[[str], bool], issues: list[Issue]
+) -> Iterator[ShareLagSample]:
     if connection.version(DESCRIBE_SHARE_GROUP_OFFSETS) is None or (connection.version(LIST_GROUPS) or 0) < _BY_TYPE:
         return
     answer = connection.ask(LIST_GROUPS, ListGroupsRequest(types_filter=(_SHARE,)))
@@ -68,7 +75,7 @@ def _of_broker(connection: Connection, issues: list[Issue]) -> Iterator[ShareLag
         return
     if answer.error_code is not ErrorCode.none:
         raise WireError(f"{connection.host}:{connection.port} doesn't list its groups: {answer.error_code.name}")
-    names = [group.group_id for group in answer.groups]
+    names = [group.group_id for group in answer.groups if is_wanted(group.group_id)]
     for start in range(0, len(names), _AT_ONCE):
         yield from _lags(connection, names[start : start + _AT_ONCE], issues)
 

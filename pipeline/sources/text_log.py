@@ -20,7 +20,7 @@ from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.reasons import cause_of, client_of, client_reason_in, instance_in, member_in
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.stored import SourceFile
-from kohort.pipeline.sources.unwrapping import DENIED, MARK, Joining
+from kohort.pipeline.sources.unwrapping import DENIED, MARK, TIME, Joining
 
 LONGEST_LINE = 1 << 20
 """Characters. The line about members that were removed has all their ids, and is not nearly as long."""
@@ -29,10 +29,15 @@ _TOO_LONG, _OTHERWISE, _NO_LINE = (
     "[GroupCoordinator and a time or number that can't be",
     "[GroupCoordinator and no time, or in another form",
 )
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+_NO_DATE = "have a time without a date; write the day before each time, as sed 's/^/2026-05-31 /' does"
 _EXAMPLE = 200
 """Characters of a line that is shown because nothing was understood."""
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
-_IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\](?:\[MemberId [^\]]*\])? (?P<text>.*)$")
+# A group's name may have brackets: those in pairs belong to it, else it ends at the first one.
+_IN_BRACKETS = re.compile(
+    r"^\[Group(?:Id)?[ =](?P<group>(?:[^\[\]]|\[[^\[\]]*\])*|.*?)\](?:\[MemberId [^\]]*\])? (?P<text>.*)$"
+)
 _TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
 
 
@@ -296,6 +301,22 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
 )  # fmt: skip
 
 
+def is_without_date(line: str) -> bool:
+    """Return whether a line has a time before its message, and no date."""
+    prefix = line[: line.find(MARK)]
+    return TIME.search(prefix) is None and _CLOCK.search(prefix) is not None
+
+
+def why_nothing(path: SourceFile) -> str:
+    """Explain why no line of a file was understood: the lines have no date, or the first one shows it."""
+    line = example_of(path)
+    if MARK in line and is_without_date(line):
+        return f"nothing in it was understood: its lines {_NO_DATE}"
+    return "nothing in it was understood: no line or record is about a group" + (
+        f"; for example: {line}" if line else ""
+    )
+
+
 def example_of(path: SourceFile) -> str:
     """A line that should have told something: the first of the coordinator's, else the first of all."""
     first = ""
@@ -323,6 +344,7 @@ class TextLog:
         self.name, self.number = name, number
         self._utc_offset_minutes = utc_offset_minutes
         self._unread: dict[str, int] = {}
+        self._undated = 0
         self._group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
         self._joining = Joining()
 
@@ -354,6 +376,8 @@ class TextLog:
                 self.number += 1
                 _name_group(event, self._group_of)
                 yield event
+            elif found is None and is_without_date(line):
+                self._undated += 1
             elif found is None:
                 self._count(_NO_LINE)
             else:
@@ -365,7 +389,9 @@ class TextLog:
         """Lines that should have told something and were not understood, since the last time."""
         for words, count in self._unread.items():
             yield Issue("unreadable_line", self.name, f"{count} lines with '{words}' have another shape than known")
-        self._unread = {}
+        if self._undated and self.number:  # else the file as a whole is reported
+            yield Issue("unreadable_line", self.name, f"{self._undated} lines {_NO_DATE}")
+        self._unread, self._undated = {}, 0
 
     def _count(self, words: str) -> None:
         self._unread[words] = self._unread.get(words, 0) + 1

@@ -19,7 +19,8 @@ MARK = "[GroupCoordinator"
 DENIED = " is Denied operation = "
 
 TIME = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[,.](?P<fraction>\d{1,9}))?\s?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+    r"(?P<day>\d{4}(?P<separator>[-/.])\d\d(?P=separator)\d\d)[T ]"
+    r"(?P<clock>\d\d:\d\d:\d\d)(?:[,.](?P<fraction>\d{1,9}))?\s?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
 _TIMES = (
     *("@timestamp", "timestamp", "time", "instant", "timeMillis", "ts", "_time", "date", "Timestamp", "eventTime"),
@@ -124,7 +125,7 @@ def moment(found: re.Match[str]) -> Moment:
     """The time that TIME has found. Raises ValueError for a day that there is not."""
     zone = found["zone"]
     offset = "+00:00" if zone in (None, "Z") else zone
-    at = datetime.datetime.fromisoformat(f"{found['day']}T{found['clock']}{offset}")
+    at = datetime.datetime.fromisoformat(f"{found['day'].replace(found['separator'], '-')}T{found['clock']}{offset}")
     milliseconds = int((found["fraction"] or "0").ljust(3, "0")[:3])
     return round(at.timestamp()) * 1000 + milliseconds, zone is not None
 

@@ -98,6 +98,10 @@ class Window:
             rows = rows.filter(pc.is_in(names, value_set=pa.array(wanted, pa.string())))
         return rows
 
+    def is_timely(self, ts_ms: int) -> bool:
+        """Return whether a moment is inside the window."""
+        return self.since_ms <= ts_ms <= self.until_ms
+
     def wants(self, group: str | None) -> bool:
         """Whether a group was asked for. None: an event of no group, such as a coordinator's election."""
         return group is None or not self.groups or any(fnmatchcase(group, each) for each in self.groups)

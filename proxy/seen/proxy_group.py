@@ -17,6 +17,7 @@ from kohort.proxy.seen.explain_seen import explain_seen
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
+    from kohort.control.numbers import Seconds
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.seen.group_listener import AnySight
     from kohort.proxy.seen.groups_passing import SeenGroups
@@ -104,21 +105,20 @@ class ProxyGroup(AnyGroup):
         """Whom it waits for, what each client should do now, and where that is known from; print it."""
         return explain_seen(self.id, self._sight, self._laboratory.clock.now_us())
 
-    async def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+    async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
         """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not."""
         await self._laboratory.waiters.until(
-            lambda: self.is_caught_up, timeout, lambda: f"after {timeout} s {self} has not caught up: {self.lag}"
+            lambda: self.is_caught_up, timeout, lambda: f"{self} has not caught up: {self.lag}"
         )
 
-    async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: float = PATIENCE_S) -> None:
+    async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: Seconds = PATIENCE_S) -> None:
         """Until so much of a partition was committed through the proxy, or more. Raises TimeoutError."""
         committed = (topic, partition)
         await self._laboratory.waiters.until(
             lambda: self.offsets.get(committed, -1) >= offset,
             timeout,
             lambda: (
-                f"after {timeout} s {self} has committed {self.offsets.get(committed, 'nothing')} of "
-                f"{topic}-{partition}, not {offset}"
+                f"{self} has committed {self.offsets.get(committed, 'nothing')} of {topic}-{partition}, not {offset}"
             ),
         )
 
@@ -126,7 +126,7 @@ class ProxyGroup(AnyGroup):
         """Not here. Raises ControlError."""
         raise ControlError("a proxy can't move a coordinator: which node looks after a group is the cluster's affair")
 
-    async def delete(self, timeout: float = PATIENCE_S) -> NoReturn:
+    async def delete(self, timeout: Seconds = PATIENCE_S) -> NoReturn:
         """Not here. Raises ControlError."""
         raise ControlError("a proxy deletes no group; ask the cluster, as kafka-consumer-groups --delete does")
 

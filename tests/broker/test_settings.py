@@ -9,6 +9,7 @@ from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
 from kohort.cli.serving import read_assignments, read_file, read_settings
+from kohort.client.settings_file import read_settings_file
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 
 
@@ -104,7 +105,7 @@ def test_an_assignment_has_a_name_and_a_value(assignment: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(SettingError, match="cannot read /nowhere/at/all: No such file"):
+    with pytest.raises(SettingError, match="/nowhere/at/all can't be read: No such file"):
         read_file("/nowhere/at/all")
 
 
@@ -117,7 +118,7 @@ def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
         encoding="utf-8",
         newline="",
     )
-    assert read_file(str(file)) == {
+    assert read_settings_file(file) == {
         "a": "4",
         "b": "2",
         "c": "3",
@@ -136,5 +137,5 @@ def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
 def test_an_escape_that_is_no_character_is_named(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("a=\\u12x\n")
-    with pytest.raises(SettingError, match=r"\\u12x is no character"):
+    with pytest.raises(SettingError, match=r"\\u12x is not a character"):
         read_file(str(file))

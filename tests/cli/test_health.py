@@ -85,7 +85,8 @@ def test_a_file_that_cannot_be_followed_is_a_mistake_in_the_command_line(tmp_pat
     config.write_text("security.protocol=TLS\n")
     refused = health("127.0.0.1:1", "--command-config", str(config))
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == ("kohort: security.protocol=TLS: it is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL\n")
+    expected = f"kohort: {config}: security.protocol=TLS: it is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL\n"
+    assert refused.stderr == expected
 
 
 def test_a_broker_says_where_it_is_healthy(tmp_path: Path) -> None:

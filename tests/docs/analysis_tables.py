@@ -36,7 +36,7 @@ def _layer(layer: str) -> Iterator[str]:
     for table in sorted(name for name, of in VIEWS.items() if of == layer):
         row_type, schema = LAYERS[layer].ROW_TYPES[table], LAYERS[layer].SCHEMAS[table]
         yield f"### {table}\n\n{inspect.getdoc(row_type)}\n"
-        yield "| column | type | null | what it says |\n|---|---|---|---|"
+        yield "| column | type | null | meaning |\n|---|---|---|---|"
         hints = get_type_hints(row_type)
         columns = [(column.name, type_of(column.type), column.name) for column in schema]
         columns += [(new, "timestamp, UTC", moment) for moment, new in LAYERS[layer].MOMENTS[table].items()]

@@ -6,6 +6,7 @@ from tests.docs.share_column_meanings import OF_SHARE_TABLES
 
 EVERYWHERE: dict[str, str] = {
     "advice": "What to do about it.",
+    "boot_id": "Start of the broker's process.",
     "cause": "Why it happened, in one word.",
     "client": "What the member is called here: its client id where that is unique in the group.",
     "client_host": "Address that the client came from, as the broker saw it.",
@@ -28,6 +29,7 @@ EVERYWHERE: dict[str, str] = {
     "logical_client": "What stays the same when a member comes back, as far as the log shows it.",
     "member_id": "Id that the coordinator gave to the member.",
     "members": "How many members.",
+    "node_id": "Id of the broker.",
     "offset": "Offset of the record in its partition of `__consumer_offsets`.",
     "owner": "Client that owned the partition then.",
     "part": "Number of the topic's partition.",
@@ -261,10 +263,8 @@ OF_TABLE: dict[str, dict[str, str]] = {
     "events": {
         "event_id": "Id of the event; a line that two sources hold counts once by it.",
         "seq": "Number of the event in its process.",
-        "boot_id": "Which start of the process wrote it.",
         "ts": "When, by the clock of the broker.",
         "mono_us": "Microseconds of the process' clock that never goes back.",
-        "node_id": "Id of the broker.",
         "co_partition": "Partition of `__consumer_offsets` that the group lies in.",
         "co_epoch": "Leader epoch of that partition.",
         "log_offset": "Offset of the record that went with it.",
@@ -315,6 +315,10 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "topics": "Topics that fit the pattern, or that the topology names.",
         "streams": "What only a streams group's record says, as JSON: its topology, or what its epoch was decided by.",
         "dialect": "Release whose layout it has, where that is not the usual one.",
+    },
+    "event_ranges": {
+        "first_seq": "Number of the first of these events.",
+        "last_seq": "Number of the last one. No number between them is missing.",
     },
     "log_ranges": {
         "first_offset": "First offset that was read.",

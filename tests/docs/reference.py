@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from _pytest.fixtures import FixtureFunctionDefinition
+
 from kohort.broker.cluster.effect_execution import CAUSES
 from kohort.control.any_group import UNKNOWN
 from kohort.control.app import make_app
@@ -75,7 +77,7 @@ def reference() -> str:
         "Each also takes `times` (so often and no more), `nth` (from the n-th request on; alone: that one) and",
         "`probability`. A delay `until` takes a state, a kind of event or a gate. What `kohort analyze` reports, R01",
         "and on, is in [analysis.md](behaviour/analysis.md).",
-        *_section("States of a group", ("state", "classic", "consumer", "meaning"), _states()),
+        *_section("States of a group", ("state", "classic", "consumer", "share", "streams", "meaning"), _states()),
         *_section("Kinds of group events", ("kind", "of which groups"), _kinds()),
         "",
         "What their durations measure: [offsets-topic.md](behaviour/offsets-topic.md), section 9.2.",
@@ -93,19 +95,31 @@ def _section(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]])
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    rows = list(rows)
+    assert {len(row) for row in rows} == {len(head)}, head
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     return ["", *lines, *(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)]
 
 
+def public_fixtures() -> dict[str, FixtureFunctionDefinition]:
+    """Return the fixtures of the plugin that tests may use, by name."""
+    return {
+        name: value
+        for name, value in vars(plugin).items()
+        if isinstance(value, FixtureFunctionDefinition) and not name.startswith("_")
+    }
+
+
 def _pytest() -> Iterator[tuple[str, ...]]:
-    for name in ("kafka", "kafka_factory", "kafka_module", "kafka_package", "kafka_session"):
-        fixture = getattr(plugin, name)
-        yield (
-            f"`{name}`",
-            _first(inspect.getdoc(getattr(fixture, "__wrapped__", fixture)) or fixture._get_wrapped_function().__doc__),
-        )
+    for name, fixture in sorted(public_fixtures().items()):
+        yield f"`{name}`", _first(fixture._get_wrapped_function().__doc__)
     yield "`@pytest.mark.kafka(…)`", "what `kafka` starts: " + ", ".join(f"`{each}`" for each in plugin.OPTIONS)
     yield "`--kafka-seed N`", "seed of all clusters that are not given another"
+    yield "`--kafka-proxy HOST:PORT,…`", "the cluster of the fixture `kafka_proxy`"
+    yield (
+        "`kafka_proxy`, `kafka_proxy_config`",
+        "in pytest's configuration: that cluster; client properties for its login",
+    )
     yield "`kafka_nodes`, `kafka_profile`, `kafka_settings`", "in pytest's configuration: what all fixtures start"
 
 

@@ -18,7 +18,6 @@ from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.share_holders import Holder, holders
-from kohort.pipeline.report.all_clear import missing
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.sources.found import find_sources
@@ -158,5 +157,5 @@ def test_the_report_shows_who_held_records_in_vain(folders: dict[str, Path], tmp
     page = (tmp_path / "report.html").read_text()
     rows = [part for part in page.split("<tr>") if part.startswith("<td><bdi>c-2</bdi></td>")]
     assert any("<td>70.0 s</td>" in row for row in rows), "35 records, each of them for as long as a lock lasts"
-    lacking = missing(outcome.health, outcome.issues, outcome.shared)
+    lacking = outcome.missing()
     assert lacking == [], "whatever would have shown something serious was read"

@@ -229,12 +229,8 @@ def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
 ) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
-    issue = {
-        "rule": "nothing_read",
-        "keys": str(log),
-        "detail": "nothing in it was understood; for example: unheard of",
-    }
-    outcome = SimpleNamespace(issues=[issue], findings=[], health=[], report=None, shared=[])
+    remark = issue("nothing_read", "nothing in it was understood; for example: unheard of", keys=str(log))
+    outcome = Outcome([], [], [remark], None)
     monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", lambda *_: outcome)
     done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
     assert done.exit_code == 1, done.output

@@ -119,10 +119,9 @@ def _check_contents(path: Path, files: dict[str, bytes]) -> None:
         if str(ROOT).encode() in data or (len(home) > 5 and home in data):
             raise ReleaseError(f"{path.name} names a path of this machine in {name}")
     if path.suffix == ".whl":
-        rooms = {name.rpartition("/")[0] for name in files if name.endswith("/__init__.py") and name.count("/") == 2}
-        untyped = [room for room in rooms if f"{room}/py.typed" not in files]
-        if untyped or "kohort/control/page/index.html" not in files:
-            raise ReleaseError(f"{path.name} lacks {f'{untyped[0]}/py.typed' if untyped else 'the page'}")
+        for needed in ("kohort/__init__.py", "kohort/py.typed", "kohort/control/page/index.html"):
+            if needed not in files:
+                raise ReleaseError(f"{path.name} lacks {needed}")
 
 
 def _versions_of_clients() -> dict[str, str]:

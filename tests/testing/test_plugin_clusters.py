@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 
+from kohort.testing import Cluster
+from kohort.testing.plugin import OPTIONS
 from tests.testing.user_file import run
 
 pytest_plugins = ["pytester"]
@@ -157,3 +161,28 @@ def test_a_failing_test_prints_what_happened_in_it_alone(pytester: pytest.Pytest
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["group billing (Empty, *"])
     assert "\ngroup shipping" not in result.stdout.str()
+
+
+def test_mark_takes_options_of_cluster(pytester: pytest.Pytester) -> None:
+    assert set(OPTIONS) == set(signature(Cluster).parameters)
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.kafka(as_kafka="2.8")
+        def test_marked(kafka):
+            assert kafka._inner.laboratory.cluster.settings.kohort_as_kafka == "2.8"
+
+        @pytest.mark.parametrize("kafka", [{"as_kafka": "3.9"}], indirect=True)
+        def test_of_a_parameter(kafka):
+            assert kafka._inner.laboratory.cluster.settings.kohort_as_kafka == "3.9"
+
+        def test_made(kafka_factory):
+            assert kafka_factory(as_kafka="1.1")._inner.laboratory.cluster.settings.kohort_as_kafka == "1.1"
+
+        @pytest.mark.kafka(as_kafka="2.9")
+        def test_unknown(kafka): ...
+        """,
+    )
+    result.assert_outcomes(passed=3, errors=1)

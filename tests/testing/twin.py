@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from kohort.control.gates import Gates
     from kohort.control.lab_acls import Acls
     from kohort.control.lab_topics import Topics
+    from kohort.control.numbers import Seconds
     from kohort.testing.sync_faults import SyncFaults
     from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
     from kohort.testing.sync_streams_groups import SyncStreamsGroup
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
     from kohort.control.gates import Gates
     from kohort.control.group_members import GroupMember
+    from kohort.control.numbers import Seconds
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.testing.sync_faults import SyncFaults
 '''
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
     from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
     from kohort.control.lab_group import Migration
+    from kohort.control.numbers import Seconds
     from kohort.control.share_records import InFlightRecords, SharePartitionState
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
@@ -118,6 +121,7 @@ from kohort.testing.sync_groups import SyncEpochGroup
 
 if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
+    from kohort.control.numbers import Seconds
     from kohort.control.streams_topology import LabTopology
     from kohort.control.task_members import TaskMember
     from kohort.protocol.topic_partition import TopicPartition
@@ -141,6 +145,7 @@ if TYPE_CHECKING:
     from kohort.control.assignments import Change
     from kohort.control.faults.matching import MatchOptions
     from kohort.control.faults.rule_builder import When
+    from kohort.control.numbers import Seconds
 '''
 TWINS = {
     ROOT / "testing" / "sync.py": (CLUSTER_HEAD, CLUSTER),

@@ -1,4 +1,4 @@
-"""Gate points: where on a request's way a gate can stand, and the one at the end of a load."""
+"""Gate points: the points of a request's processing, and of a coordinator's load, at which a gate can hold it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from kohort.protocol.errors import ErrorCode
 
 REQUEST, ANSWER, LOAD = "request", "answer", "load"
-"""Where something can be stopped: before the broker has seen a request; when its answer is ready; at a load's end."""
+# Stages: before the broker handles a request; when its response is ready; at the end of a load.
 
 
 @dataclass(frozen=True)
@@ -30,42 +30,86 @@ class GatePoint:
 OFFSETS_LOADED = "offsets-loaded"
 
 GATE_POINTS = {
-    "join-received": GatePoint("JoinGroup", REQUEST, "a member asks to join; the coordinator has not seen it"),
-    "join-complete": GatePoint("JoinGroup", ANSWER, "a generation is there; its members have not heard of it", True),
-    "sync-received": GatePoint("SyncGroup", REQUEST, "a member asks for its share; the coordinator has not seen it"),
-    "sync-answer": GatePoint("SyncGroup", ANSWER, "shares are handed out; the members have not heard", True),
-    "heartbeat-received": GatePoint("Heartbeat", REQUEST, "a member beats; the coordinator has not noticed"),
-    "heartbeat-answer": GatePoint("Heartbeat", ANSWER, "a member has beaten; it does not know the answer"),
-    "streams-heartbeat-received": GatePoint(
-        "StreamsGroupHeartbeat", REQUEST, "a member of a streams group joins, beats or leaves; nobody has noticed"
+    "join-received": GatePoint(
+        "JoinGroup", REQUEST, "the JoinGroup request has arrived, and the coordinator has not handled it"
     ),
-    "streams-heartbeat-answer": GatePoint(
-        "StreamsGroupHeartbeat", ANSWER, "it has; it does not know its epoch and its tasks", True
+    "join-complete": GatePoint(
+        "JoinGroup", ANSWER, "the next generation exists, and its members have not received it", True
+    ),
+    "sync-received": GatePoint(
+        "SyncGroup", REQUEST, "the SyncGroup request has arrived, and the coordinator has not handled it"
+    ),
+    "sync-response": GatePoint(
+        "SyncGroup", ANSWER, "the assignment is distributed, and the members have not received it", True
+    ),
+    "heartbeat-received": GatePoint(
+        "Heartbeat", REQUEST, "the heartbeat has arrived, and the coordinator has not handled it"
+    ),
+    "heartbeat-response": GatePoint(
+        "Heartbeat", ANSWER, "the heartbeat is handled, and the member has not received the response"
+    ),
+    "streams-heartbeat-received": GatePoint(
+        "StreamsGroupHeartbeat",
+        REQUEST,
+        "a member of a streams group joins, sends a heartbeat or leaves, and the coordinator has not handled it",
+    ),
+    "streams-heartbeat-response": GatePoint(
+        "StreamsGroupHeartbeat",
+        ANSWER,
+        "the heartbeat is handled, and the member has not received its epoch and tasks",
+        True,
     ),
     "consumer-heartbeat-received": GatePoint(
-        "ConsumerGroupHeartbeat", REQUEST, "a member of a consumer group joins, beats or leaves; nobody has noticed"
+        "ConsumerGroupHeartbeat",
+        REQUEST,
+        "a member of a consumer group joins, sends a heartbeat or leaves, and the coordinator has not handled it",
     ),
-    "consumer-heartbeat-answer": GatePoint(
-        "ConsumerGroupHeartbeat", ANSWER, "it has; it does not know its epoch and what it is to have", True
+    "consumer-heartbeat-response": GatePoint(
+        "ConsumerGroupHeartbeat",
+        ANSWER,
+        "the heartbeat is handled, and the member has not received its epoch and assignment",
+        True,
     ),
     "share-heartbeat-received": GatePoint(
-        "ShareGroupHeartbeat", REQUEST, "a member of a share group joins, beats or leaves; nobody has noticed"
+        "ShareGroupHeartbeat",
+        REQUEST,
+        "a member of a share group joins, sends a heartbeat or leaves, and the coordinator has not handled it",
     ),
-    "share-heartbeat-answer": GatePoint(
-        "ShareGroupHeartbeat", ANSWER, "it has; it does not know its epoch and what it is to fetch from", True
+    "share-heartbeat-response": GatePoint(
+        "ShareGroupHeartbeat",
+        ANSWER,
+        "the heartbeat is handled, and the member has not received its epoch and assignment",
+        True,
     ),
-    "share-fetch-received": GatePoint("ShareFetch", REQUEST, "a member asks for records; the leader has not seen it"),
-    "share-fetch-answer": GatePoint("ShareFetch", ANSWER, "records are the member's; it does not have them yet", True),
+    "share-fetch-received": GatePoint(
+        "ShareFetch", REQUEST, "the ShareFetch request has arrived, and the leader has not handled it"
+    ),
+    "share-fetch-response": GatePoint(
+        "ShareFetch", ANSWER, "the member has acquired records and has not received them", True
+    ),
     "share-acknowledge-received": GatePoint(
-        "ShareAcknowledge", REQUEST, "a member says what has become of records; the leader has not seen it"
+        "ShareAcknowledge", REQUEST, "the ShareAcknowledge request has arrived, and the leader has not handled it"
     ),
-    "share-acknowledge-answer": GatePoint(
-        "ShareAcknowledge", ANSWER, "what has become of records is written; the member does not know", True
+    "share-acknowledge-response": GatePoint(
+        "ShareAcknowledge",
+        ANSWER,
+        "the delivery states are written, and the member has not received the response",
+        True,
     ),
-    "leave-received": GatePoint("LeaveGroup", REQUEST, "a member leaves; the coordinator has not seen it"),
-    "commit-received": GatePoint("OffsetCommit", REQUEST, "offsets are committed; the coordinator has not seen them"),
-    "commit-answer": GatePoint("OffsetCommit", ANSWER, "offsets are written; the member does not know"),
-    "offset-fetch-received": GatePoint("OffsetFetch", REQUEST, "a member asks where to go on; nobody has looked"),
-    OFFSETS_LOADED: GatePoint("", LOAD, "a new coordinator has read all groups; clients still hear that it is loading"),
+    "leave-received": GatePoint(
+        "LeaveGroup", REQUEST, "the LeaveGroup request has arrived, and the coordinator has not handled it"
+    ),
+    "commit-received": GatePoint(
+        "OffsetCommit", REQUEST, "the OffsetCommit request has arrived, and the coordinator has not handled it"
+    ),
+    "commit-response": GatePoint(
+        "OffsetCommit", ANSWER, "the offsets are written, and the member has not received the response"
+    ),
+    "offset-fetch-received": GatePoint(
+        "OffsetFetch", REQUEST, "the OffsetFetch request has arrived, and the coordinator has not handled it"
+    ),
+    OFFSETS_LOADED: GatePoint(
+        "", LOAD, "a new coordinator has read all groups, and clients still receive COORDINATOR_LOAD_IN_PROGRESS"
+    ),
 }
-"""What one may hold. The order is that of a member's life."""
+# in the order of a member's life cycle

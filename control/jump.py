@@ -37,18 +37,18 @@ class Late:
 
 
 async def jump(
-    laboratory: Laboratory, length_ms: int, *, expire_the_living: bool = False, patience_s: float = PATIENCE_S
+    laboratory: Laboratory, length_ms: int, *, expire_live_members: bool = False, patience_s: float = PATIENCE_S
 ) -> list[str]:
     """Moves the brokers' clock as `Laboratory.advance` does, and halts for members that live.
 
     A member's time to rejoin, to sync or to give up partitions does not end before the member has had real time to do
-    it: the clock stands still meanwhile, at most `patience_s` real seconds each time. With `expire_the_living`, or with
+    it: the clock stands still meanwhile, at most `patience_s` real seconds each time. With `expire_live_members`, or with
     no patience, nobody is waited for. Returns a sentence for each member that a halt was too short for.
     """
     left_behind: set[Late] = set()
     given_up: set[Late] = set()
     """Those for whom the clock does not halt once more before it moves."""
-    waits = patience_s > 0 and not expire_the_living
+    waits = patience_s > 0 and not expire_live_members
     laboratory.waiters.check_open()
 
     def late(moment_ms: int) -> set[Late]:
@@ -56,7 +56,7 @@ async def jump(
 
     with laboratory.clock.held():
         end_ms = laboratory.begin_jump(length_ms)
-        is_extended = expire_the_living
+        is_extended = expire_live_members
         while (moment_ms := laboratory.next_moment_ms(end_ms)) is not None or not is_extended:
             if moment_ms is None:
                 for _ in laboratory.extend_sessions(end_ms):
@@ -66,7 +66,7 @@ async def jump(
             if waits and late(moment_ms):
                 given_up |= await _halt(laboratory, partial(late, moment_ms), patience_s)
                 continue  # what they have done meanwhile may be due sooner
-            for _ in () if expire_the_living else laboratory.keep_alive(moment_ms):
+            for _ in () if expire_live_members else laboratory.keep_alive(moment_ms):
                 await asyncio.sleep(0)  # clients are served; a clock that is held does not move by itself
             if laboratory.next_moment_ms(moment_ms) == moment_ms and not (waits and late(moment_ms)):
                 laboratory.come_to(moment_ms)

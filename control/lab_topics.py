@@ -83,7 +83,7 @@ class Topics:
         with self._stored(f"topic {name}"):
             self._brokers.act(forget)
 
-    def grow(self, name: str, partitions: int) -> None:
+    def create_partitions(self, name: str, partitions: int) -> None:
         """Gives a topic more partitions, so that there are so many."""
         with self._stored(f"topic {name}"):
             refusal = self._brokers.cluster.topics.grow(self.find(name), partitions)
@@ -133,7 +133,7 @@ class Topics:
         partitions = self.find(name).partitions if partition is None else [self._partition(name, partition)]
         return (record for each in partitions for record in _records_of(name, each))
 
-    def trim(self, name: str, before: int, partition: int = 0) -> int:
+    def delete_records(self, name: str, before: int, partition: int = 0) -> int:
         """Deletes the records before an offset (Kafka: DeleteRecords). Returns the first offset that is left."""
         found = self._partition(name, partition)
         start, end = found.log.log_start_offset, found.log.high_watermark

@@ -171,21 +171,21 @@ class Laboratory:
         """The ids of all groups that are looked after, of every kind, sorted."""
         return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
 
-    def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
+    def advance(self, length_ms: int, *, expire_live_members: bool = False) -> None:
         """Moves the brokers' clock at once, from one moment at which something is due to the next.
 
         `jump.jump` does it beside real clients, who need real time to act. Housekeeping, which would be due thousands
         of times a day, comes in the last minute only.
 
         The session of every live member is extended as if it had sent heartbeats during the jump: its connection is
-        open and no fault silences it. With `expire_the_living` no session is extended.
+        open and no fault silences it. With `expire_live_members` no session is extended.
         """
         end_ms = self.begin_jump(length_ms)
         while (moment_ms := self.next_moment_ms(end_ms)) is not None:
-            if not expire_the_living:
+            if not expire_live_members:
                 at_once(self.keep_alive(moment_ms))
             self.come_to(moment_ms)
-        if not expire_the_living:
+        if not expire_live_members:
             at_once(self.extend_sessions(end_ms))
         self.come_to(end_ms)
         self.waiters.look()

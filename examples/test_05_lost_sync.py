@@ -14,7 +14,7 @@ from examples.conftest import clients
 
 async def test_a_member_that_did_not_hear_asks_again(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
-    lost = kafka.faults.on("SyncGroup", client_id="bob").close_instead_of_answering(times=1)
+    lost = kafka.faults.on("SyncGroup", client_id="bob").close_after_handling(times=1)
     await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_for(lambda: lost.acted == 1)  # the group is stable as soon as its leader has synced
     await group.wait_for(lambda: group.state == "Stable" and len(owned(group)) == 6)

@@ -42,7 +42,7 @@ class Clock:
         *,
         minutes: float = 0,
         hours: float = 0,
-        expire_the_living: bool = False,
+        expire_live_members: bool = False,
         patience: Seconds = PATIENCE_S,
     ) -> None:
         """Move the clock forward; everything that falls due on the way happens, in its order.
@@ -52,14 +52,14 @@ class Clock:
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
         and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
         halts until it has, at most `patience` real seconds each time, and then warns whom it went on without.
-        `expire_the_living=True` waits for nobody, and lets sessions end that would have been kept.
+        `expire_live_members=True` waits for nobody, and lets sessions end that would have been kept.
         """
         length = as_seconds(seconds, "a jump") + 60 * number(minutes, "minutes") + 3_600 * number(hours, "hours")
         jump_ms = length_ms(length, "a jump")
         left_behind = await jump(
             self._laboratory,
             jump_ms,
-            expire_the_living=expire_the_living,
+            expire_live_members=expire_live_members,
             patience_s=length_ms(patience, "patience") / 1000,
         )
         for _ in range(TURNS):

@@ -37,7 +37,7 @@ class MovedClock:
             self._start_ms = self._clock.now_ms - at_ms
         ahead_ms = self._start_ms + at_ms - self._clock.now_ms
         if ahead_ms > 0:
-            await self._clock.advance(ahead_ms / 1000, expire_the_living=True)
+            await self._clock.advance(ahead_ms / 1000, expire_live_members=True)
 
     def behind(self, late_ms: int) -> None:
         """See `Pace`. This clock stands still meanwhile."""

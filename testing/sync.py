@@ -42,7 +42,7 @@ class SyncClock(Protocol):
         *,
         minutes: float = 0,
         hours: float = 0,
-        expire_the_living: bool = False,
+        expire_live_members: bool = False,
         patience: Seconds = PATIENCE_S,
     ) -> None:
         """Move the clock forward; everything that falls due on the way happens, in its order.
@@ -52,7 +52,7 @@ class SyncClock(Protocol):
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
         and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
         halts until it has, at most `patience` real seconds each time, and then warns whom it went on without.
-        `expire_the_living=True` waits for nobody, and lets sessions end that would have been kept.
+        `expire_live_members=True` waits for nobody, and lets sessions end that would have been kept.
         """
         ...
 

@@ -66,73 +66,75 @@ class SyncRuleBuilder(Protocol):
     """`RuleBuilder`, whose every word waits for its end."""
 
     def count(self, **when: Unpack[When]) -> SyncRule:
-        """They are counted, and nothing happens to them: see `Rule.acted` and `Rule.wait`. Other rules still act."""
+        """Count matching requests without changing them: see `Rule.acted` and `Rule.wait`. Other rules still apply."""
         ...
 
     def error(self, name: str, **when: Unpack[When]) -> SyncRule:
-        """They are answered with an error, by Kafka's name; the broker never sees them."""
+        """Return an error, given by Kafka's name; the broker does not receive the request."""
         ...
 
     def drop(self, **when: Unpack[When]) -> SyncRule:
-        """They are lost on the way: the client hears nothing on that connection, till the rule ends and closes it."""
+        """Drop requests: the client gets no response on that connection until the rule ends and closes it."""
         ...
 
     def hold(self, **when: Unpack[When]) -> SyncRule:
-        """They wait until the rule is removed, and go on then. Until a test says so at a named moment: see gates."""
+        """Hold requests until the rule is removed. To release them one by one at a named point, use a gate."""
         ...
 
-    def lose_answer(self, **when: Unpack[When]) -> SyncRule:
-        """The broker does what is asked, but its answer is lost, with all that follows on that connection."""
+    def lose_response(self, **when: Unpack[When]) -> SyncRule:
+        """Handle requests and drop the response and everything after it on that connection."""
         ...
 
     def close(self, **when: Unpack[When]) -> SyncRule:
-        """The broker hangs up instead of handling them."""
+        """Close the connection instead of handling the request."""
         ...
 
-    def close_instead_of_answering(self, **when: Unpack[When]) -> SyncRule:
-        """The broker does what is asked, and hangs up."""
+    def close_after_handling(self, **when: Unpack[When]) -> SyncRule:
+        """Handle the request and close the connection without a response."""
         ...
 
     def truncate(self, length: int, **when: Unpack[When]) -> SyncRule:
-        """Only the first bytes of the answer arrive (the four of its length count), then the broker hangs up."""
+        """Send only the first bytes of the response, including its length, and close the connection."""
         ...
 
     def delay(
         self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> SyncRule:
-        """The broker sees them so much later, by its own clock; `jitter`: at most this many seconds more.
+        """Delay requests by seconds of the broker's clock, plus up to `jitter` seconds, or until a condition.
 
-        `until`: not by time, but when their group reaches a state (`Stable`), has a group event (`member_added`), or
-        has a request at a gate point (`join-complete`); or when the rule ends. See `kohort.control.conditions`.
+        Args:
+            until: A state of the request's group (`Stable`), a group event (`member_added`), or a gate point that one
+                of its requests reaches (`join-complete`); the end of the rule ends the delay, too. See
+                `kohort.control.conditions`.
         """
         ...
 
-    def delay_answer(
+    def delay_response(
         self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> SyncRule:
-        """The broker handles them at once, and its answers leave so much later, or when something is reached."""
+        """Handle requests immediately and delay the response by a time or until a condition."""
         ...
 
     def hide_node(self, node: int, **when: Unpack[When]) -> SyncRule:
-        """Metadata only: the answer leaves a node out; what it leads seems to have no leader."""
+        """Omit a node from Metadata responses; its partitions appear without a leader."""
         ...
 
     def as_kafka(self, release: str, **when: Unpack[When]) -> SyncRule:
-        """ApiVersions only: the answer is that of an older release of Kafka, as in "2.8".
+        """Return the ApiVersions response of an older release of Kafka, such as "2.8".
 
-        Clients ask once a connection: make the rule before they connect. The broker behaves as its own release; see
-        `Cluster(as_kafka=…)` for one that does not.
+        Clients send one request per connection: add the rule before they connect. The broker's behaviour does not
+        change; see `Cluster(as_kafka=…)` for that.
         """
         ...
 
     def stale_metadata(self, **when: Unpack[When]) -> SyncRule:
-        """Metadata only: the answer names who leads at this moment, whatever moves later."""
+        """Return the leaders of this moment in Metadata responses, whatever moves later."""
         ...
 
     def zombie(self, **when: Unpack[When]) -> SyncRule:
-        """A node that loses the group's coordination goes on answering for it till the rule ends.
+        """Let a node that loses the group's coordination continue to answer for it until the rule ends.
 
-        It does so for all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
+        This applies to all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
         """
         ...
 
@@ -146,14 +148,17 @@ class SyncRuleBuilder(Protocol):
         cluster: bool = False,
         **when: Unpack[When],
     ) -> SyncRule:
-        """Their sender is without a right, by Kafka's name (`Read`), on what is named; on everything if nothing is.
+        """Deny the sender an operation, by Kafka's name (`Read`), on the named resource, or on everything.
 
-        The broker refuses or hides as Kafka does without an ACL. The cluster needs no authorizer for it.
+        The broker rejects requests or hides resources as Kafka does without an ACL. No authorizer is required.
         """
         ...
 
     def assign(self, change: Change, **when: Unpack[When]) -> SyncRule:
-        """SyncGroup only: the broker sees other assignments than the leader sent. See `kohort.control.assignments`."""
+        """Change the assignments of a SyncGroup request before the broker receives it.
+
+        See `kohort.control.assignments`.
+        """
         ...
 
 

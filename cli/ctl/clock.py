@@ -41,7 +41,7 @@ def run(scale: float | None, control: str, token: str) -> None:
 
 @clock.command()
 @click.argument("seconds", type=click.FloatRange(0))
-@click.option("--expire-the-living", is_flag=True, help="Let sessions of live members end too.")
+@click.option("--expire-live-members", is_flag=True, help="Let sessions of live members end too.")
 @click.option(
     "--patience",
     type=click.FloatRange(0),
@@ -50,9 +50,9 @@ def run(scale: float | None, control: str, token: str) -> None:
     help="Where a group waits for a live member, wait at most this many real seconds for it.",
 )
 @control_options
-def advance(seconds: float, expire_the_living: bool, patience: float, control: str, token: str) -> None:
+def advance(seconds: float, expire_live_members: bool, patience: float, control: str, token: str) -> None:
     """Let it jump by SECONDS; everything that falls due on the way happens."""
-    body = {"seconds": seconds, "expire_the_living": expire_the_living, "patience": patience}
+    body = {"seconds": seconds, "expire_live_members": expire_live_members, "patience": patience}
     state = ask(control, token, "/clock/advance", body, post=True, timeout_s=LONGEST_JUMP_S + patience)
     _show(state)
     for line in state["went_on_without"]:

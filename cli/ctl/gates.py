@@ -20,7 +20,7 @@ def gates(context: click.Context) -> None:
 @control_options
 def stops(control: str, token: str) -> None:
     """List where one may hold requests."""
-    for stop in ask(control, token, "/gates/stops"):
+    for stop in ask(control, token, "/gates/points"):
         say(f"{stop['name']:<24}{stop['about']}")
 
 

@@ -45,8 +45,8 @@ def in_flight(group: str, topic: str | None, control: str, token: str) -> None:
 @click.argument("partition", type=int)
 @click.argument("offset", type=int)
 @control_options
-def why(group: str, topic: str, partition: int, offset: int, control: str, token: str) -> None:
-    """Say why a record does not come."""
+def explain_record(group: str, topic: str, partition: int, offset: int, control: str, token: str) -> None:
+    """Explain why a record is not delivered."""
     where = f"records/{quote(topic, safe='')}/{partition}/{offset}"
     say(ask(control, token, f"{_path(group)}/{where}")["explanation"])
 

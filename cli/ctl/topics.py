@@ -42,7 +42,7 @@ def create(name: str, partitions: int, configs: tuple[str, ...], control: str, t
 @click.argument("name")
 @click.argument("partitions", type=click.IntRange(1))
 @control_options
-def grow(name: str, partitions: int, control: str, token: str) -> None:
+def create_partitions(name: str, partitions: int, control: str, token: str) -> None:
     """Give topic NAME more partitions, so that there are PARTITIONS."""
     _show(ask(control, token, f"/topics/{quote(name, safe='')}/partitions", {"partitions": partitions}, post=True))
 
@@ -78,13 +78,13 @@ def records(name: str, partition: int | None, limit: int, control: str, token: s
 @click.argument("before", type=click.IntRange(0))
 @click.option("--partition", type=click.IntRange(0), default=0, show_default=True)
 @control_options
-def trim(name: str, before: int, partition: int, control: str, token: str) -> None:
+def delete_records(name: str, before: int, partition: int, control: str, token: str) -> None:
     """Delete the records before offset BEFORE from a partition of topic NAME."""
     _show(
         ask(
             control,
             token,
-            f"/topics/{quote(name, safe='')}/trim",
+            f"/topics/{quote(name, safe='')}/delete-records",
             {"before": before, "partition": partition},
             post=True,
         )

@@ -1,4 +1,4 @@
-"""The second half of a rule's sentence: `faults.on("Heartbeat", group="billing")` **`.drop(times=2)`**."""
+"""The second half of a rule: `faults.on("Heartbeat", group="billing")` **`.drop(times=2)`**."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kohort.storage.topic import Topic
 
 
 class When(TypedDict, total=False):
-    """When a rule acts; always, unless something is given. See `Trigger`."""
+    """Limits when a rule is applied; always by default. See `Trigger`."""
 
     times: int
     nth: int
@@ -45,7 +45,7 @@ class When(TypedDict, total=False):
 
 
 class RuleBuilder:
-    """Requests that something is going to happen to."""
+    """Requests that a rule matches, before its action is chosen."""
 
     def __init__(
         self, match: Match, add: Callable[[Match, Action, Trigger], Rule], topics: Iterable[Topic] = ()
@@ -55,69 +55,71 @@ class RuleBuilder:
         self._topics = topics
 
     def count(self, **when: Unpack[When]) -> Rule:
-        """They are counted, and nothing happens to them: see `Rule.acted` and `Rule.wait`. Other rules still act."""
+        """Count matching requests without changing them: see `Rule.acted` and `Rule.wait`. Other rules still apply."""
         return self._rule(Count(), when)
 
     def error(self, name: str, **when: Unpack[When]) -> Rule:
-        """They are answered with an error, by Kafka's name; the broker never sees them."""
+        """Return an error, given by Kafka's name; the broker does not receive the request."""
         return self._rule(Refuse.by_name(name), when)
 
     def drop(self, **when: Unpack[When]) -> Rule:
-        """They are lost on the way: the client hears nothing on that connection, till the rule ends and closes it."""
+        """Drop requests: the client gets no response on that connection until the rule ends and closes it."""
         return self._rule(Drop(), when)
 
     def hold(self, **when: Unpack[When]) -> Rule:
-        """They wait until the rule is removed, and go on then. Until a test says so at a named moment: see gates."""
+        """Hold requests until the rule is removed. To release them one by one at a named point, use a gate."""
         return self._rule(Hold(), when)
 
-    def lose_answer(self, **when: Unpack[When]) -> Rule:
-        """The broker does what is asked, but its answer is lost, with all that follows on that connection."""
+    def lose_response(self, **when: Unpack[When]) -> Rule:
+        """Handle requests and drop the response and everything after it on that connection."""
         return self._rule(Drop(ANSWER), when)
 
     def close(self, **when: Unpack[When]) -> Rule:
-        """The broker hangs up instead of handling them."""
+        """Close the connection instead of handling the request."""
         return self._rule(Close(), when)
 
-    def close_instead_of_answering(self, **when: Unpack[When]) -> Rule:
-        """The broker does what is asked, and hangs up."""
+    def close_after_handling(self, **when: Unpack[When]) -> Rule:
+        """Handle the request and close the connection without a response."""
         return self._rule(Close(ANSWER), when)
 
     def truncate(self, length: int, **when: Unpack[When]) -> Rule:
-        """Only the first bytes of the answer arrive (the four of its length count), then the broker hangs up."""
+        """Send only the first bytes of the response, including its length, and close the connection."""
         return self._rule(Truncate(length), when)
 
     def delay(
         self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> Rule:
-        """The broker sees them so much later, by its own clock; `jitter`: at most this many seconds more.
+        """Delay requests by seconds of the broker's clock, plus up to `jitter` seconds, or until a condition.
 
-        `until`: not by time, but when their group reaches a state (`Stable`), has a group event (`member_added`), or
-        has a request at a gate point (`join-complete`); or when the rule ends. See `kohort.control.conditions`.
+        Args:
+            until: A state of the request's group (`Stable`), a group event (`member_added`), or a gate point that one
+                of its requests reaches (`join-complete`); the end of the rule ends the delay, too. See
+                `kohort.control.conditions`.
         """
         return self._rule(_delay(seconds, jitter, until, REQUEST), when)
 
-    def delay_answer(
+    def delay_response(
         self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
     ) -> Rule:
-        """The broker handles them at once, and its answers leave so much later, or when something is reached."""
+        """Handle requests immediately and delay the response by a time or until a condition."""
         return self._rule(_delay(seconds, jitter, until, ANSWER), when)
 
     def hide_node(self, node: int, **when: Unpack[When]) -> Rule:
-        """Metadata only: the answer leaves a node out; what it leads seems to have no leader."""
+        """Omit a node from Metadata responses; its partitions appear without a leader."""
         return self._rule(HideNode(node), when)
 
     def as_kafka(self, release: str, **when: Unpack[When]) -> Rule:
-        """ApiVersions only: the answer is that of an older release of Kafka, as in "2.8".
+        """Return the ApiVersions response of an older release of Kafka, such as "2.8".
 
-        Clients ask once a connection: make the rule before they connect. The broker behaves as its own release; see
-        `Cluster(as_kafka=…)` for one that does not.
+        Clients send one request per connection: add the rule before they connect. The broker's behaviour does not
+        change; see `Cluster(as_kafka=…)` for that.
         """
         if release not in RELEASES:
             raise unknown("release of Kafka", release, RELEASES)
         return self._rule(OldApiVersions(release), when)
 
     def stale_metadata(self, **when: Unpack[When]) -> Rule:
-        """Metadata only: the answer names who leads at this moment, whatever moves later."""
+        """Return the leaders of this moment in Metadata responses, whatever moves later."""
         leaders = {
             (topic.name, partition.index): (partition.leader, partition.leader_epoch)
             for topic in self._topics
@@ -126,9 +128,9 @@ class RuleBuilder:
         return self._rule(StaleMetadata(leaders), when)
 
     def zombie(self, **when: Unpack[When]) -> Rule:
-        """A node that loses the group's coordination goes on answering for it till the rule ends.
+        """Let a node that loses the group's coordination continue to answer for it until the rule ends.
 
-        It does so for all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
+        This applies to all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
         """
         unfit = [
             each.name
@@ -149,16 +151,19 @@ class RuleBuilder:
         cluster: bool = False,
         **when: Unpack[When],
     ) -> Rule:
-        """Their sender is without a right, by Kafka's name (`Read`), on what is named; on everything if nothing is.
+        """Deny the sender an operation, by Kafka's name (`Read`), on the named resource, or on everything.
 
-        The broker refuses or hides as Kafka does without an ACL. The cluster needs no authorizer for it.
+        The broker rejects requests or hides resources as Kafka does without an ACL. No authorizer is required.
         """
         resource = resource_named(topic, group, transactional_id, cluster=cluster)
         kind, name = (None, ANY) if resource is None else resource
         return self._rule(Deny(operation_named(operation), kind, name), when)
 
     def assign(self, change: Change, **when: Unpack[When]) -> Rule:
-        """SyncGroup only: the broker sees other assignments than the leader sent. See `kohort.control.assignments`."""
+        """Change the assignments of a SyncGroup request before the broker receives it.
+
+        See `kohort.control.assignments`.
+        """
         return self._rule(Assign(change), when)
 
     def _rule(self, action: Action, when: When) -> Rule:

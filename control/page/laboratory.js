@@ -4,7 +4,7 @@ import {fill, h, name, visible} from './dom.js'
 import {duration} from './model.js'
 
 const ACTS = {
-  drop: null, hold: null, lose_answer: null, close: null, delay: 'seconds', delay_answer: 'seconds', error: 'name', zombie: null,
+  drop: null, hold: null, lose_response: null, close: null, delay: 'seconds', delay_response: 'seconds', error: 'name', zombie: null,
 }
 const APIS = ['JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup', 'ConsumerGroupHeartbeat', 'OffsetCommit', 'OffsetFetch',
   'FindCoordinator', 'Metadata', 'Fetch', 'Produce'] // suggested; any other may be typed

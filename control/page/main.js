@@ -69,7 +69,7 @@ async function refreshGroups() {
 }
 
 async function refreshGlance() {
-  const rows = await ask('overview/glance')
+  const rows = await ask('overview/summary')
   if (!byHand) {
     const worst = rows[0]?.id ?? groups[0]?.id ?? null
     if (chosen === null || (rows.length && isMoving(rows[0].state) && !isMoving(group?.state))) show(worst)
@@ -103,7 +103,7 @@ async function refreshGroup() {
 
 async function refreshLaboratory() {
   const [overview, gates, faults] = await Promise.all([ask('overview?groups='), ask('gates'), ask('faults')])
-  if (!stops.length) stops = await ask('gates/stops')
+  if (!stops.length) stops = await ask('gates/points')
   clock = overview
   at('cluster').textContent = `${overview.brokers} broker${overview.brokers === 1 ? '' : 's'}, ${groups.length} group${groups.length === 1 ? '' : 's'}`
   showClock(at('clock'), {now_ms: clock.now_ms, paused: clock.paused, scale: clock.scale}, act)

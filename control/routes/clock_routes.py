@@ -36,7 +36,7 @@ class Jump(Body):
     """How far it is to jump."""
 
     seconds: float = Field(ge=0, le=LONGEST_S)
-    expire_the_living: bool = Field(
+    expire_live_members: bool = Field(
         False, description="also let the sessions end of members whose connection is open and whom no fault silences"
     )
     patience: float = Field(
@@ -80,7 +80,7 @@ async def advance(how: Jump, laboratory: TheLaboratory) -> AfterJump:
     went_on_without = await jump(
         laboratory,
         length_ms(how.seconds, "a jump"),
-        expire_the_living=how.expire_the_living,
+        expire_live_members=how.expire_live_members,
         patience_s=how.patience,
     )
     clock = laboratory.clock

@@ -119,9 +119,9 @@ async def read(topic: str, laboratory: TheLaboratory) -> TopicState:
 
 
 @router.post("/{topic}/partitions", responses=refusals(NOT_THERE))
-async def grow(topic: str, more: MorePartitions, laboratory: TheLaboratory) -> TopicState:
+async def create_partitions(topic: str, more: MorePartitions, laboratory: TheLaboratory) -> TopicState:
     """Give a topic more partitions. Consumers see that when they ask for metadata the next time."""
-    laboratory.topics.grow(topic, more.partitions)
+    laboratory.topics.create_partitions(topic, more.partitions)
     return _state(laboratory.topics.find(topic))
 
 
@@ -147,10 +147,10 @@ async def records(
     return [_record(each) for each in islice((each for each in found if each.offset >= offset), limit)]
 
 
-@router.post("/{topic}/trim", responses=refusals(NOT_THERE))
-async def trim(topic: str, to: Trim, laboratory: TheLaboratory) -> TopicState:
+@router.post("/{topic}/delete-records", responses=refusals(NOT_THERE))
+async def delete_records(topic: str, to: Trim, laboratory: TheLaboratory) -> TopicState:
     """Delete the first records of a partition, as Kafka's DeleteRecords does."""
-    laboratory.topics.trim(topic, to.before, to.partition)
+    laboratory.topics.delete_records(topic, to.before, to.partition)
     return _state(laboratory.topics.find(topic))
 
 

@@ -10,7 +10,7 @@ import { clients, owned, PARTITIONS, story } from './story.js'
 test('a member that did not hear asks again', async (t) => {
   const { lab, group, topic, consumer } = await story(t)
   const which = { api: 'SyncGroup', group: group.id, client_id: 'bob' }
-  const lost = await lab.fault(which, 'close_instead_of_answering', { times: 1 })
+  const lost = await lab.fault(which, 'close_after_handling', { times: 1 })
   await Promise.all([consumer('ada'), consumer('bob')])
   const stable = await group.wait({ members: 2 })
   while (await lost.acted() < 1) await setTimeout(20) // the group is stable as soon as its leader has synced

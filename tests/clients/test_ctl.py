@@ -83,7 +83,7 @@ def test_topics_are_made_and_written_to(broker: tuple[str, Ctl]) -> None:
     assert ctl("topics", "create", "parcels", "--config", "cleanup.policy=compact") == (
         0, "parcels: 1 partition, 0 records"
     )  # fmt: skip
-    assert ctl("topics", "grow", "parcels", "2") == (0, "parcels: 2 partitions, 0 records")
+    assert ctl("topics", "create-partitions", "parcels", "2") == (0, "parcels: 2 partitions, 0 records")
     assert ctl("topics", "append", "parcels", "a", "b", "--partition", "1") == (0, "parcels-1: offset 0 to 1")
     assert ctl("topics", "append", "parcels", "c", "--key", "k") == (0, "parcels-0: offset 0")
     code, listed = ctl("topics", "list")
@@ -100,7 +100,7 @@ def test_records_and_offsets_are_read_and_set(broker: tuple[str, Ctl]) -> None:
     ctl("topics", "create", "bills")
     ctl("topics", "append", "bills", "a", "b", "--key", "k")
     assert ctl("topics", "records", "bills") == (0, "bills-0 0: k = a\nbills-0 1: k = b")
-    assert ctl("topics", "trim", "bills", "1") == (0, "bills: 1 partition, 1 record")
+    assert ctl("topics", "delete-records", "bills", "1") == (0, "bills: 1 partition, 1 record")
     code, told = ctl("groups", "reset", "payer", "--topic", "bills")
     assert (code, told.startswith("payer: Empty, generation 0, 0 members")) == (0, True)
     assert ctl("groups", "offsets", "payer") == (0, "bills-0: 1, lag 1")

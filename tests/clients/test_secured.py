@@ -157,7 +157,7 @@ async def test_the_laboratory_delays_and_refuses_logins() -> None:
         kafka.topics.create("t")
         config = kafka.client_config("admin", library="aiokafka", mechanism="PLAIN")
         logins = kafka.faults.on("SaslAuthenticate")
-        for rule in (logins.delay(seconds=0.1), logins.delay_answer(seconds=0.1)):
+        for rule in (logins.delay(seconds=0.1), logins.delay_response(seconds=0.1)):
             with rule:
                 async with AIOKafkaProducer(**config) as producer:
                     await producer.send_and_wait("t", b"hello")

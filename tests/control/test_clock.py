@@ -182,7 +182,7 @@ def test_a_jump_of_days_passes_over_the_housekeeping_it_misses(lab: Lab) -> None
 
 def test_a_jump_may_spare_nobody(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
-    lab.laboratory.advance(10_001, expire_the_living=True)
+    lab.laboratory.advance(10_001, expire_live_members=True)
     assert lab.state() == "Empty"
 
 

@@ -30,7 +30,7 @@ def test_a_heartbeat_waits_until_its_group_is_stable(lab: Lab) -> None:
 
 def test_an_answer_waits_until_somebody_joins(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
-    lab.faults.on("OffsetCommit").delay_answer(until="member_added")
+    lab.faults.on("OffsetCommit").delay_response(until="member_added")
     lab.talk("""
         given topic $topic
         ada OffsetCommit v9 {generation_id: 1, offsets: {$topic: {0: 6}}}
@@ -112,4 +112,4 @@ def test_a_delay_has_one_end(lab: Lab) -> None:
     with pytest.raises(ControlError, match="either seconds, or until what"):
         lab.faults.on("Heartbeat").delay(2, until="Stable")
     with pytest.raises(ControlError, match="a delay until Stable has none"):
-        lab.faults.on("Heartbeat").delay_answer(jitter=1, until="Stable")
+        lab.faults.on("Heartbeat").delay_response(jitter=1, until="Stable")

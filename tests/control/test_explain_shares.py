@@ -108,7 +108,7 @@ def test_a_member_that_is_slower_than_its_locks_is_told_so(shared: SharingLab) -
 
 def test_the_log_has_lost_it(shared: SharingLab) -> None:
     shared.produce("a b")
-    shared.laboratory.topics.trim(shared.topic, 1)
+    shared.laboratory.topics.delete_records(shared.topic, 1)
     assert why(shared, 0) == "the log has lost it, and begins at 1"
 
 

@@ -179,7 +179,7 @@ def test_a_dropped_request_silences_its_connection_until_the_rule_ends(lab: Lab)
 
 
 def test_a_lost_answer_is_to_something_that_was_done(lab: Lab) -> None:
-    with lab.faults.on("OffsetCommit").lose_answer():
+    with lab.faults.on("OffsetCommit").lose_response():
         lab.talk("""
             given topic $topic with 1 partitions
             ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}
@@ -195,7 +195,7 @@ def test_the_broker_hangs_up_instead_of_handling_or_of_answering(lab: Lab) -> No
     lab.talk("given topic $topic with 1 partitions")
     with lab.faults.on("OffsetCommit", client_id="ada").close():
         lab.talk('ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}\n<- closed')
-    with lab.faults.on("OffsetCommit", client_id="bob").close_instead_of_answering():
+    with lab.faults.on("OffsetCommit", client_id="bob").close_after_handling():
         lab.talk('bob OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 8}}}\n<- closed')
     lab.talk("""
         eve OffsetFetch v5 {offsets: {$topic: [0]}}
@@ -229,7 +229,7 @@ def test_a_delayed_request_is_seen_later_by_the_brokers_clock(lab: Lab) -> None:
 
 def test_a_delayed_answer_is_to_something_done_at_once(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
-    with lab.faults.on("Heartbeat").delay_answer(seconds=4):
+    with lab.faults.on("Heartbeat").delay_response(seconds=4):
         lab.talk("""
             ada Heartbeat v4 {generation_id: 1}
               <- between 4000 and 4000 ms NONE
@@ -248,7 +248,7 @@ def test_jitter_is_at_most_what_it_says(lab: Lab) -> None:
 
 def test_a_join_that_waits_can_lose_its_answer(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
-    with lab.faults.on("JoinGroup", client_id="ada").close_instead_of_answering():
+    with lab.faults.on("JoinGroup", client_id="ada").close_after_handling():
         lab.talk("""
             bob joins
             ada JoinGroup v9 {}

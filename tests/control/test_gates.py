@@ -74,7 +74,7 @@ def test_what_is_held_before_the_broker_happens_when_it_is_let_through(lab: Lab)
 
 def test_a_client_that_hung_up_is_not_answered(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
-    gate = lab.gates.hold("heartbeat-answer")
+    gate = lab.gates.hold("heartbeat-response")
     lab.talk("""
         ada Heartbeat v4 {generation_id: 1}
           <- nothing for 100 ms
@@ -89,12 +89,12 @@ def test_a_client_that_hung_up_is_not_answered(lab: Lab) -> None:
 
 def test_opening_all_gates_lists_which_were_held_and_who_waited(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
-    lab.gates.hold("heartbeat-answer")
-    lab.gates.hold("sync-answer", group="other")
+    lab.gates.hold("heartbeat-response")
+    lab.gates.hold("sync-response", group="other")
     lab.talk("ada Heartbeat v4 {generation_id: 1}")
     told = lab.gates.open_all()
-    assert told[0].startswith("gate heartbeat-answer was still held; there waited Heartbeat of ")
-    assert told[1] == "gate sync-answer of group other was still held; there waited nobody"
+    assert told[0].startswith("gate heartbeat-response was still held; there waited Heartbeat of ")
+    assert told[1] == "gate sync-response of group other was still held; there waited nobody"
     lab.talk("ada <- NONE")
     assert list(lab.gates) == []
 
@@ -102,24 +102,24 @@ def test_opening_all_gates_lists_which_were_held_and_who_waited(lab: Lab) -> Non
 def test_names_that_do_not_exist_are_refused(lab: Lab) -> None:
     with pytest.raises(ControlError, match=r"no gate 'join-completed'; did you mean join-complete\?"):
         lab.gates.hold("join-completed")
-    with pytest.raises(NotFoundError, match="nothing is held at sync-answer"):
-        lab.gates.find("sync-answer")
-    gate = lab.gates.hold("sync-answer")
-    assert lab.gates.find("sync-answer") is gate
-    with pytest.raises(NotFoundError, match="eve does not wait at sync-answer; there waits nobody"):
+    with pytest.raises(NotFoundError, match="nothing is held at sync-response"):
+        lab.gates.find("sync-response")
+    gate = lab.gates.hold("sync-response")
+    assert lab.gates.find("sync-response") is gate
+    with pytest.raises(NotFoundError, match="eve does not wait at sync-response; there waits nobody"):
         gate.release("eve")
 
 
 def test_who_is_let_through_meets_the_faults_behind(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
-    for name in ("heartbeat-received", "heartbeat-answer"):
+    for name in ("heartbeat-received", "heartbeat-response"):
         with lab.gates.hold(name) as gate:
             lab.talk("ada Heartbeat v4 {generation_id: 1}\n  <- nothing for 100 ms")
             with lab.faults.on("Heartbeat").error("NOT_COORDINATOR", times=1):
                 gate.release("ada")
                 expected = "NOT_COORDINATOR" if name == "heartbeat-received" else "NONE"
                 lab.talk(f"ada <- {expected}")
-    with lab.gates.hold("heartbeat-answer") as gate, lab.faults.on("Heartbeat").lose_answer():
+    with lab.gates.hold("heartbeat-response") as gate, lab.faults.on("Heartbeat").lose_response():
         lab.talk("ada Heartbeat v4 {generation_id: 1}\n  <- nothing for 100 ms")
         gate.release("ada")
         lab.talk("ada <- nothing for 100 ms")

@@ -83,7 +83,7 @@ def test_what_a_delayed_request_changed_is_synced_before_it_is_acknowledged(brok
 
 
 def test_an_answer_that_is_delayed_is_synced_before_that(broker: HeldOnSlowDisk) -> None:
-    broker.laboratory.faults.on("CreateTopics").delay_answer(seconds=1)
+    broker.laboratory.faults.on("CreateTopics").delay_response(seconds=1)
     ada = broker.client()
     create(ada)
     broker.wait(1)

@@ -105,7 +105,7 @@ async def test_members_are_held_and_let_through(http: httpx.AsyncClient, lab: La
     assert (await http.get("/gates")).json() == []
     unknown = await http.post("/gates", json={"name": "join-completed"})
     assert (unknown.status_code, "did you mean join-complete?" in unknown.json()["detail"]) == (422, True)
-    assert "sync-received" in {each["name"] for each in (await http.get("/gates/stops")).json()}
+    assert "sync-received" in {each["name"] for each in (await http.get("/gates/points")).json()}
 
 
 async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab: Lab) -> None:
@@ -272,7 +272,7 @@ async def test_a_reset_ends_everything_and_lists_what_was_left(http: httpx.Async
     await http.post("/clock/run", json={"scale": 4})
     await http.post("/faults", json={"match": {"api": "JoinGroup"}, "do": "drop"})
     await http.post("/appends", json={"do": "hold"})
-    await http.post("/gates", json={"name": "heartbeat-answer", "group": lab.name("group")})
+    await http.post("/gates", json={"name": "heartbeat-response", "group": lab.name("group")})
     lab.talk("ada Heartbeat v4 {generation_id: 1}\n<- nothing for 100 ms")
     left = (await http.post("/reset")).json()
     assert (len(left["gates"]), left["violations"]) == (1, [])

@@ -40,9 +40,9 @@ async def test_records_are_read_and_trimmed(http: httpx.AsyncClient) -> None:
     assert records[1]["value"] is None
     chosen = await http.get("/topics/orders/records", params={"partition": 1, "offset": 1, "limit": 1})
     assert [each["value"]["text"] for each in chosen.json()] == ["c"]
-    trimmed = (await http.post("/topics/orders/trim", json={"before": 1, "partition": 1})).json()
+    trimmed = (await http.post("/topics/orders/delete-records", json={"before": 1, "partition": 1})).json()
     assert trimmed["partitions"][1] == {"partition": 1, "start_offset": 1, "end_offset": 2}
-    refused = await http.post("/topics/orders/trim", json={"before": 9})
+    refused = await http.post("/topics/orders/delete-records", json={"before": 9})
     assert (refused.status_code, refused.json()["detail"]) == (
         422,
         "orders-0 has offsets 0 to 2; it cannot be trimmed to 9",
@@ -134,18 +134,18 @@ async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab
 
 
 async def test_groups_at_a_glance_the_most_troubled_first(http: httpx.AsyncClient, lab: Lab) -> None:
-    assert (await http.get("/overview/glance")).json() == []
+    assert (await http.get("/overview/summary")).json() == []
     lab.talk("""
         ada JoinGroup v2 {group_id: calm}
           <- NONE
         """)
-    lab.laboratory.advance(3_600_000, expire_the_living=True)  # what was longer ago is not looked at
+    lab.laboratory.advance(3_600_000, expire_live_members=True)  # what was longer ago is not looked at
     lab.talk("""
         given ada, bob share a stable group
         eve joins
           <- nothing for 150 ms
         """)
-    (row,) = (await http.get("/overview/glance")).json()
+    (row,) = (await http.get("/overview/summary")).json()
     assert (row["id"], row["state"], row["members"]) == (lab.name("group"), "PreparingRebalance", 3)
     assert sorted(row["waits"][0]["for_whom"]) == ["ada", "bob"]
     assert row["since_ms"] == row["marks"][-1]["began_ms_ago"] == 150

@@ -40,7 +40,7 @@ def test_words_on_a_fetch_are_looked_at_as_well(lab: ShareLab) -> None:
 
 def test_the_answer_that_gives_some_records_is_lost(lab: ShareLab) -> None:
     ada, bob = Member(lab.broker), Member(lab.broker, "bob")
-    rule = lab.faults.on("ShareFetch", group=GROUP, records="t-0@5-9").lose_answer(times=1)
+    rule = lab.faults.on("ShareFetch", group=GROUP, records="t-0@5-9").lose_response(times=1)
     assert ada.acquires(0, most=5, share_acquire_mode=1) == [(0, 4, 1)]
     bob.asks_for(0, most=5, share_acquire_mode=1)
     assert bob.hears() is None
@@ -56,7 +56,7 @@ def test_the_answer_that_gives_some_records_is_lost(lab: ShareLab) -> None:
 
 def test_answers_wait_at_gates(lab: ShareLab) -> None:
     ada = Member(lab.broker)
-    gate = lab.gates.hold("share-fetch-answer", group=GROUP)
+    gate = lab.gates.hold("share-fetch-response", group=GROUP)
     ada.asks_for(0, wait_ms=1)
     assert ada.hears() is None
     assert [held.member for held in gate.held] == ["ada"]

@@ -191,7 +191,7 @@ def test_a_group_that_is_not_there(lab: Lab) -> None:
 
 def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
     assert shared.queue.is_settled
-    shared.laboratory.topics.grow(shared.topic, 2)
+    shared.laboratory.topics.create_partitions(shared.topic, 2)
     assert not shared.queue.is_settled, "the second partition is nobody's"
     shared.talk("""
         ada share-beats

@@ -35,20 +35,20 @@ from tests.docs.sources import ROOT
 REFERENCE = ROOT / "docs" / "reference.md"
 
 STAGES = {
-    REQUEST: "before the broker has seen the request",
-    ANSWER: "before the client has heard the answer",
+    REQUEST: "before the broker handles the request",
+    ANSWER: "before the client receives the response",
     LOAD: "at the end of a load",
 }
 STATES = {
-    "Empty": "it has no members, perhaps offsets",
-    "PreparingRebalance": "it waits for all members to join",
-    "CompletingRebalance": "it waits for the leader's assignment",
-    "Stable": "everybody has what it is to have",
-    "Dead": "there is no such group",
-    "Assigning": "the target assignment is still to be computed",
-    "Reconciling": "some members do not have yet what they are to have",
-    "NotReady": "topics that the topology needs are missing, or do not fit",
-    UNKNOWN: "its coordinator still loads",
+    "Empty": "no members; offsets may exist",
+    "PreparingRebalance": "waits until all members have joined",
+    "CompletingRebalance": "waits for the leader's assignment",
+    "Stable": "all members have their target assignment",
+    "Dead": "the group does not exist",
+    "Assigning": "the target assignment is not computed yet",
+    "Reconciling": "some members have not reached their target assignment",
+    "NotReady": "topics of the topology are missing or do not match",
+    UNKNOWN: "the coordinator is loading",
 }
 """What each state says. The states are those of the code: one that is missing here is a KeyError."""
 
@@ -62,30 +62,30 @@ def reference() -> str:
     parts = [
         "# Reference",
         "",
-        "Every word that a test, a rule or a request may use. The [laboratory](laboratory.md) tells what they are for,",
-        "the [cookbook](cookbook.md) shows them at work.",
+        "Every name in tests, rules and requests. The [laboratory](laboratory.md) explains their purpose,",
+        "the [cookbook](cookbook.md) shows examples.",
         "",
         "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->",
         "",
         "[pytest](#pytest) · [gates](#gates) · [rules](#rules) · [states](#states-of-a-group) · "
         "[events](#kinds-of-group-events) · [causes](#causes) · [HTTP](#http) · [errors](#errors)",
-        *_section("pytest", ("fixture, option or mark", "what it is"), _pytest()),
-        *_section("Gates", ("gate", "API", "where it holds", "what has happened then"), _gates()),
-        *_section("Rules", ("condition", "what it is"), sorted((f"`{name}`", about) for name, about in ABOUT.items())),
-        *_table(("what it does", "arguments", "meaning"), _actions()),
+        *_section("pytest", ("fixture, option or marker", "description"), _pytest()),
+        *_section("Gates", ("gate", "API", "where it holds", "state at that point"), _gates()),
+        *_section("Rules", ("condition", "description"), sorted((f"`{name}`", about) for name, about in ABOUT.items())),
+        *_table(("action", "arguments", "meaning"), _actions()),
         "",
-        "Each also takes `times` (so often and no more), `nth` (from the n-th request on; alone: that one) and",
-        "`probability`. A delay `until` takes a state, a kind of event or a gate. What `kohort analyze` reports, R01",
-        "and on, is in [analysis.md](behaviour/analysis.md).",
+        "Each action also accepts `times` (maximum number of requests), `nth` (from the n-th request on; alone: only that one) and",
+        "`probability`. `until` of a delay is a state, an event type or a gate. The findings of `kohort analyze`, R01",
+        "and on, are in [analysis.md](behaviour/analysis.md).",
         *_section("States of a group", ("state", "classic", "consumer", "share", "streams", "meaning"), _states()),
-        *_section("Kinds of group events", ("kind", "of which groups"), _kinds()),
+        *_section("Kinds of group events", ("event", "group types"), _kinds()),
         "",
-        "What their durations measure: [offsets-topic.md](behaviour/offsets-topic.md), section 9.2.",
-        *_section("Causes", ("cause", "in words"), [(f"`{name}`", words) for name, words in sorted(CAUSES.items())]),
+        "Section 9.2 of [offsets-topic.md](behaviour/offsets-topic.md) defines their durations.",
+        *_section("Causes", ("cause", "description"), [(f"`{name}`", words) for name, words in sorted(CAUSES.items())]),
         "",
-        "In Python, in `history`, with spaces: `session expired`.",
-        *_section("HTTP", ("request", "what it does"), _endpoints()),
-        *_section("Errors", ("error", "code", "a client tries again"), _errors()),
+        "In Python, `history` has them with spaces: `session expired`.",
+        *_section("HTTP", ("request", "effect"), _endpoints()),
+        *_section("Errors", ("error", "code", "retriable"), _errors()),
     ]
     return "\n".join(parts) + "\n"
 

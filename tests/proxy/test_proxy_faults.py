@@ -80,7 +80,7 @@ async def test_a_delay_a_lost_answer_and_a_close() -> None:
             await beat(wire)
         assert seen.acted == 1
         wire = await wire_to(proxy)
-        lost = proxy.faults.on("Heartbeat").lose_answer(times=1)
+        lost = proxy.faults.on("Heartbeat").lose_response(times=1)
         asked = asyncio.ensure_future(beat(wire))
         await lost.wait()
         assert seen.acted == 2

@@ -168,7 +168,7 @@ async def test_the_same_over_http() -> None:
             past = (await client.get("/events/past", params={"group": "billing", "kind": "join_completed"})).json()
             assert [each["detail"]["evidence"] for each in past] == ["an answer of the cluster"]
             assert (await client.get("/")).status_code == 200
-            assert (await client.get("/overview/glance")).status_code == 200
+            assert (await client.get("/overview/summary")).status_code == 200
             assert (await client.get("/groups/nobody")).status_code == 404
             assert (await client.put("/groups/billing/offsets", json={"offsets": {"orders-0": 1}})).status_code == 404
             assert (await client.delete("/groups/billing")).status_code == 405

@@ -112,14 +112,14 @@ def test_without_async_the_words_are_the_same() -> None:
         with kafka.faults.on("Heartbeat", group="billing").drop() as rule:
             assert rule.acted == 0
             kafka.clock.pause()
-            kafka.clock.advance(seconds=1, expire_the_living=True)
+            kafka.clock.advance(seconds=1, expire_live_members=True)
         assert [str(each) for each in kafka.groups] == [str(group)]
         consumer.close()
 
 
 def test_what_is_handed_out_is_the_same_however_it_was_asked_for() -> None:
     with Cluster() as kafka:
-        gate, other = kafka.gates.hold("join-complete"), kafka.gates.hold("sync-answer")
+        gate, other = kafka.gates.hold("join-complete"), kafka.gates.hold("sync-response")
         assert gate == kafka.gates.find("join-complete") != other
         assert gate in kafka.gates
         assert {gate, other} == set(kafka.gates)
@@ -162,8 +162,8 @@ async def test_a_gate_that_is_still_held_at_the_end_is_a_warning() -> None:
     with pytest.warns(UserWarning, match="gate join-complete was still held; there waited nobody"):
         async with Cluster() as kafka:
             kafka.gates.hold("join-complete")
-    with pytest.warns(UserWarning, match="gate sync-answer of group billing was still held"), Cluster() as remote:
-        remote.gates.hold("sync-answer", group="billing")
+    with pytest.warns(UserWarning, match="gate sync-response of group billing was still held"), Cluster() as remote:
+        remote.gates.hold("sync-response", group="billing")
 
 
 def test_a_cluster_is_asked_within_its_block() -> None:

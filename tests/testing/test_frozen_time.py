@@ -53,7 +53,7 @@ def a_session_ends(kafka: SyncCluster) -> None:
         group = kafka.group("billing")
         group.wait_stable(members=1)
         with kafka.faults.freeze(group="billing", member="ada"):
-            kafka.clock.advance(seconds=50, expire_the_living=True)
+            kafka.clock.advance(seconds=50, expire_live_members=True)
             group.wait_state("Empty")
             # Not later: when the rule ends, ada hears that she is unknown, and joins anew.
             assert group.history[-1].cause == "session expired"

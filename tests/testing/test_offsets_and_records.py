@@ -78,10 +78,10 @@ async def test_records_are_trimmed_and_topics_deleted() -> None:
         kafka.topics.create("orders")
         kafka.topics.append("orders", "a", "b", "c")
         await kafka.group("billing").commit({("orders", 0): 2})
-        assert kafka.topics.trim("orders", before=2) == 2
+        assert kafka.topics.delete_records("orders", before=2) == 2
         assert (kafka.topics.start("orders"), kafka.topics.values("orders")) == (2, [b"c"])
         with pytest.raises(ValueError, match="has offsets 2 to 3; it cannot be trimmed to 4"):
-            kafka.topics.trim("orders", before=4)
+            kafka.topics.delete_records("orders", before=4)
         kafka.topics.delete("orders")
         assert kafka.group("billing").offsets == {}
         with pytest.raises(ValueError, match="there is no topic orders"):

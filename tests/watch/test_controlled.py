@@ -73,9 +73,9 @@ async def test_what_is_done_to_the_cluster_stands_above(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.clock.pause()
     lab.faults.on("Heartbeat").drop()
-    lab.gates.hold("sync-answer")
+    lab.gates.hold("sync-response")
     told = (await seen(lab)).laboratory
-    assert told == ("clock 0.0 s, paused", "rule 1: Heartbeat: drop it", "gate sync-answer: nobody")
+    assert told == ("clock 0.0 s, paused", "rule 1: Heartbeat: drop it", "gate sync-response: nobody")
 
 
 @pytest.fixture

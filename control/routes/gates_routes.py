@@ -55,7 +55,7 @@ class Release(Body):
     )
 
 
-@router.get("/stops")
+@router.get("/points")
 async def list_stops() -> list[StopState]:
     """Where one may hold requests."""
     return [StopState(name=name, about=stop.about) for name, stop in GATE_POINTS.items()]

@@ -134,7 +134,7 @@ class GlanceOverview(BaseModel):
     marks: list[MarkOverview] = Field(description="its rebalances of the last ten minutes, the newest last")
 
 
-@router.get("/glance")
+@router.get("/summary")
 async def at_a_glance(laboratory: TheLaboratory) -> list[GlanceOverview]:
     """The groups of the last ten minutes by the brokers' clock, at most 30, the most troubled first."""
     return [

@@ -43,7 +43,7 @@ def test_a_properties_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(SecurityError, match=r"\\u12x is not a character"):
         from_file(file)
     file.write_bytes(b"sasl.mechanism=\xff")
-    with pytest.raises(SecurityError, match="not UTF-8 text"):
+    with pytest.raises(SecurityError, match="isn't text"):
         from_file(file)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import plain_host
 from kohort.broker.logs import log
+from kohort.broker.scheduling.fair_scheduler import COUNTED_NS, LITTLE_NS
+from kohort.broker.scheduling.served import Served
 from kohort.client.client_connection import BrokerError
 from kohort.proxy.answer_rewriting import Pieces
 from kohort.proxy.cluster_side import UNWRITTEN_BYTES, ClusterSide
@@ -20,8 +22,19 @@ if TYPE_CHECKING:
     from kohort.proxy.proxy_server import ProxyServer
 
 
-class ClientSide(asyncio.Protocol):
-    """Reads nothing before its node is reached, and no faster than the node does."""
+TURN_US: Final = 2_000
+"""How long the bytes of one connection are worked on before others have their turn."""
+
+SHORT_TURN_US: Final = 250
+"""The same while other connections wait for a turn."""
+
+
+class ClientSide(Served, asyncio.Protocol):
+    """Connection of a client and its counterpart to a node.
+
+    The client is not read before the node is reached, while the node reads too slowly, while the client does not read
+    what it was sent, and while what it has sent cannot be worked on (`Relay.blocked`).
+    """
 
     def __init__(self, server: ProxyServer, target: Target) -> None:
         self._server = server
@@ -30,8 +43,11 @@ class ClientSide(asyncio.Protocol):
         login_seen = LoginSeen(server.principal)
         self._relay = Relay(self, server.laboratory.wants, self._line, login_seen)
         self._inspection = Inspection(self, self._relay, server.laboratory, login_seen)
-        self._passes_on = False
+        self.load_ns = LITTLE_NS + 1  # as in the broker: what it costs is not known yet
+        self._in_turn = False
         """Whether what the client has sent is just being passed on."""
+        self._is_queued = False
+        self._is_reading = False
         self._transport: asyncio.Transport | None = None
         self._cluster: ClusterSide | None = None
         self._task: asyncio.Task[None] | None = None
@@ -39,6 +55,10 @@ class ClientSide(asyncio.Protocol):
         self._renewal: asyncio.TimerHandle | None = None
         self._paused = False
         """Whether the node does not read fast enough."""
+        self._is_unread = False
+        """Whether the client does not read fast enough."""
+        self._node_is_gone = False
+        """Whether the connection ends once the client has received what the node sent."""
         self._renews = False
         self.host = ""
         """The client's address."""
@@ -81,59 +101,123 @@ class ClientSide(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """The client has sent something."""
-        cluster = self._cluster
+        cluster, scheduler = self._cluster, self._server.scheduler
         if cluster is None or self._renews:
             self._early += data  # uvloop reads once, whatever was paused before it began
             self._read_on()
             return
-        if not cluster.lost and not self.closed:
-            self._pass_on(data)
+        if cluster.lost or self.closed:
+            return
+        if (
+            self._is_queued
+            or self._paused
+            or self._is_unread
+            or (scheduler.spent_ns and scheduler.is_full(self.load_ns))
+        ):
+            self._relay.keep_requests(data)
+            self._enqueue()
+            self._read_on()
+            return
+        before_ns = scheduler.now_ns()
+        self._pass_on(data, before_ns + self._turn_ns)
+        self._note(before_ns)
 
-    def _pass_on(self, data: bytes) -> None:
-        """Passes on what the client has sent, as far as nobody wants to look at it first."""
+    @property
+    def _turn_ns(self) -> int:
+        return 1_000 * (SHORT_TURN_US if self._server.scheduler else TURN_US)
+
+    def _note(self, before_ns: int) -> None:
+        """Count the time since then as spent on this connection."""
+        scheduler = self._server.scheduler
+        took_ns = scheduler.now_ns() - before_ns
+        if took_ns > COUNTED_NS:
+            scheduler.spend(took_ns)
+        if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
+            scheduler.note(self, took_ns)
+
+    def _pass_on(self, data: bytes, until_ns: int) -> None:
+        """Pass on what the client has sent, slice by slice, as far as no rule or gate takes it first."""
         assert self._cluster is not None, "it is read when its node is reached"
-        relay, self._passes_on = self._relay, True
+        relay, now_ns, self._in_turn = self._relay, self._server.scheduler.now_ns, True
         try:
-            self._cluster.send(relay.requests(data))
-            while relay.inspected is not None and not self.closed and self._inspection.decide(relay.inspected):
-                self._cluster.send(relay.requests(b""))
+            pieces = relay.requests(data)
+            while relay.inspected is not None or relay.has_more_requests:
+                if relay.inspected is not None:
+                    self._cluster.send(pieces)
+                    pieces = []
+                    if self.closed or not self._inspection.decide(relay.inspected):
+                        break
+                elif not self._may_pass_on or now_ns() >= until_ns:
+                    break
+                else:
+                    pieces += relay.requests(b"")
+            self._cluster.send(pieces)
         except RelayError as reason:
             self.close(str(reason))
         except Exception:
             self.fail()
-        self._passes_on = False
-        if relay.blocked:
+        self._in_turn = False
+        if relay.blocked or relay.has_more_requests or not self._is_reading:
+            self._enqueue()
             self._read_on()
 
-    def go_on(self) -> None:
-        """A request that was stopped is over, or all are answered: takes up what was left lying."""
-        if self._cluster is None or self._cluster.lost or self.closed:
+    @property
+    def _may_pass_on(self) -> bool:
+        """Whether the other requests that the client has sent may be worked on."""
+        cluster = self._cluster
+        is_open = cluster is not None and not cluster.lost and not self.closed
+        return is_open and not (self._paused or self._is_unread or self._renews)
+
+    def _enqueue(self) -> None:
+        """Schedule work on what has arrived after the others' turns, if there is anything to work on."""
+        relay = self._relay
+        has_answers = relay.has_more_answers and not self._is_unread
+        if not self._is_queued and (has_answers or (relay.has_more_requests and self._may_pass_on)):
+            self._is_queued = True
+            self._server.scheduler.enqueue(self)
+
+    def go_on(self, now_ms: int) -> None:
+        self._is_queued = False
+        if self.closed:
             return
-        if not self._passes_on and not self._renews:
-            self._pass_on(b"")
-            self._read_on()
+        until_ns = self._server.scheduler.now_ns() + self._turn_ns
+        if self._relay.has_more_answers and not self._is_unread:
+            self._hand_back(b"", until_ns)
+        self.continue_requests(until_ns)
+        self._enqueue()
+
+    def continue_requests(self, until_ns: int | None = None) -> None:
+        """Pass on the requests that wait, if they may be worked on now."""
+        if self._may_pass_on and not self._in_turn:
+            self._pass_on(b"", self._server.scheduler.now_ns() + self._turn_ns if until_ns is None else until_ns)
 
     def connection_lost(self, problem: Exception | None) -> None:
         """The client has hung up, or was hung up on."""
         self.closed = True
         self._line.hung_up()
         self._server.clients.discard(self)
+        self._server.paused.discard(self)
         if self._task is not None:
             self._task.cancel()
         if self._renewal is not None:
             self._renewal.cancel()
         if self._cluster is not None:
             self._cluster.close()
+        self._relay.close()
+        self._early, self._unsent = b"", []
 
     def pause_writing(self) -> None:
         """The client does not read fast enough."""
-        if self._cluster is not None:
-            self._cluster.pause(True)
+        self._is_unread = True
+        self._read_node()
+        self._read_on()
 
     def resume_writing(self) -> None:
         """It has read."""
-        if self._cluster is not None:
-            self._cluster.pause(False)
+        self._is_unread = False
+        self._read_node()
+        self._enqueue()
+        self._read_on()
 
     # What the other side says
 
@@ -141,18 +225,38 @@ class ClientSide(asyncio.Protocol):
         """The node has said something."""
         if self.closed:
             return
+        scheduler = self._server.scheduler
+        if self._relay.has_more_answers or (scheduler.spent_ns and scheduler.is_full(self.load_ns)):
+            self._relay.keep_answers(data)
+            self._enqueue()
+            self._read_node()
+            return
+        before_ns = scheduler.now_ns()
+        self._hand_back(data, before_ns + self._turn_ns)
+        self._note(before_ns)
+
+    def _hand_back(self, data: bytes, until_ns: int) -> None:
+        """Pass on what the node has sent, slice by slice."""
+        relay, now_ns = self._relay, self._server.scheduler.now_ns
         try:
-            pieces = self._relay.answers(data)
+            pieces = relay.answers(data)
+            while relay.has_more_answers and not self.closed and not self._is_unread and now_ns() < until_ns:
+                pieces += relay.answers(b"")
+            self.tell(pieces)
         except RelayError as reason:
             self.close(str(reason))
             return
         except Exception:
             self.fail()
             return
-        self.tell(pieces)
-        if self._relay.blocked and self._relay.inspected is None and not self._relay.waiting:
-            self.go_on()
-        if self._renews and not self._relay.waiting:
+        if self._node_is_gone:
+            self.cluster_gone()
+            return
+        if relay.has_more_answers or not data:
+            self._read_node()
+        if relay.has_more_answers or relay.has_more_requests:
+            self._enqueue()
+        if self._renews and not relay.waiting:
             self._renew()
 
     def tell(self, pieces: Pieces) -> None:
@@ -173,12 +277,14 @@ class ClientSide(asyncio.Protocol):
 
     def cluster_gone(self) -> None:
         """The node has hung up: so does the proxy, after what has come, be it in the middle of an answer."""
-        if self._transport is not None:
+        self._node_is_gone = True
+        if self._transport is not None and not self._relay.has_more_answers:
             self._transport.close()
 
     def pause(self, paused: bool) -> None:
         """Whether the node does not read fast enough."""
         self._paused = paused
+        self._enqueue()
         self._read_on()
 
     def close(self, reason: str) -> None:
@@ -195,11 +301,41 @@ class ClientSide(asyncio.Protocol):
             self._transport.abort()
 
     def _read_on(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            if self._paused or self._renews or self._cluster is None or self._relay.blocked:
-                self._transport.pause_reading()
-            else:
-                self._transport.resume_reading()
+        """Read the client, or stop reading it, depending on whether what it sends could be worked on."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        relay = self._relay
+        if not self._may_pass_on or relay.blocked or relay.has_more_requests:
+            self._is_reading = False
+            self._transport.pause_reading()
+            self._server.paused.add(self)
+        elif not self._is_reading:
+            self._is_reading = True
+            self._transport.resume_reading()
+            self._server.paused.discard(self)
+
+    def _read_node(self) -> None:
+        """Read the node, or stop reading it, depending on whether the client receives what it sends."""
+        if self._cluster is not None:
+            self._cluster.pause(self._is_unread or self._relay.has_more_answers)
+
+    # What `PausedReading` needs
+
+    @property
+    def socket_number(self) -> int:
+        """The file descriptor of the client's socket, or -1 if it is closed."""
+        transport_socket = None if self._transport is None else self._transport.get_extra_info("socket")
+        return -1 if transport_socket is None else int(transport_socket.fileno())
+
+    @property
+    def held_bytes(self) -> int:
+        """The number of bytes that the client has sent and that have not been worked on."""
+        return self._relay.held_bytes + len(self._early)
+
+    def read_on(self) -> None:
+        """Read again what the client has sent, although it cannot be worked on yet."""
+        if self._transport is not None and not self._transport.is_closing() and not self._is_reading:
+            self._transport.resume_reading()
 
     def fail(self) -> None:
         """Ends this connection because of our bug, which is being handled."""

@@ -13,7 +13,8 @@ from kohort.protocol.guard import MAX_ELEMENTS
 from kohort.protocol.messages import message_of
 from kohort.protocol.wire import INT
 from kohort.proxy.heard import Heard
-from kohort.proxy.relay import Inspected, Relay
+from kohort.proxy.relay import Relay
+from kohort.proxy.relayed_requests import Inspected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +146,7 @@ class Inspection:
     def _over(self) -> None:
         self._relay.release()
         if not self._decides:
-            self._client.go_on()
+            self._client.continue_requests()
 
     # What an exchange asks of a connection
 

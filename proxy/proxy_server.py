@@ -6,18 +6,21 @@ import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kohort.broker.address import reachable, show_address
 from kohort.broker.clock import Clock
 from kohort.broker.forking import Address, unwatch_forks, watch_forks
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, bind
+from kohort.broker.scheduling.fair_scheduler import FairScheduler
+from kohort.broker.scheduling.paused_reading import PausedReading
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, Security
 from kohort.proxy.client_side import ClientSide
 from kohort.proxy.cluster_side import ClusterSide, connect
 from kohort.proxy.login_seen import UNSEEN, before_login
+from kohort.proxy.loop_timers import LoopTimers
 from kohort.proxy.node_ports import Target, Targets
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 from kohort.proxy.relay_error import RelayError
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from kohort.proxy.seen.groups_passing import SeenGroups
 
 BACKLOG: Final = 1_024
+
+KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""Seconds without traffic before the first probe and between probes, and how many may remain unanswered."""
 
 
 class ProxyServer:
@@ -51,6 +57,9 @@ class ProxyServer:
         """Who clients are before they log in themselves."""
         self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes, principal)
         self.tap = Tap(clock.now_us)
+        self.scheduler = FairScheduler(loop, clock, lambda: None, lambda _: None)
+        self.paused = PausedReading(cast(Any, LoopTimers(loop, clock)), clock)
+        """The clients whose sockets are not read."""
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None
@@ -177,6 +186,7 @@ class ProxyServer:
         """Binds and listens at once: whoever is told the port may dial it before the event loop comes round."""
         sockets = self._sockets[target] = bind(self._host, port)
         for each in sockets:
+            _keep_alive(each)
             each.listen(BACKLOG)
         task = self.loop.create_task(self._accept(target, sockets))
         self._accepting.add(task)
@@ -194,3 +204,11 @@ class ProxyServer:
             server.close()
         for each in self._sockets.pop(target, ()):
             each.close()
+
+
+def _keep_alive(listening: socket.socket) -> None:
+    """Let the system probe accepted connections: the end of a client is not received behind bytes that are not read."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEP_ALIVE.items():
+        if hasattr(socket, option):  # not on every system; accepted sockets inherit them
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

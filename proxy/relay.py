@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from struct import Struct, error
-from typing import Final, NamedTuple
+from typing import Final
 
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.headers import RequestHeader, read_header
-from kohort.protocol.wire import INT, SHORT, read_unsigned_varint
+from kohort.protocol.wire import INT, SHORT
 from kohort.proxy.addressed_apis import passable
 from kohort.proxy.answer_layout import layout_of
 from kohort.proxy.answer_rewriting import (
@@ -30,9 +30,12 @@ from kohort.proxy.answer_rewriting import (
 )
 from kohort.proxy.login_seen import FIRST_FLEXIBLE, LoginSeen, message_in
 from kohort.proxy.narrowing import narrowed
+from kohort.proxy.produce_acks import acks
 from kohort.proxy.raw_login import RawLogin, mechanism_in
+from kohort.proxy.received import Received
 from kohort.proxy.relay_error import RelayError
-from kohort.proxy.tap import Line, Overheard, heard_answer
+from kohort.proxy.relayed_requests import NOT_KAFKA, TOKEN, Asked, Inspected
+from kohort.proxy.tap import Line, heard_answer
 
 PRODUCE: Final = 0
 SASL_HANDSHAKE: Final = 17
@@ -49,40 +52,20 @@ INSPECTED_BYTES: Final = 1 << 20
 BEFORE_LOGIN_BYTES: Final = 512 << 10
 """So does one of more until the client has asked for something else than a login: brokers take no larger one then."""
 
+MAX_UNANSWERED: Final = 1_024
+"""Most requests of one connection that wait for responses. Beyond that the client is not read until half are answered.
+Brokers handle the requests of a connection one by one, and librdkafka is the only client that sends hundreds ahead."""
+
+MAX_KEPT_BYTES: Final = 1 << 20
+"""Most bytes that a listener keeps of a connection's unanswered requests. The last of them may exceed it."""
+
+MAX_SLICE: Final = 64
+"""Most requests or responses in one slice (`Relay.requests`). Those that are read count more, by their size."""
+
+_READ_WEIGHT: Final = 8
+_BYTES_PER_WEIGHT: Final = 256
+
 _ANSWER_HEAD: Final = Struct(">ii")
-_FIRST_FLEXIBLE_PRODUCE: Final = 9
-_PRODUCE_WITH_TRANSACTIONS: Final = 3
-_NOT_KAFKA: Final = {
-    b"\x16\x03\x01": "it speaks TLS; clients of the proxy speak plainly, and the proxy speaks TLS to the cluster",
-    b"\x16\x03\x03": "it speaks TLS; clients of the proxy speak plainly, and the proxy speaks TLS to the cluster",
-    b"GET": "it speaks HTTP; this port is for clients of Kafka",
-}
-
-
-class Asked(NamedTuple):
-    """A request that waits for its answer."""
-
-    key: int
-    version: int
-    correlation_id: int
-    told: Callable[[bytes], None] | None = None
-    """Gets the whole frame of the answer, in the client's place."""
-    overheard: Overheard | None = None
-    """What is told to who listens, with the answer."""
-
-
-class Inspected(NamedTuple):
-    """A request that is not passed on: somebody decides what becomes of it."""
-
-    header: RequestHeader
-    frame: bytes
-    """Its length included."""
-    expects: bool
-    """Whether it is answered at all."""
-
-
-TOKEN: Final = Asked(-1, 0, 0)
-"""Bytes of a login, which have no header."""
 
 
 def _nothing(header: RequestHeader) -> bool:
@@ -110,12 +93,14 @@ class Relay:
         self._inspected_bytes = BEFORE_LOGIN_BYTES
         self._asked: deque[Asked] = deque()
         self._login: RawLogin | None = None
-        self._request_head = bytearray()
+        self._kept_bytes = 0  # of unanswered requests, for listeners
+        self._is_full = False  # whether requests wait until some are answered: MAX_UNANSWERED, MAX_KEPT_BYTES
+        self._received = Received()  # from the client
         self._early = 0
-        """Bytes of `_request_head` that the node has already."""
+        """Bytes at the start of `_received` that the node has already."""
         self._request_left = 0
         """Bytes of the current request that are yet to come."""
-        self._answer_head = bytearray()
+        self._responses = Received()  # from the node
         self._answer_left = 0
         self._answer: AnswerInHand | None = None
         """The current answer, if it is looked at."""
@@ -128,43 +113,85 @@ class Relay:
     @property
     def blocked(self) -> bool:
         """Whether nothing more is taken of what the client sends, until something is answered."""
-        return self.inspected is not None or self._held_up
+        return self.inspected is not None or self._is_full or (self._held_up and bool(self._asked))
+
+    @property
+    def has_more_requests(self) -> bool:
+        """Whether another slice of the bytes that the client has sent can be worked on now."""
+        return self._received.is_due and not self.blocked
+
+    @property
+    def has_more_answers(self) -> bool:
+        """Whether another slice of the bytes that the node has sent can be worked on now."""
+        return self._responses.is_due
+
+    @property
+    def held_bytes(self) -> int:
+        """The number of bytes from the client that have not been worked on."""
+        return len(self._received)
+
+    def close(self) -> None:
+        """Release everything that is kept for the connection."""
+        self._received, self._responses = Received(), Received()
+        self._asked.clear()
+        self._answer = None
 
     # From the client
 
-    def requests(self, data: bytes) -> Pieces:
-        """What the node is to get of what the client has sent. Raises RelayError.
+    def keep_requests(self, data: bytes) -> None:
+        """Add what the client has sent to what `requests` works on later."""
+        self._received.add(data)
+        self._received.is_due = self._received.is_enough
 
-        Once nothing waits any more, or after `release`, it takes up what was left lying: called with nothing.
+    def requests(self, data: bytes) -> Pieces:
+        """Return what the node receives of the first slice of what the client has sent.
+
+        While `has_more_requests`, call it again with no bytes for the next slice. A slice ends after MAX_SLICE
+        requests, after a request that a listener reads, and where the connection is `blocked`.
+
+        Raises:
+            RelayError: The connection must be closed.
         """
-        if self.inspected is not None:
-            self._request_head += data
-            return []
-        self._held_up = False
-        if self._request_head:
-            data = bytes(self._request_head) + data
-            self._request_head.clear()
-        early, self._early = self._early, 0
-        at, end = self._request_left, len(data)
+        received = self._received
+        if self._request_left >= len(data) > 0:  # nothing is kept then
+            self._request_left -= len(data)
+            return [data]
+        first, slice_left = 0, MAX_SLICE
+        if received.data or self.blocked:
+            received.add(data)
+            if self.blocked or not received.is_enough:
+                return []
+            data, first, self._held_up = *received.take(), False
+        start, self._early = first + self._early, 0  # where the bytes begin that the node does not have
+        at, end = first + self._request_left, len(data)
         while end - at >= INT.size:
+            if slice_left <= 0 or self._has_reached_limit():
+                received.is_due = True
+                break
             (size,) = INT.unpack_from(data, at)
+            kept_bytes = self._kept_bytes
             if not self._note(data, at + INT.size, size):
                 break
+            slice_left -= _weight(self._kept_bytes - kept_bytes)
             at += INT.size + size
         if at >= end:
             self._request_left = at - end
-            return [memoryview(data)[early:] if early else data] if end > early else []
+            return [memoryview(data)[start:] if start else data] if end > start else []
         self._request_left = 0
-        self._request_head += memoryview(data)[at:]
-        passed = at
-        if not self.blocked and end - at >= INT.size and INT.unpack_from(data, at)[0] > self._inspected_bytes:
+        received.put_back(data, passed := at)
+        if not received.is_due and end - at >= INT.size and INT.unpack_from(data, at)[0] > self._inspected_bytes:
             passed, self._early = end, end - at  # it passes in any case, and the broker may find it too large
-        return [memoryview(data)[early:passed]] if passed > early else []
+        return [memoryview(data)[start:passed]] if passed > start else []
+
+    def _has_reached_limit(self) -> bool:
+        """Return whether no other request may be sent before some are answered."""
+        self._is_full = len(self._asked) >= MAX_UNANSWERED or self._kept_bytes >= MAX_KEPT_BYTES
+        return self._is_full
 
     def _note(self, data: bytes, start: int, size: int) -> bool:
         """Notes the request whose header begins at `start`. False: more of it has to come first."""
-        if size < 0 or (size > HEAD_BYTES and bytes(data[start - 4 : start - 1]) in _NOT_KAFKA):
-            raise RelayError(_NOT_KAFKA.get(bytes(data[start - 4 : start - 1]), f"a request of {size} bytes"))
+        if size < 0 or (size > HEAD_BYTES and bytes(data[start - 4 : start - 1]) in NOT_KAFKA):
+            raise RelayError(NOT_KAFKA.get(bytes(data[start - 4 : start - 1]), f"a request of {size} bytes"))
         head = memoryview(data)[start : min(start + min(size, HEAD_BYTES), len(data))]
         whole = len(head) == min(size, HEAD_BYTES)
         if self._login is not None:
@@ -188,22 +215,29 @@ class Relay:
             return self._inspect(header, data, start, size, expects)
         listens = self._line is not None and size <= self._inspected_bytes and self._line.wants(header.api_key)
         if listens and len(data) < start + size:
+            self._received.needed = INT.size + size
             return False
         self._ask(header, head, start)
-        overheard = None
+        overheard, kept_bytes = None, 0
         if listens and self._line is not None:
             overheard = self._line.asked(_within(header, start), data[start - INT.size : start + size], expects)
+            kept_bytes = size if expects else 0
+            self._kept_bytes += kept_bytes
         if expects:
-            self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, None, overheard))
+            self._asked.append(
+                Asked(header.api_key, header.api_version, header.correlation_id, None, overheard, kept_bytes)
+            )
         return True
 
     def _inspect(self, header: RequestHeader, data: bytes, start: int, size: int, expects: bool) -> bool:
-        """Stops at a request that somebody wants to look at, when it is there and all before it are answered."""
+        """Stop at a request that a rule or a gate may take, when it is there and all before it are answered."""
         if self._asked:
-            self._held_up = True
+            self._held_up = self._received.is_due = True
         elif len(data) >= start + size:
             frame = data[start - INT.size : start + size]
             self.inspected = Inspected(_within(header, start), frame, expects)
+        else:
+            self._received.needed = INT.size + size
         return False
 
     def pass_on(self, frame: bytes, told: Callable[[bytes], None]) -> None:
@@ -217,9 +251,9 @@ class Relay:
             self._asked.append(Asked(header.api_key, header.api_version, header.correlation_id, told, overheard))
 
     def release(self) -> None:
-        """The request that was inspected is over: what is behind it comes next."""
+        """Remove the request that was inspected, so that work continues behind it."""
         assert self.inspected is not None, "somebody has looked at it"
-        del self._request_head[: len(self.inspected.frame)]
+        self._received.skip(len(self.inspected.frame))
         self.inspected = None
 
     def _ask(self, header: RequestHeader, head: memoryview, start: int) -> None:
@@ -248,13 +282,20 @@ class Relay:
     # From the node
 
     def answers(self, data: bytes) -> Pieces:
-        """What the client is to get of what the node has sent. Raises RelayError."""
-        if self._answer_head:
-            data = bytes(self._answer_head) + data
-            self._answer_head.clear()
-        view, at, end = memoryview(data), 0, len(data)
+        """Return what the client receives of the first slice of what the node has sent.
+
+        While `has_more_answers`, call it again with no bytes for the next slice.
+
+        Raises:
+            RelayError: The connection must be closed.
+        """
+        responses, at, slice_left = self._responses, 0, MAX_SLICE
+        if responses.data:
+            responses.add(data)
+            data, at = responses.take()
+        view, end = memoryview(data), len(data)
         pieces: Pieces = []
-        passing_from = 0
+        passing_from = at
         while at < end:
             if self._answer_left:
                 taken = min(self._answer_left, end - at)
@@ -264,11 +305,17 @@ class Relay:
                     passing_from = at + taken
                 at += taken
                 continue
+            if slice_left <= 0:
+                responses.is_due = True
+                break
+            kept_bytes = self._kept_bytes
             size = self._begin(data, at)
             if size is None:
                 break
             self._answer_left = size
+            slice_left -= _weight(kept_bytes - self._kept_bytes and size)
             if self._answer is not None:
+                slice_left = 0  # it is rewritten
                 pieces += [view[passing_from:at]] if at > passing_from else []
                 at += INT.size
                 passing_from = at
@@ -276,11 +323,22 @@ class Relay:
                 self._answer_left += INT.size
         if at > passing_from:
             pieces.append(view[passing_from:at] if passing_from or at < end else data)
-        self._answer_head += view[at:]
+        responses.put_back(data, at)
+        if self._is_full and len(self._asked) <= MAX_UNANSWERED // 2 and self._kept_bytes <= MAX_KEPT_BYTES // 2:
+            self._is_full = False
         return pieces
 
+    def keep_answers(self, data: bytes) -> None:
+        """Add what the node has sent to what `answers` works on later."""
+        self._responses.add(data)
+        self._responses.is_due = True
+
     def _begin(self, data: bytes, at: int) -> int | None:
-        """An answer begins at `at`: chooses what looks at it. Returns its size; None: more of it has to come first."""
+        """Choose what looks at the response that begins at `at`.
+
+        Returns:
+            Its size, or None if more of it must arrive first.
+        """
         if len(data) - at < INT.size:
             return None
         if not self._asked:
@@ -296,6 +354,7 @@ class Relay:
         else:
             self._login_seen.hears(accepted=True)  # brokers hang up otherwise
         self._asked.popleft()
+        self._kept_bytes -= asked.kept_bytes
         overheard, end = asked.overheard, at + INT.size + size
         if overheard is not None and len(data) >= end:
             overheard.line.answered(overheard, data[at:end])
@@ -335,17 +394,15 @@ class Relay:
         return answer
 
 
+def _weight(read_bytes: int) -> int:
+    """Return what a request or response counts in a slice.
+
+    Args:
+        read_bytes: The bytes of it that a listener reads; 0 if it only passes.
+    """
+    return _READ_WEIGHT + read_bytes // _BYTES_PER_WEIGHT if read_bytes else 1
+
+
 def _within(header: RequestHeader, start: int) -> RequestHeader:
     """A header that was read at `start`, as one of a frame of its own, its length included."""
     return RequestHeader(*header[:-1], header.body_offset - start + INT.size)
-
-
-def acks(frame: bytes, header: RequestHeader) -> int:
-    """How many replicas a Produce request waits for; with 0 it has no answer. Raises IndexError where it is cut off."""
-    at = header.body_offset
-    if header.api_version >= _FIRST_FLEXIBLE_PRODUCE:
-        size, at = read_unsigned_varint(frame, at)
-        at += max(size - 1, 0)
-    elif header.api_version >= _PRODUCE_WITH_TRANSACTIONS:
-        at += 2 + max(frame[at] << 8 | frame[at + 1], 0) if frame[at] < 0x80 else 2
-    return int.from_bytes((frame[at], frame[at + 1]), "big", signed=True)

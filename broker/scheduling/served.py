@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
 
+
+@mypyc_attr(allow_interpreted_subclasses=True)  # the proxy's connections are not compiled
 class Served:
     """A connection with something to do, or to write."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.group_events import EventFeed
 from kohort.control.recorder import Recorder
+from kohort.proxy.loop_timers import LoopTimers
 from kohort.proxy.seen.descriptions import Descriptions
 from kohort.proxy.seen.event_desk import Moment
 from kohort.proxy.seen.group_listener import SETTLED_US, GroupListener
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kohort.proxy.seen.descriptions import AsksAboutGroups
     from kohort.proxy.seen.log_ends import AsksForEnds
     from kohort.proxy.tap import Tap
-    from kohort.purgatory import DelayedOperation
 
 SOON_S: Final = SETTLED_US / 1_000_000
 NOW_AND_THEN_S: Final = 5.0
@@ -102,16 +102,3 @@ class SeenGroups:
         self.listener.settle(self.clock.now_us())
         for sight in self.listener.open_questions:
             self._needs(sight.group_id, sight.kind)
-
-
-class LoopTimers:
-    """Stands for a purgatory before what waits for time alone."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
-        self._loop = loop
-        self._clock = clock
-
-    def wait(self, operation: DelayedOperation) -> None:
-        """Completes it when it is due."""
-        left_s = max(operation.deadline_ms - self._clock.now_ms(), 0) / 1_000
-        self._loop.call_later(left_s, lambda: operation.on_complete(self._clock.now_ms(), expired=True))

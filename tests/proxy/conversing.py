@@ -20,13 +20,19 @@ class Elsewhere:
 
 
 def asks(relay: Relay, *data: bytes) -> bytes:
-    """What the node is sent of what a client sends in one go."""
-    return b"".join(map(bytes, relay.requests(b"".join(data))))
+    """Return what the node receives of what a client sends in one read."""
+    sent = relay.requests(b"".join(data))
+    while relay.has_more_requests:
+        sent += relay.requests(b"")
+    return b"".join(map(bytes, sent))
 
 
 def hears(relay: Relay, *data: bytes) -> bytes:
-    """What the client hears of what the node sends in one go."""
-    return b"".join(map(bytes, relay.answers(b"".join(data))))
+    """Return what the client receives of what the node sends in one read."""
+    received = relay.answers(b"".join(data))
+    while relay.has_more_answers:
+        received += relay.answers(b"")
+    return b"".join(map(bytes, received))
 
 
 def answer(correlation_id: int, body: bytes = b"") -> bytes:

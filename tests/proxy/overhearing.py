@@ -44,6 +44,8 @@ class RelayedLine(Line):
         if self._relay is not None and not self.closed:
             try:
                 pieces = self._relay.requests(data)
+                while self._relay.has_more_requests:
+                    pieces += self._relay.requests(b"")
             except RelayError:
                 self._relay = None
         for each in pieces:
@@ -54,6 +56,8 @@ class RelayedLine(Line):
         pieces: list[Any] = [data]
         if self._relay is not None:
             pieces = self._relay.answers(bytes(data))
+            while self._relay.has_more_answers:
+                pieces += self._relay.answers(b"")
         for each in pieces:
             super().write(bytes(each))
 

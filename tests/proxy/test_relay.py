@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from kohort.protocol.wire import INT, SHORT
 from kohort.proxy.addressed_apis import entity
-from kohort.proxy.relay import BEFORE_LOGIN_BYTES, INSPECTED_BYTES, Relay
+from kohort.proxy.relay import (
+    BEFORE_LOGIN_BYTES,
+    INSPECTED_BYTES,
+    MAX_KEPT_BYTES,
+    MAX_SLICE,
+    MAX_UNANSWERED,
+    Relay,
+)
 from kohort.proxy.relay_error import RelayError
+from kohort.proxy.tap import Tap
 from tests.proxy import samples
 from tests.proxy.conversing import Elsewhere, answer, asks, hears, through, unknown
+from tests.proxy.passing import Speaker
 from tests.support.frames import frame, heartbeat
 
 
@@ -169,3 +180,75 @@ def test_a_request_that_is_too_large_reaches_who_refuses_it_at_once(relay: Relay
     assert asks(relay, whole[4:9]) == whole[4:9]
     assert asks(relay, whole[9:1_000]) == whole[9:1_000]
     assert relay.waiting == 1
+
+
+def test_requests_pass_in_slices(relay: Relay) -> None:
+    first = relay.requests(heartbeat(1) * (2 * MAX_SLICE + 1))
+    assert b"".join(first) == heartbeat(1) * MAX_SLICE
+    assert relay.has_more_requests
+    assert b"".join(relay.requests(b"")) == heartbeat(1) * MAX_SLICE
+    assert b"".join(relay.requests(b"")) == heartbeat(1)
+    assert not relay.has_more_requests
+
+
+def test_responses_pass_in_slices(relay: Relay) -> None:
+    asks(relay, heartbeat(1) * (MAX_SLICE + 1))
+    assert b"".join(relay.answers(answer(1) * (MAX_SLICE + 1))) == answer(1) * MAX_SLICE
+    assert relay.has_more_answers
+    assert b"".join(relay.answers(b"")) == answer(1)
+    assert not relay.has_more_answers
+
+
+def test_rewritten_responses_pass_one_by_one(relay: Relay) -> None:
+    asks(relay, frame("find_coordinator", 0, 1, coordinator_keys=("g",)) * 2)
+    response = samples.frame(samples.sample(entity("find_coordinator", 0)), 1)
+    assert b"".join(relay.answers(response * 2))
+    assert relay.has_more_answers
+
+
+def test_unanswered_requests_are_bounded(relay: Relay) -> None:
+    assert asks(relay, heartbeat(1) * (MAX_UNANSWERED + 100)) == heartbeat(1) * MAX_UNANSWERED
+    assert relay.blocked
+    assert relay.held_bytes == 100 * len(heartbeat(1))
+    assert asks(relay, heartbeat(1)) == b"", "nothing more passes"
+    hears(relay, answer(1) * (MAX_UNANSWERED // 2 - 1))
+    assert relay.blocked
+    hears(relay, answer(1))
+    assert asks(relay) == heartbeat(1) * 101
+
+
+def test_body_passes_after_last_request(relay: Relay) -> None:
+    asks(relay, heartbeat(1) * (MAX_UNANSWERED - 1))
+    large = unknown(12, 0, 2, bytes(1_000))
+    assert asks(relay, large[:500]) == large[:500]
+    assert not relay.blocked
+    assert asks(relay, large[500:] + heartbeat(3)) == large[500:]
+    assert relay.blocked
+
+
+def test_kept_requests_are_bounded_by_bytes() -> None:
+    tap = Tap(lambda: 0)
+    ignoring = dict.fromkeys(("asked", "answered", "hung_up"), lambda _: None)
+    tap.listen(cast(Any, SimpleNamespace(keys=frozenset({12}), **ignoring)))
+    relay = Relay(Elsewhere(), line=tap.line(Speaker()))
+    large = unknown(12, 0, 1, bytes(MAX_KEPT_BYTES // 4))
+    assert len(asks(relay, large * 8)) == 4 * len(large)
+    assert relay.blocked
+    hears(relay, answer(1) * 3)
+    assert len(asks(relay)) == 3 * len(large)
+
+
+def test_kept_bytes_are_due(relay: Relay) -> None:
+    relay.keep_requests(heartbeat(1))
+    assert relay.has_more_requests
+    assert asks(relay) == heartbeat(1)
+    relay.keep_answers(answer(1))
+    assert relay.has_more_answers
+    assert hears(relay) == answer(1)
+    assert not relay.has_more_answers
+
+
+def test_closed_connection_keeps_nothing(relay: Relay) -> None:
+    asks(relay, heartbeat(1) * (MAX_UNANSWERED + 100))
+    relay.close()
+    assert (relay.waiting, relay.held_bytes) == (0, 0)

@@ -130,6 +130,7 @@ def analyze(
     it can't be told; 130: interrupted.
     """  # fmt: skip
     place: Place = Path(out)
+    with_spark = checked_engine(engine, master, following)
     try:
         place = out_place(out, following)
         window, address = window_of(since, until, last, groups), webhook_address(webhook)
@@ -140,7 +141,6 @@ def analyze(
         for option, value in (("--webhook", webhook), ("--metrics-port", metrics_port)):
             if value is not None and not following:
                 raise click.UsageError(f"{option} goes with --follow")
-        checked_engine(engine, master, following)
         found, issues = _find(sources, config)
         if following:
             assert isinstance(place, Path)
@@ -155,9 +155,9 @@ def analyze(
         say("\nstopped before the end: there is no report of this run")
         sys.exit(INTERRUPTED)
     except (ImportError, NoJavaError, NoSparkError) as error:
-        raise click.ClickException(visible(plain(error))) from None
+        raise click.ClickException(visible(plain(error, with_spark))) from None
     except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
-        raise click.ClickException(f"{visible(plain(error))}{kept(place)}") from None
+        raise click.ClickException(f"{visible(plain(error, with_spark))}{kept(place)}") from None
 
 
 def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:

@@ -23,11 +23,18 @@ _NAMED_BY = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
 """Variables by which a Spark is chosen without --cluster; the last one is spark-submit's."""
 
 
-def checked_engine(engine: str, master: str | None, following: bool) -> None:
-    """Raises click.UsageError where --engine contradicts another option."""
+def checked_engine(engine: str, master: str | None, following: bool) -> bool:
+    """Return whether the options take Spark. Raises click.UsageError where --engine contradicts another option."""
     if engine == LOCAL and (master is not None or following):
         with_it = "--follow" if following else "--cluster"
         raise click.UsageError(f"--engine local goes without Spark, and {with_it} needs it")
+    return needs_spark(engine, master, following)
+
+
+def needs_spark(engine: str, master: str | None, following: bool, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the options take Spark, however much there is to read."""
+    named = master is not None or any(environment.get(name) for name in _NAMED_BY)
+    return following or engine == SPARK or (engine == AUTO and named)
 
 
 def chosen_engine(
@@ -38,7 +45,7 @@ def chosen_engine(
 
     if engine != AUTO:
         return engine
-    if master is not None or any(environment.get(name) for name in _NAMED_BY):
+    if needs_spark(engine, master, False, environment):
         return SPARK
     count = about_records(sources)
     if count <= LOCAL_RECORDS:

@@ -19,10 +19,14 @@ _FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULT
 _FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
 
 
-def plain(error: BaseException) -> str:
-    """What went wrong, in one sentence."""
+def plain(error: BaseException, with_spark: bool) -> str:
+    """Return in one sentence what went wrong.
+
+    Args:
+        with_spark: Whether the command needs Spark, and so the extra that installs everything.
+    """
     if isinstance(error, ModuleNotFoundError):
-        extra = "pipeline" if error.name in _SPARKS else "analyze"
+        extra = "pipeline" if with_spark or error.name in _SPARKS else "analyze"
         return f"{error.name} is missing; install the analysis with: pip install 'kohort[{extra}]'"
     text = str(error).strip()
     if refused := store_error(text):

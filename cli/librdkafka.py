@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 import click
 
 from kohort.cli.connecting import REACH_S, bootstrap_option, config_option, reach_one, security_of
+from kohort.cli.extras import needs_extra
 from kohort.cli.output import say
 from kohort.client.oauth_tokens import LIFE_S, token_of
 
@@ -64,12 +64,8 @@ def settings_of(
 
     Ends the command where librdkafka is not installed, or no broker lets us in: its own words for that say less.
     """
-    if util.find_spec("confluent_kafka") is None:
-        say(
-            "kohort: this needs confluent-kafka, which is not installed; pip install 'kohort[records]' brings it",
-            err=True,
-        )
-        sys.exit(2)
+    with needs_extra("this", "records"):
+        import confluent_kafka  # noqa: F401
     named: dict[str, object] = {}
     for each in cluster.properties:
         name, equals, value = each.partition("=")

@@ -13,6 +13,7 @@ from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import without
 from kohort.broker.logs import LEVELS
 from kohort.cli.connecting import addresses_of, config_option, security_of
+from kohort.cli.extras import needs_extra
 from kohort.cli.output import say
 
 STDERR = 2
@@ -61,6 +62,12 @@ STDERR = 2
 )
 @config_option
 @click.option(
+    "--share-account",
+    is_flag=True,
+    help="Consent to what --listen beyond this machine means with a login or a client certificate in "
+    "--command-config: every client that reaches the proxy has the rights of that account.",
+)
+@click.option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
 )
 def proxy(
@@ -72,14 +79,16 @@ def proxy(
     event_log: Path | None,
     record: Path | None,
     config: Path | None,
+    share_account: bool,
     log_level: str,
 ) -> None:
     """Stand between clients and the cluster at BOOTSTRAP, of kohort or any other Kafka.
 
     BOOTSTRAP is HOST:PORT, several with commas. Every node has a port here, and answers name these instead of
     the cluster's own addresses: clients stay with the proxy. They speak plainly to it. With --command-config
-    it speaks TLS to the cluster and logs in for them; without, a client's own login is passed on. READY on
-    stdout says where to begin. Ctrl-C ends it.
+    it speaks TLS to the cluster and logs in for them. Every client then has the rights of that account, so that the
+    proxy listens beyond this machine with --share-account only. Without, a client's own login is passed on. READY
+    on stdout says where to begin. Ctrl-C ends it.
 
     With --control or --event-log it sees groups, as far as their requests and the answers pass here, or the
     cluster describes them when it is asked. kohort watch and a browser show them at the control address.
@@ -106,7 +115,7 @@ def proxy(
     sentence, code = "", 0
     try:
         address = controlled and ControlAddress(*controlled)
-        run(Options(where, host, port, security, address, event_log, record, chosen))
+        run(Options(where, host, port, security, address, event_log, record, chosen, share_account))
     except (ListenError, EventLogError, RecordError) as problem:
         sentence, code = str(problem), 2
     except BrokerError as problem:
@@ -119,11 +128,9 @@ def proxy(
 
 def control_at(where: str, token: str) -> tuple[str, int, str]:
     """Host, port and token of a control address. Raises AddressError, TokenError; may end the command."""
-    from importlib.util import find_spec
-
     host, port = parse_address(f"127.0.0.1:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
-    if find_spec("fastapi") is None:
-        _refuse("--control needs fastapi, which is not installed; pip install 'kohort[control]' brings it", 2)
+    with needs_extra("--control", "control"), without("hypothesis"):
+        import kohort.proxy.proxy_control  # noqa: F401
     return host, port, checked(token)
 
 

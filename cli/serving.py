@@ -12,6 +12,7 @@ from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import load_event_loop, without
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.settings.broker_settings import SETTINGS, SettingError, Settings
+from kohort.cli.extras import needs_extra
 from kohort.cli.output import say
 from kohort.cli.serve_options import DEFAULT_LISTEN, LOOPBACK, ServeOptions
 
@@ -126,12 +127,9 @@ def control_at(options: ServeOptions) -> Control:
     where = options.control or ""
     host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
     token = checked(options.control_token)
-    try:
-        with without("hypothesis"):
-            from kohort.broker.runtime.server import ListenError
-            from kohort.control.listening import Control
-    except ModuleNotFoundError as missing:
-        refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
+    with needs_extra("--control", "control"), without("hypothesis"):
+        from kohort.broker.runtime.server import ListenError
+        from kohort.control.listening import Control
 
     try:
         return Control(host, port, token, options.control_names, options.control_certificate)

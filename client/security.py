@@ -95,6 +95,11 @@ class Security:
         return self.protocol.startswith("SASL_")
 
     @property
+    def has_account(self) -> bool:
+        """Whether the cluster sees an account: that of a login, or that of a client certificate."""
+        return self.sasl or (self.tls and bool(self.certificate))
+
+    @property
     def options(self) -> dict[str, str]:
         """Spark options for `group_log`."""
         return {f"kafka.{name}": value for name, value in self.settings}

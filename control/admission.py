@@ -7,7 +7,6 @@ whose name was made to point here (DNS rebinding) says its own name as Host, one
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -70,15 +69,6 @@ def path_of(request: Request) -> str:
 def sentence(status: int, text: str) -> Response:
     """A refusal. It may quote anything, also what can't be written as UTF-8."""
     return JSONResponse({"detail": visible(text)}, status)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens at `host`; False where that can't be found out."""
-    try:
-        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError):
-        return False
-    return all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
 
 
 def _is_from_elsewhere(request: Request) -> bool:

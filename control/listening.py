@@ -15,11 +15,11 @@ from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.forking import Address, unwatch_forks, watch_forks
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, Server, bind
-from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
 from kohort.control.impatient import ImpatientProtocol
 from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
+from kohort.control.loopback import is_loopback
 from kohort.control.safety import Budget
 
 LAST_WORDS_S = 1

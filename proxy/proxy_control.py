@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 
 from kohort.broker.address import show_address
 from kohort.broker.runtime.server import ListenError
-from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
 from kohort.control.listening import serve
+from kohort.control.loopback import is_loopback
 from kohort.control.routes import (
     events_routes,
     faults_routes,

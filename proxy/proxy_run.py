@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 
 import uvloop
 
+from kohort.broker.address import show_address
 from kohort.broker.clock import SystemClock
 from kohort.broker.logs import LibraryLines, log
+from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
 from kohort.broker.runtime.run import announce, collect_garbage_seldom, raise_file_limit
+from kohort.broker.runtime.server import ListenError
 from kohort.broker.scheduling.worker_thread import WorkerThread
 from kohort.client.security import OPEN, Security
+from kohort.control.loopback import is_loopback
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.proxy.talk.talk_writer import recording
 
@@ -41,6 +45,8 @@ class Options(NamedTuple):
     record: Path | None = None
     """The file to which the group conversation is written."""
     chosen_ports: Mapping[int, int] = {}
+    shares_account: bool = False
+    """Whether clients of other machines may have the rights of the account in `security`."""
 
 
 def run(options: Options) -> None:
@@ -48,9 +54,23 @@ def run(options: Options) -> None:
 
     Raises BrokerError where no broker answers, ListenError, SecurityError, EventLogError, RecordError.
     """
+    check_account(options)
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(options))
+
+
+def check_account(options: Options) -> None:
+    """Raise ListenError if other machines would have the rights of the account without consent; else log it."""
+    if not options.security.has_account or is_loopback(options.host):
+        return
+    address = show_address(options.host, options.port)
+    if not options.shares_account:
+        raise ListenError(
+            f"every client that reaches {address} would have the rights of the account in the --command-config file; "
+            "listen on this machine alone, as in --listen 127.0.0.1:9092, or consent with --share-account"
+        )
+    log.warning(f"every client that reaches {address} has the rights of the account in the --command-config file")
 
 
 async def _serve(options: Options) -> None:
@@ -80,6 +100,7 @@ async def _serve(options: Options) -> None:
                 ready += f" control={await open_.enter_async_context(served(server.laboratory, *options.control))}"
             announce(ready, loop)
             collect_garbage_seldom()
+            trim_memory_at_rest(loop)
             await stopped.wait()
         log.info("stopped")
     finally:

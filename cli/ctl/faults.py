@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import click
 
 from kohort.cli.admin.control_client import ask, control_options, fail
+from kohort.cli.extras import needs_extra
 from kohort.cli.output import say
 
 
@@ -35,11 +36,10 @@ def add(file: Path, control: str, token: str) -> None:
     Each is as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
     name = "stdin" if str(file) == "-" else str(file)
     try:
-        from kohort.control.faults.fault_files import read_rules, rules_in
+        with needs_extra("reading rules", "control", exit_code=1):
+            from kohort.control.faults.fault_files import read_rules, rules_in
 
-        rules = rules_in(sys.stdin.buffer, name) if name == "stdin" else read_rules(file)
-    except ModuleNotFoundError as missing:
-        fail(f"reading rules needs {missing.name}; pip install 'kohort[control]' brings it")
+            rules = rules_in(sys.stdin.buffer, name) if name == "stdin" else read_rules(file)
     except ValueError as problem:
         fail(str(problem))
     made: list[dict[str, Any]] = []

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
@@ -85,6 +86,9 @@ def make_app(
     )
     app.state.server = server
     app.state.laboratory = laboratory
+    routers = tuple(routers)
+    routes = [route for router in routers for route in router.routes]
+    app.state.paths = sorted({route.path for route in routes if isinstance(route, APIRoute)})
     for router in routers:
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, _unreadable)

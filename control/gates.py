@@ -6,7 +6,7 @@ that has been answered. Pause the clock where that matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -192,6 +192,11 @@ class Gates:
         self._gates: list[Gate] = []
         self.changed: Callable[[], None] = lambda: None
         """Called when somebody has come to a gate, or gone through."""
+
+    @property
+    def points(self) -> Mapping[str, GatePoint]:
+        """The points at which requests can be held here, by name."""
+        return GATE_POINTS
 
     def hold(self, name: str, group: str | None = None) -> Gate:
         """Closes a gate, for one group or for all. Raises ControlError, with the nearest name, when there is none."""

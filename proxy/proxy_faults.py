@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from random import Random
 from typing import Any, Final, cast
 
@@ -20,7 +20,7 @@ from kohort.control.faults.matching import Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults
 from kohort.control.faults.triggers import Trigger
-from kohort.control.gate_points import GATE_POINTS, LOAD
+from kohort.control.gate_points import GATE_POINTS, LOAD, GatePoint
 from kohort.control.gates import Gate, Gates
 from kohort.control.waiting import Waiters
 from kohort.proxy.old_versions import OldVersionsThere
@@ -91,6 +91,10 @@ class ProxyGates(Gates):
 
     def __init__(self) -> None:
         super().__init__(cast(Any, None))  # asked for loads only, of which there are none here
+
+    @property
+    def points(self) -> Mapping[str, GatePoint]:
+        return {name: point for name, point in super().points.items() if point.stage != LOAD}
 
     def hold(self, name: str, group: str | None = None) -> Gate:
         """See `Gates`. Raises ControlError also for loads."""

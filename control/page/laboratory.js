@@ -10,13 +10,15 @@ const APIS = ['JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup', 'ConsumerGrou
   'FindCoordinator', 'Metadata', 'Fetch', 'Produce'] // suggested; any other may be typed
 const MOST_EVENTS = 200
 
-/** The clock: how it goes, and the buttons that pause and move it. `act(method, path, body)` asks the broker. */
-export function showClock(section, clock, act) {
+const NEEDS = {zombie: '/leaders/{topic}/{partition}'} // what happens only where that path is served: a proxy moves no leaders
+
+/** Show the clock, and the buttons that pause and move it where they are served. `act(method, path, body)` sends a request. */
+export function showClock(section, clock, act, paths) {
   fill(section, {...clock, now_ms: null}, () => [
     h('h2', {}, 'Clock'),
     h('p', {}, clock.paused ? 'It stands still: no timer ends. ' : clock.scale === 1 ? 'It runs. ' : `It runs ${clock.scale} times as fast. `,
       h('span', {id: 'now', class: 'soft'})),
-    h('form', {onsubmit: sent(form => act('POST', 'clock/advance', {seconds: Number(form.get('seconds'))}))},
+    !paths.has('/clock/advance') ? null : h('form', {onsubmit: sent(form => act('POST', 'clock/advance', {seconds: Number(form.get('seconds'))}))},
       clock.paused
         ? h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/run')}, 'Go on')
         : h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/pause')}, 'Pause'),
@@ -57,7 +59,7 @@ function held(gate, act) {
 }
 
 /** The rules at work, and a form for another one. */
-export function showFaults(section, rules, act) {
+export function showFaults(section, rules, act, paths) {
   fill(section, rules, () => {
     const value = h('input', {name: 'value', placeholder: 'seconds, or an error', 'data-key': 'value'})
     return [
@@ -71,7 +73,7 @@ export function showFaults(section, rules, act) {
         h('label', {}, 'request', h('input', {name: 'api', list: 'apis', placeholder: 'any', 'data-key': 'api'})),
         h('label', {}, 'client id', h('input', {name: 'client_id', placeholder: 'anybody', 'data-key': 'client'})),
         h('label', {}, 'group', h('input', {name: 'group', placeholder: 'every one', 'data-key': 'fault group'})),
-        h('label', {}, 'what happens', h('select', {name: 'do', 'data-key': 'do'}, Object.keys(ACTS).map(each => h('option', {value: each}, each.replaceAll('_', ' '))))),
+        h('label', {}, 'what happens', h('select', {name: 'do', 'data-key': 'do'}, Object.keys(ACTS).filter(each => !NEEDS[each] || paths.has(NEEDS[each])).map(each => h('option', {value: each}, each.replaceAll('_', ' '))))),
         h('label', {}, 'with', value),
         h('label', {}, 'times', h('input', {name: 'times', type: 'number', min: 1, placeholder: 'always', 'data-key': 'times'})),
         h('button', {'data-key': 'add'}, 'Make a rule')),

@@ -6,6 +6,7 @@ import {showGroup, showRebalances} from './group.js'
 import {GroupList} from './groups.js'
 import {showClock, showEvents, showFaults, showGates} from './laboratory.js'
 import {exactly, isMoving, Ownership} from './model.js'
+import {paths} from './offers.js'
 import {showOwnership} from './ownership.js'
 
 const COUNTED_ONLY = ['heartbeat_stats', 'commit_stats']
@@ -106,9 +107,9 @@ async function refreshLaboratory() {
   if (!stops.length) stops = await ask('gates/points')
   clock = overview
   at('cluster').textContent = `${overview.brokers} broker${overview.brokers === 1 ? '' : 's'}, ${groups.length} group${groups.length === 1 ? '' : 's'}`
-  showClock(at('clock'), {now_ms: clock.now_ms, paused: clock.paused, scale: clock.scale}, act)
+  showClock(at('clock'), {now_ms: clock.now_ms, paused: clock.paused, scale: clock.scale}, act, paths)
   showGates(at('gates'), gates, stops, act)
-  showFaults(at('faults'), faults, act)
+  showFaults(at('faults'), faults, act, paths)
   if (group !== null && !clock.paused) stale.group = true // timers, lag, and who owns what go on without events
 }
 

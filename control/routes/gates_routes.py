@@ -56,9 +56,9 @@ class Release(Body):
 
 
 @router.get("/points")
-async def list_stops() -> list[StopState]:
+async def list_stops(laboratory: TheLaboratory) -> list[StopState]:
     """Where one may hold requests."""
-    return [StopState(name=name, about=stop.about) for name, stop in GATE_POINTS.items()]
+    return [StopState(name=name, about=point.about) for name, point in laboratory.gates.points.items()]
 
 
 @router.get("")

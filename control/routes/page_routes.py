@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from importlib.resources import files
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from kohort.control.endpoint_context import not_found
 
@@ -36,6 +37,13 @@ def is_page(path: str) -> bool:
 async def page() -> Response:
     """The page itself."""
     return _file("index.html")
+
+
+@router.get(FOLDER + "offers.js")
+async def offers(request: Request) -> Response:
+    """Return a module that names the paths served here: a proxy serves fewer than a broker."""
+    paths = json.dumps(request.app.state.paths)
+    return Response(f"export const paths = new Set({paths})\n", media_type=TYPES["js"], headers=HEADERS)
 
 
 @router.get(FOLDER + "{name}")

@@ -99,3 +99,8 @@ async def test_the_last_rebalances_may_be_asked_for(http: httpx.AsyncClient, lab
     assert len(everything) > 1
     assert (await http.get(path, headers=headers, params={"last": 1})).json() == everything[-1:]
     assert (await http.get(path, headers=headers, params={"last": 0})).status_code == 422
+
+
+async def test_page_names_served_paths(http: httpx.AsyncClient) -> None:
+    offers = (await http.get("/page/offers.js")).text
+    assert {"/clock/advance", "/clock/pause", "/leaders/{topic}/{partition}"} <= set(re.findall('"([^"]+)"', offers))

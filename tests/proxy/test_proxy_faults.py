@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from tests.support.frames import frame, heartbeat, message
 from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
+
+PAGE = files("kohort.control.page")
 
 BEAT: dict[str, Any] = {"group_id": "billing", "generation_id": 1, "member_id": "bob"}
 
@@ -293,6 +297,31 @@ async def test_the_same_over_http() -> None:
             assert (await client.get("/faults")).json() == []
             assert (await client.post("/clock/pause")).status_code == 404
         assert await beat(wire) == "UNKNOWN_MEMBER_ID"
+
+
+async def test_page_offers_only_served_paths() -> None:
+    async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
+        server = proxy._server
+        assert isinstance(server, ProxyServer)
+        server.look_at_groups()
+        app = make_proxy_app(server.laboratory)
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            offers = (await client.get("/page/offers.js")).text
+            served = set(re.findall(r'"([^"]+)"', offers))
+            assert "/faults" in served
+            assert not [path for path in served if path.startswith(("/clock", "/leaders"))]
+            names = [point["name"] for point in (await client.get("/gates/points")).json()]
+            assert "join-received" in names
+            for name in names:
+                assert (await client.post("/gates", json={"name": name})).status_code == 201
+                await client.delete(f"/gates/{name}")
+            scripts = "".join(file.read_text() for file in PAGE.iterdir() if file.name.endswith(".js"))
+            matches = re.findall(r"(?:ask\(|act\('[A-Z]+', )['`]([a-z/]+)", scripts)
+            requested = {match.partition("?")[0] for match in matches}
+            assert {"overview", "gates", "faults", "reset", "clock/pause"} <= requested
+            unserved = {name for name in requested if not any(path.startswith(f"/{name}") for path in served)}
+            assert unserved == {"clock/advance", "clock/pause", "clock/run"}, "the page hides these (laboratory.js)"
 
 
 async def test_a_rule_in_words_as_files_have_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from sys import getsizeof
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 EVENTS_KEPT = 100_000
 """How many events of all groups together are kept; the oldest go first."""
 
+EVENTS_KEPT_BYTES = 64 << 20
+"""The same in memory: names that clients choose may have 32 KB each."""
+
+_EVENT_BYTES = 800  # of an event without the texts in it
+
+_TEXTS = ("group_id", "rebalance_id", "member_id", "instance_id", "client_id", "client_software", "client_reason")
+_LISTS = ("waited_for", "joined", "left", "evicted")
+
 Listener = Callable[["Recorded"], None]
 
 
@@ -27,6 +36,7 @@ class Recorder:
         self._cluster = cluster
         self._kept = kept
         self._events: deque[Recorded] = deque()
+        self._bytes = 0  # memory of the events
         self._of_groups: dict[str | None, deque[Recorded]] = {}
         """The events by group, so that reading every group's events does not walk over all events each time."""
         self._listeners: list[Listener] = []
@@ -91,7 +101,8 @@ class Recorder:
         return iter(self._events)
 
     def _take(self, recorded: Recorded) -> None:
-        if len(self._events) == self._kept:
+        self._bytes += _size_of(recorded.event)
+        while self._events and (len(self._events) >= self._kept or self._bytes > EVENTS_KEPT_BYTES):
             self._forget_the_oldest()
         self._events.append(recorded)
         self._of_groups.setdefault(recorded.event.group_id, deque()).append(recorded)
@@ -108,8 +119,25 @@ class Recorder:
 
     def _forget_the_oldest(self) -> None:
         oldest = self._events.popleft()
+        self._bytes -= _size_of(oldest.event)
         of_group = self._of_groups[oldest.event.group_id]
         of_group.popleft()
         if not of_group:
             del self._of_groups[oldest.event.group_id]
         self._disowned.discard(oldest.event_id)
+
+
+def _size_of(event: GroupEvent) -> int:
+    """Return the memory that an event takes, roughly."""
+    size = _EVENT_BYTES
+    for name in _TEXTS:
+        text = getattr(event, name)
+        if text is not None:
+            size += getsizeof(text)
+    for name in _LISTS:
+        texts = getattr(event, name)
+        if texts:
+            size += sum(map(getsizeof, texts))
+    if event.detail:
+        size += sum(getsizeof(name) + getsizeof(text) for name, text in event.detail.items())
+    return size

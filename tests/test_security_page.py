@@ -65,6 +65,7 @@ def test_every_limit_is_held_by_a_test_that_speaks_of_it() -> None:
 
 
 def test_options_that_it_names_are_in_the_help() -> None:
-    serve = (ROOT / "cli" / "serve_options.py").read_text()
+    commands = ("serve_options.py", "proxy.py", "connecting.py")
+    options = "".join((ROOT / "cli" / file).read_text() for file in commands)
     named = set(re.findall(r"`(--[a-z-]+)", PAGE)) | set(re.findall(r"`(KOHORT_\w+)`", PAGE))
-    assert named - {"--version"} == {each for each in named - {"--version"} if f'"{each}"' in serve}
+    assert named - {"--version"} == {each for each in named - {"--version"} if f'"{each}"' in options}

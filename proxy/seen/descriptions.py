@@ -37,6 +37,9 @@ MOST_A_ROUND: Final = 50
 MOST_GROUPS: Final = 10_000
 """Groups of which it is known when they may be asked about; with more, all are forgotten."""
 
+MAX_IDS_BYTES: Final = 4 << 20
+"""The same in characters of their ids."""
+
 MOST_SAID: Final = 100
 """Reasons that are logged; others are in explanations only."""
 
@@ -62,7 +65,9 @@ class Descriptions:
         self._listener = listener
         self._changed = changed
         self._wanted: dict[str, str] = {}
+        self._wanted_bytes = 0  # characters of the ids in it
         self._not_before_ms: dict[str, int] = {}
+        self._not_before_bytes = 0
         self._next_round_ms = clock.now_ms()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -72,8 +77,10 @@ class Descriptions:
 
     def need(self, group_id: str, kind: str) -> None:
         """Asks about a group, as soon as that may be, of which what has passed leaves open how it is."""
-        if group_id not in self._wanted and len(self._wanted) < MOST_GROUPS:
+        is_full = len(self._wanted) >= MOST_GROUPS or self._wanted_bytes >= MAX_IDS_BYTES
+        if group_id not in self._wanted and not is_full:
             self._wanted[group_id] = kind
+            self._wanted_bytes += len(group_id)
             self._plan(self._due_ms(group_id))
 
     def look(self, group_id: str, kind: str) -> None:
@@ -114,8 +121,11 @@ class Descriptions:
         if not due:
             self._plan_next()
             return
-        if len(self._not_before_ms) > MOST_GROUPS:
-            self._not_before_ms = {}
+        due_bytes = sum(map(len, due))
+        self._wanted_bytes -= due_bytes
+        self._not_before_bytes += due_bytes  # an upper bound: ids may repeat
+        if len(self._not_before_ms) > MOST_GROUPS or self._not_before_bytes > MAX_IDS_BYTES:
+            self._not_before_ms, self._not_before_bytes = {}, due_bytes
         self._not_before_ms |= dict.fromkeys(due, now_ms + FRESH_MS)
         self._next_round_ms = now_ms + ROUND_MS
         self._task = self._loop.create_task(self._ask({each: self._wanted.pop(each) for each in due}))

@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kohort.protocol.api_keys import API_BY_KEY, API_BY_NAME
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.wire import INT
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.classic_known import AWAY
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.commits import REFUSED, commit_refusal, committed_in
 from kohort.proxy.seen.epoch_kinds import SIGHTS
 from kohort.proxy.seen.epoch_sight import EpochSight
-from kohort.proxy.seen.overheard_reading import BODY_AT, answer_in, request_in
+from kohort.proxy.seen.group_memory import GroupMemory
+from kohort.proxy.seen.last_heartbeat import LastHeartbeat
+from kohort.proxy.seen.overheard_reading import answer_in, request_in
 from kohort.proxy.seen.requests_under_way import RequestsUnderWay
 
 if TYPE_CHECKING:
     from kohort.proxy.seen.sight import SightWorld
     from kohort.proxy.tap import Line, Overheard
 
-MOST_GROUPS: Final = 10_000
-"""Groups that are known; of more, those that were heard of longest ago are forgotten."""
+MAX_BEATS: Final = 16
+"""Client ids of one connection whose last heartbeat is kept; of more, the first are forgotten."""
 
 MOST_TOPICS: Final = 100_000
 """Names of topics that are known; of more, those that were heard first are forgotten."""
@@ -57,20 +58,6 @@ UNHEARD: Final = -1
 AnySight = ClassicSight | EpochSight
 
 
-class _Beat:
-    """A heartbeat, and the answer to it, as they were read last on a connection."""
-
-    __slots__ = ("answer", "key", "member_id", "request", "sight", "version")
-
-    def __init__(self, overheard: Overheard, sight: AnySight, member_id: str) -> None:
-        assert overheard.answer is not None, "it was read"
-        self.key, self.version = overheard.header.api_key, overheard.header.api_version
-        self.request = overheard.request[BODY_AT + INT.size :]
-        self.answer = overheard.answer[BODY_AT:]
-        self.sight = sight
-        self.member_id = member_id
-
-
 class GroupListener:
     """All groups that have been heard of, by id. Heard by a tap (`Listener`); sans-IO."""
 
@@ -90,7 +77,11 @@ class GroupListener:
         self.groups: dict[str, AnySight] = {}
         self._changed = changed
         self._needs = needs
-        self._beats: dict[tuple[int, str], _Beat] = {}
+        self._beats: dict[int, dict[str, LastHeartbeat]] = {}
+        """The last heartbeat by the number of the connection and the client id."""
+        self._memory = GroupMemory(self.groups)
+        self._groups_of_lines: dict[int, dict[str, AnySight]] = {}
+        """The groups that were spoken of on a connection, by its number."""
         self._open: dict[Overheard, AnySight] = {}
         """JoinGroup and SyncGroup requests that are not answered."""
         self._under_way = RequestsUnderWay()
@@ -130,10 +121,10 @@ class GroupListener:
         for overheard in [each for each in self._open if each.line is line]:
             self._open.pop(overheard).hung_up(overheard)
         self._under_way.hung_up(line)
-        for key in [each for each in self._beats if each[0] == line.number]:
-            del self._beats[key]
+        self._beats.pop(line.number, None)
         self.world.clients.forget(line)
-        for sight in self.groups.values():
+        for sight in self._groups_of_lines.pop(line.number, {}).values():
+            sight.lines.discard(line.number)
             sight.line_ended(line.number)
         self._changed()
 
@@ -154,8 +145,7 @@ class GroupListener:
         if now_us - self._flushed_us >= STATS_US:
             self._flushed_us = now_us
             self.flush()
-            for group_id in [each for each, sight in self.groups.items() if now_us - sight.heard_us > FORGOTTEN_US]:
-                self.forget(group_id)
+            self._forget_all([each for each in self.groups.values() if now_us - each.heard_us > FORGOTTEN_US])
         self._changed()
 
     def flush(self) -> None:
@@ -164,21 +154,42 @@ class GroupListener:
             sight.flush()
 
     def forget(self, group_id: str) -> None:
-        """Nothing was heard of a group for long, or there are too many."""
-        sight = self.groups.pop(group_id)
-        self._unsettled.pop(group_id, None)
-        self._beats = {key: beat for key, beat in self._beats.items() if beat.sight is not sight}
+        """Forget a group that was deleted."""
+        self._forget_all([self.groups[group_id]])
+
+    def _forget_all(self, sights: list[AnySight]) -> None:
+        """Forget groups that were silent for long, that are too many or too large, or that were deleted."""
+        for sight in sights:
+            self._drop(sight)
+            self.groups.pop(sight.group_id, None)
+            self._unsettled.pop(sight.group_id, None)
+
+    def _drop(self, sight: AnySight) -> None:
+        """Release what refers to a group."""
+        self._memory.remove(sight)
+        for number in sight.lines:
+            self._groups_of_lines.get(number, {}).pop(sight.group_id, None)
+            beats = self._beats.get(number, {})
+            for client_id in [name for name, beat in beats.items() if beat.sight is sight]:
+                del beats[client_id]
+        sight.lines.clear()
+
+    def _count(self, sight: AnySight, overheard: Overheard) -> None:
+        """Count a message that was read as memory of its group, and forget groups if there is too much."""
+        if self.groups.get(sight.group_id) is sight:
+            number = overheard.line.number
+            if number not in sight.lines:
+                sight.lines.add(number)
+                self._groups_of_lines.setdefault(number, {})[sight.group_id] = sight
+            self._memory.count(sight, len(overheard.request) + len(overheard.answer or b""))
+            self._forget_all(self._memory.excess())
 
     # What is heard
 
     def _is_as_before(self, overheard: Overheard) -> bool:
-        beat = self._beats.get((overheard.line.number, overheard.header.client_id or ""))
-        if beat is None or overheard.answer is None:
-            return False
-        request = overheard.request
-        if beat.request != request[BODY_AT + INT.size :] or beat.answer != overheard.answer[BODY_AT:]:
-            return False
-        if beat.version != overheard.header.api_version or beat.key != overheard.header.api_key:
+        beats = self._beats.get(overheard.line.number)
+        beat = None if beats is None else beats.get(overheard.header.client_id or "")
+        if beat is None or not beat.is_repeated_by(overheard):
             return False
         beat.sight.heard_us = self.world.moment.us
         beat.sight.beat(beat.member_id)
@@ -186,11 +197,15 @@ class GroupListener:
 
     def _remember(self, overheard: Overheard, sight: AnySight, member_id: str) -> None:
         """An answer without an error and without news: the next one may be as this."""
-        key = overheard.line.number, overheard.header.client_id or ""
-        self._beats[key] = _Beat(overheard, sight, member_id)
+        if self.groups.get(sight.group_id) is not sight:
+            return
+        beats = self._beats.setdefault(overheard.line.number, {})
+        beats[overheard.header.client_id or ""] = LastHeartbeat(overheard, sight, member_id)
+        if len(beats) > MAX_BEATS:
+            del beats[next(iter(beats))]
 
     def _forget_beat(self, overheard: Overheard) -> None:
-        self._beats.pop((overheard.line.number, overheard.header.client_id or ""), None)
+        self._beats.get(overheard.line.number, {}).pop(overheard.header.client_id or "", None)
 
     def _join_group(self, overheard: Overheard) -> None:
         sight, answer = self._open.pop(overheard, None), answer_in(overheard)
@@ -243,6 +258,7 @@ class GroupListener:
             return
         if committed:
             self._heard(sight, overheard.line.node_id)
+            self._count(sight, overheard)
             sight.offsets |= committed
             sight.committed(request.member_id, len(committed))
             sight.is_open_question |= request.member_id not in sight.members and not sight.described_us
@@ -350,15 +366,17 @@ class GroupListener:
         before = self.groups.pop(group_id, None)
         if before is not None:
             sight.offsets, sight.is_new = before.offsets, False
+            self._drop(before)
         self.groups[group_id] = sight
-        while len(self.groups) > MOST_GROUPS:
-            self.forget(min(self.groups, key=lambda each: self.groups[each].heard_us))
+        self._memory.add(sight)
+        self._forget_all(self._memory.excess())
         return sight
 
     def _answers(self, sight: AnySight, overheard: Overheard, answer: Any) -> None:
         """Who answers for a group coordinates it, unless it says that it does not."""
         is_away = answer is None or answer.error_code in AWAY
         self._heard(sight, NO_NODE if is_away else overheard.line.node_id)
+        self._count(sight, overheard)
 
     def _heard(self, sight: AnySight, node_id: int) -> None:
         sight.heard_us = self.world.moment.us

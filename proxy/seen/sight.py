@@ -59,6 +59,9 @@ class Sight:
         """Why the cluster does not describe it; empty: it was not refused."""
         self.was_complete = False
         """Whether all its members were known once: who is there beside them has come since."""
+        self.lines: set[int] = set()  # connections on which something was said of it
+        self.measured_bytes = 0  # its memory when that was measured last
+        self.read_bytes = 0  # requests and responses that were read since
         self._told_us = 0
 
     def described(self, said: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kohort.control import recorder as recorder_module
 from kohort.control.history import Rebalance
 from kohort.control.recorder import Recorder
 from kohort.coordinator.classic.observer import UNOBSERVED
@@ -117,3 +118,14 @@ def test_the_oldest_events_go_first_also_from_their_groups(lab: Lab) -> None:
     for group_id in ("adas", "bobs", lab.name("group")):
         assert recorder.events(group_id) == [each for each in kept if each.group_id == group_id]
     assert recorder.events("adas") == []
+
+
+def test_events_are_bounded_by_bytes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_module, "EVENTS_KEPT_BYTES", 50_000)
+    recorder = Recorder(lab.laboratory.cluster)
+    recorder.start()
+    for number in range(20):
+        lab.talk(f"ada JoinGroup v3 {{group_id: {number:02}{'g' * 10_000}}}\n  <- NONE")
+    kept = recorder.events()
+    assert 0 < len(kept) < 10
+    assert str(kept[-1].group_id).startswith("19")

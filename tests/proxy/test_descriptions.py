@@ -11,7 +11,15 @@ import pytest
 from kohort.broker.logs import log
 from kohort.proxy.group_questions import GroupAnswer
 from kohort.proxy.seen import descriptions
-from kohort.proxy.seen.descriptions import AWAY_MS, FRESH_MS, MOST_A_ROUND, REFUSED_MS, ROUND_MS, Descriptions
+from kohort.proxy.seen.descriptions import (
+    AWAY_MS,
+    FRESH_MS,
+    MAX_IDS_BYTES,
+    MOST_A_ROUND,
+    REFUSED_MS,
+    ROUND_MS,
+    Descriptions,
+)
 from tests.support.manual_clock import ManualClock
 from tests.talk.stage import Loop, Timer
 
@@ -169,3 +177,13 @@ async def test_at_most_so_many_are_remembered(monkeypatch: Any) -> None:
     asking.descriptions.close()
     asking.descriptions.look("g9", "classic")
     assert len(asking.rounds) == 1
+
+
+async def test_ids_are_bounded_by_bytes() -> None:
+    asking = Asking()
+    for number in range(300):
+        asking.descriptions.need(f"{number:05}".ljust(32_000, "g"), "classic")
+    assert len(asking.descriptions._wanted) == MAX_IDS_BYTES // 32_000 + 1
+    await asking.after(10_000)
+    assert sum(map(len, asking.descriptions._not_before_ms)) <= MAX_IDS_BYTES
+    assert asking.descriptions._wanted_bytes == 0

@@ -15,9 +15,10 @@ from kohort.protocol.messages.offset_commit import (
 )
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.relay import Relay
-from kohort.proxy.seen import group_listener
+from kohort.proxy.seen import group_listener, group_memory, overheard_reading
 from kohort.proxy.seen.explain_seen import explain_seen
-from kohort.proxy.seen.group_listener import FORGOTTEN_US, STATS_US
+from kohort.proxy.seen.group_listener import FORGOTTEN_US, MAX_BEATS, STATS_US
+from kohort.proxy.seen.group_memory import size_of
 from tests.proxy.conversing import Elsewhere, asks, hears
 from tests.proxy.passing import Passing, S, Speaker
 from tests.support.frames import frame, message
@@ -102,7 +103,7 @@ def test_groups_are_forgotten(monkeypatch: Any) -> None:
     passing.beats("ada", group="new")
     passing.listener.settle(passing.now_us)
     assert sorted(passing.listener.groups) == ["new"]
-    monkeypatch.setattr(group_listener, "MOST_GROUPS", 3)
+    monkeypatch.setattr(group_memory, "MOST_GROUPS", 3)
     for number in range(5):
         passing.beats("ada", group=f"g{number}")
     assert sorted(passing.listener.groups) == ["g2", "g3", "g4"]
@@ -135,3 +136,56 @@ def test_a_commit_on_a_connection_to_any_node_leaves_known_who_coordinates() -> 
     written = message("offset_commit").write(8, 1, answer)
     hears(relay, written if isinstance(written, bytes) else b"".join(written))
     assert (passing.sight().offsets, passing.sight().node_id) == ({("t", 0): 5}, 7)
+
+
+def test_groups_are_bounded_by_bytes(monkeypatch: Any) -> None:
+    passing = Passing()
+    monkeypatch.setattr(group_memory, "MAX_GROUPS_BYTES", 1_000_000)
+    for number in range(200):
+        passing.now_us += 1
+        passing.beats("ada", group=f"{number:03}" + "g" * 20_000)
+    groups = passing.listener.groups
+    assert 5 < len(groups) < 50
+    assert list(groups)[-1].startswith("199")
+    assert sum(map(size_of, groups.values())) < 2_000_000
+    assert sum(map(len, passing.listener._groups_of_lines.values())) == len(groups)
+
+
+def test_large_group_is_forgotten(monkeypatch: Any) -> None:
+    passing = Passing()
+    monkeypatch.setattr(group_memory, "MAX_GROUP_BYTES", 500_000)
+    for number in range(2_000):
+        member_id = f"{number:04}" + "m" * 1_000
+        passing.says("ada", "heartbeat", group_id="g", generation_id=4, member_id=member_id)
+        assert "g" not in passing.listener.groups or size_of(passing.sight("g")) < 1_000_000
+
+
+def test_last_heartbeats_are_bounded_per_connection() -> None:
+    passing = Passing()
+    relay = passing.lines.setdefault("ada", Relay(Elsewhere(), line=passing.tap.line(Speaker())))
+    for number in range(3 * MAX_BEATS):
+        passing.lines[f"client {number}"] = relay
+        passing.beats(f"client {number}")
+    (beats,) = passing.listener._beats.values()
+    assert len(beats) == MAX_BEATS
+
+
+def test_closed_connection_leaves_no_entry() -> None:
+    passing = Passing()
+    passing.beats("ada")
+    line = passing.lines["ada"]._line
+    assert line is not None
+    line.hung_up()
+    listener = passing.listener
+    assert (listener._beats, listener._groups_of_lines, passing.sight().lines) == ({}, {}, set())
+
+
+def test_request_with_many_elements_passes_unseen(monkeypatch: Any) -> None:
+    passing = Passing()
+    monkeypatch.setattr(overheard_reading, "MAX_READ_ELEMENTS", 3_000)
+    for count, group in ((3_001, "large"), (2_999, "small")):
+        members = tuple(MemberIdentity(member_id="gone", group_instance_id=None) for _ in range(count))
+        passing.beats("ada", group=group)
+        version = passing.sight(group).version
+        passing.says("ada", "leave_group", group_id=group, members=members)
+        assert (passing.sight(group).version > version) == (group == "small")

@@ -1,0 +1,127 @@
+"""Memory of what is known of groups, and which groups are forgotten when there is too much."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum
+from sys import getsizeof
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Final
+
+from kohort.proxy.seen.sight import SightWorld
+from kohort.proxy.tap import Line
+
+if TYPE_CHECKING:
+    from kohort.proxy.seen.sight import Sight
+
+MOST_GROUPS: Final = 10_000
+"""Groups that are known; of more, those that were heard of longest ago are forgotten."""
+
+MAX_GROUPS_BYTES: Final = 64 << 20
+"""Memory of the known groups together. Beyond it, the groups that were silent longest are forgotten."""
+
+MAX_GROUP_BYTES: Final = 16 << 20
+"""Memory of one group. A larger one is forgotten, and known again from what passes next."""
+
+MIN_READ_BYTES: Final = 16 << 10
+"""Bytes that must be read of a group before its memory is measured again."""
+
+NEW_GROUP_BYTES: Final = 8 << 10  # memory of a group of which little was read
+
+READ_FACTOR: Final = 4  # memory of a message that was read, relative to its bytes, until that is measured
+
+_MAPPINGS: Final = (dict,)
+_SEQUENCES: Final = (list, tuple, set, frozenset, deque)
+_SHARED: Final = (SightWorld, Line, Enum, type, FunctionType, MethodType, BuiltinFunctionType)
+"""Values that belong to the proxy or the program, not to one group."""
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of an object and of everything that it refers to, without what all groups share."""
+    seen_ids: set[int] = set()
+    pending, size = [value], 0
+    while pending:
+        item = pending.pop()
+        if item is None or isinstance(item, _SHARED) or id(item) in seen_ids:
+            continue
+        seen_ids.add(id(item))
+        size += getsizeof(item)
+        if isinstance(item, str | bytes | int | float):
+            continue
+        if isinstance(item, _MAPPINGS):
+            pending += item.keys()
+            pending += item.values()
+        elif isinstance(item, _SEQUENCES):
+            pending += item
+        else:
+            pending += _attributes(item)
+    return size
+
+
+def _attributes(value: Any) -> list[Any]:
+    attributes = list(getattr(value, "__dict__", {}).values())
+    for item in type(value).__mro__:
+        slots = item.__dict__.get("__slots__", ())
+        attributes += [getattr(value, name, None) for name in ((slots,) if isinstance(slots, str) else slots)]
+    return attributes
+
+
+def _estimated_bytes(sight: Sight) -> int:
+    return sight.measured_bytes + READ_FACTOR * sight.read_bytes
+
+
+class GroupMemory:
+    """Memory of all known groups.
+
+    It is estimated from the bytes of the messages that are read, and measured again when a group may have doubled.
+    """
+
+    def __init__(self, groups: Mapping[str, Any]) -> None:
+        """Create the account of a dictionary of groups (`Sight`) by id, which the caller changes."""
+        self._groups = groups
+        self._bytes = 0
+        self._is_one_too_large = False
+
+    def _is_exceeded(self) -> bool:
+        """Return whether there are too many groups, or they take too much memory."""
+        return self._bytes > MAX_GROUPS_BYTES or len(self._groups) > MOST_GROUPS or self._is_one_too_large
+
+    def add(self, sight: Sight) -> None:
+        """Count a new group."""
+        sight.measured_bytes = NEW_GROUP_BYTES + len(sight.group_id)
+        self._bytes += sight.measured_bytes
+
+    def remove(self, sight: Sight) -> None:
+        """Count a group no longer."""
+        self._bytes -= _estimated_bytes(sight)
+        sight.measured_bytes = sight.read_bytes = 0
+
+    def count(self, sight: Sight, read_bytes: int) -> None:
+        """Count a message about a group that was read."""
+        sight.read_bytes += read_bytes
+        self._bytes += READ_FACTOR * read_bytes
+        if sight.read_bytes > MIN_READ_BYTES and READ_FACTOR * sight.read_bytes > sight.measured_bytes:
+            self._bytes -= _estimated_bytes(sight)
+            sight.measured_bytes, sight.read_bytes = size_of(sight), 0
+            self._bytes += sight.measured_bytes
+            self._is_one_too_large = self._is_one_too_large or sight.measured_bytes > MAX_GROUP_BYTES
+
+    def excess(self) -> list[Any]:
+        """Return the groups to forget: those that are too large, and those that were silent longest.
+
+        The latter so that a tenth of what may be kept becomes free.
+        """
+        if not self._is_exceeded():
+            return []
+        self._is_one_too_large = False
+        large = [sight for sight in self._groups.values() if sight.measured_bytes > MAX_GROUP_BYTES]
+        by_age = sorted(self._groups.values(), key=lambda sight: sight.heard_us)
+        bytes_left = self._bytes - sum(map(_estimated_bytes, large))
+        if bytes_left <= MAX_GROUPS_BYTES and len(by_age) <= MOST_GROUPS:
+            return large
+        most_bytes, most_groups, count = MAX_GROUPS_BYTES - MAX_GROUPS_BYTES // 10, MOST_GROUPS - MOST_GROUPS // 10, 0
+        while count < len(by_age) and (bytes_left > most_bytes or len(by_age) - count > most_groups):
+            bytes_left -= _estimated_bytes(by_age[count])
+            count += 1
+        return [*large, *(sight for sight in by_age[:count] if sight not in large)]

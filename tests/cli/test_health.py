@@ -25,7 +25,7 @@ def health(*words: str) -> Result:
 
 
 @pytest.mark.parametrize("security", ["SSL", "SASL_SSL", "SASL_PLAINTEXT"])
-def test_a_secured_listener_is_healthy_for_whoever_it_lets_in(security: str, tmp_path: Path) -> None:
+def test_secured_listener_with_credentials_is_healthy(security: str, tmp_path: Path) -> None:
     with Cluster(security=security) as kafka:
         config = tmp_path / "alice.properties"
         said = kafka.client_config("alice", library="java")
@@ -41,7 +41,7 @@ def test_a_secured_listener_is_healthy_for_whoever_it_lets_in(security: str, tmp
 
 
 @pytest.mark.parametrize("security", ["SSL", "SASL_SSL"])
-def test_a_listener_that_wants_tls_is_told_apart(security: str) -> None:
+def test_tls_listener_is_detected(security: str) -> None:
     with Cluster(security=security) as kafka:
         refused = health(kafka.bootstrap)
         assert (refused.exit_code, refused.stdout) == (1, "")
@@ -51,12 +51,12 @@ def test_a_listener_that_wants_tls_is_told_apart(security: str) -> None:
         )
 
 
-def test_a_plain_listener_for_logins_is_healthy_without_one() -> None:
+def test_plain_sasl_listener_is_healthy() -> None:
     with Cluster(security="SASL_PLAINTEXT") as kafka:
         assert health(kafka.bootstrap).exit_code == 0
 
 
-def test_who_hangs_up_and_speaks_no_tls_is_no_broker() -> None:
+def test_silent_disconnect_is_unhealthy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def hang_up_twice() -> None:
@@ -71,7 +71,7 @@ def test_who_hangs_up_and_speaks_no_tls_is_no_broker() -> None:
     assert "TLS" not in refused.stderr
 
 
-def test_tls_to_a_plain_listener_says_what_to_write(tmp_path: Path) -> None:
+def test_tls_to_plain_listener_explains(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("security.protocol=SSL\n")
     with Cluster() as kafka:
@@ -80,7 +80,7 @@ def test_tls_to_a_plain_listener_says_what_to_write(tmp_path: Path) -> None:
     assert "security.protocol=" in refused.stderr  # an answer that is no TLS, or none, as the broker was quicker
 
 
-def test_a_file_that_cannot_be_followed_is_a_mistake_in_the_command_line(tmp_path: Path) -> None:
+def test_invalid_config_file_is_usage_error(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("security.protocol=TLS\n")
     refused = health("127.0.0.1:1", "--command-config", str(config))
@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_followed_is_a_mistake_in_the_command_line(tmp_pat
     assert refused.stderr == expected
 
 
-def test_a_broker_says_where_it_is_healthy(tmp_path: Path) -> None:
+def test_broker_writes_health_address(tmp_path: Path) -> None:
     file = tmp_path / "ready"
     missing = health("--ready-file", str(file))
     assert (missing.exit_code, missing.stderr) == (
@@ -110,7 +110,7 @@ def test_a_broker_says_where_it_is_healthy(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_of_a_secured_broker_the_plain_listener_is_named(tmp_path: Path) -> None:
+def test_plain_listener_of_secured_broker(tmp_path: Path) -> None:
     file, made = tmp_path / "ready", Secured("SSL", tmp_path / "made")
     settings = made.settings("127.0.0.1:0") | {
         "listeners": "SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
@@ -127,7 +127,7 @@ def test_of_a_secured_broker_the_plain_listener_is_named(tmp_path: Path) -> None
     assert f"PLAINTEXT://{told}" in ready
 
 
-def test_a_ready_file_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+def test_unwritable_ready_file_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "no" / "such" / "folder"
     command = [sys.executable, "-m", "kohort.cli", "serve", "--listen", "127.0.0.1:0", "--ready-file", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as broker:

@@ -40,7 +40,7 @@ def running(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
             process.kill()
 
 
-def test_clients_begin_where_it_says_and_ctrl_c_ends_it() -> None:
+def test_clients_connect_and_ctrl_c_stops() -> None:
     with Cluster() as kafka, running(kafka.bootstrap) as (process, port):
         wire = Blocking(port)
         (node,) = wire.asks("metadata", 12, topics=()).brokers
@@ -50,7 +50,7 @@ def test_clients_begin_where_it_says_and_ctrl_c_ends_it() -> None:
         assert process.wait(30) == 0
 
 
-def test_a_thousand_connections_are_held_and_each_is_used() -> None:
+def test_thousand_connections() -> None:
     raise_file_limit()
     with Cluster() as kafka, running(kafka.bootstrap) as (_, port):
         wires = [Blocking(port) for _ in range(1_000)]
@@ -62,7 +62,7 @@ def test_a_thousand_connections_are_held_and_each_is_used() -> None:
             wire.close()
 
 
-def test_a_cluster_that_is_away_is_one_sentence() -> None:
+def test_unreachable_cluster_message() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     assert said(f"127.0.0.1:{port}") == (
@@ -71,7 +71,7 @@ def test_a_cluster_that_is_away_is_one_sentence() -> None:
     )
 
 
-def test_what_is_no_address_is_one_sentence() -> None:
+def test_invalid_address_message() -> None:
     assert said("nowhere") == (
         2,
         "kohort: nowhere is no address; write HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092",
@@ -79,14 +79,14 @@ def test_what_is_no_address_is_one_sentence() -> None:
     assert said("127.0.0.1:9092", "--listen", "here")[0] == 2
 
 
-def test_a_port_that_is_taken_is_one_sentence() -> None:
+def test_taken_port_message() -> None:
     with Cluster() as kafka:
         code, sentence = said(kafka.bootstrap, "--listen", kafka.bootstrap)
         assert (code, sentence.count("\n")) == (2, 0)
         assert "is in use; stop what listens there, or choose another port" in sentence
 
 
-def test_nodes_are_at_the_ports_that_were_chosen() -> None:
+def test_nodes_use_chosen_ports() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with Cluster(nodes=3) as kafka, running(kafka.bootstrap, "--node-port", f"2={port}") as (_, begin):
@@ -97,7 +97,7 @@ def test_nodes_are_at_the_ports_that_were_chosen() -> None:
         wire.close()
 
 
-def test_a_chosen_port_that_is_taken_or_none_is_one_sentence() -> None:
+def test_taken_node_port_message() -> None:
     with Cluster() as kafka:
         code, sentence = said(kafka.bootstrap, "--node-port", f"1={kafka.bootstrap.rpartition(':')[2]}")
         assert (code, sentence.count("\n")) == (2, 0)
@@ -106,7 +106,7 @@ def test_a_chosen_port_that_is_taken_or_none_is_one_sentence() -> None:
         assert (code, sentence.partition(";")[0]) == (2, "kohort: 1 chooses no port")
 
 
-def test_a_login_that_is_refused_is_one_sentence(tmp_path: Path) -> None:
+def test_rejected_login_message(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     with Cluster(security="SASL_PLAINTEXT") as kafka:
         settings = kafka.client_config("alice", library="java", mechanism="PLAIN")
@@ -117,7 +117,7 @@ def test_a_login_that_is_refused_is_one_sentence(tmp_path: Path) -> None:
         assert sentence.startswith(f"kohort: {kafka.bootstrap}: the login failed: Authentication failed")
 
 
-def test_faults_are_offered_at_the_control_address() -> None:
+def test_control_address_offers_faults() -> None:
     import httpx
 
     words = ("--control", "127.0.0.1:0")
@@ -142,7 +142,7 @@ def test_faults_are_offered_at_the_control_address() -> None:
             process.kill()
 
 
-def test_a_control_address_for_everybody_wants_a_token() -> None:
+def test_public_control_address_requires_token() -> None:
     with Cluster() as kafka:
         code, sentence = said(kafka.bootstrap, "--control", "0.0.0.0:0")
     assert code == 2

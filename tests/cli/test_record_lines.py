@@ -9,7 +9,7 @@ from kohort.cli.produce.record_lines import MOST_LINE_BYTES, LineError, LineRead
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_lines_are_what_stands_between_delimiters_however_they_come(size: int) -> None:
+def test_lines_are_split_at_delimiters(size: int) -> None:
     said = b"one<>two<><>three<"
     chunks = [said[at : at + size] for at in range(0, len(said), size)]
     assert list(lines(chunks, b"<>")) == [b"one", b"two", b"", b"three<"]
@@ -17,7 +17,7 @@ def test_lines_are_what_stands_between_delimiters_however_they_come(size: int) -
     assert list(lines([b"one\n"], b"\n")) == [b"one"]
 
 
-def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
+def test_unterminated_line_is_bounded() -> None:
     chunk = bytes(10 << 20)
     chunks = (chunk for _ in range(1_000))
     with pytest.raises(LineError, match="is longer than 100 MiB; is --delimiter right"):
@@ -49,7 +49,7 @@ def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
         )),
     ],
 )  # fmt: skip
-def test_a_line_means_a_record(reader: LineReader, line: bytes, record: NewRecord) -> None:
+def test_line_to_record(reader: LineReader, line: bytes, record: NewRecord) -> None:
     assert reader.record(line) == record
 
 
@@ -71,13 +71,13 @@ def test_a_line_means_a_record(reader: LineReader, line: bytes, record: NewRecor
         ('{"ts": "now"}', "has a ts that is no number from 0 on"),
     ],
 )
-def test_what_is_no_record_is_said(line: str, why: str) -> None:
+def test_malformed_record_message(line: str, why: str) -> None:
     with pytest.raises(LineError) as refused:
         LineReader(as_json=True).record(line.encode())
     assert str(refused.value).startswith(why)
 
 
-def test_what_cannot_be_typed_has_an_escape() -> None:
+def test_escapes_for_untypeable_characters() -> None:
     assert unescaped(r"a\n\t\x1f\\n\0ü") == b"a\n\t\x1f\\n\0" + "ü".encode()
     with pytest.raises(UnknownEscapeError, match=r"\\q means nothing; \\n, \\r, \\t, \\0, \\xNN do"):
         unescaped(r"\q")

@@ -66,7 +66,7 @@ def test_no_record_commands_a_terminal() -> None:
     assert write(Seen(b"\x1b[2J\n\xff", "ä".encode())) == "ä: \\u001b[2J\\n\\xff\n".encode()
 
 
-def test_an_unknown_token_is_named() -> None:
+def test_unknown_token_message() -> None:
     with pytest.raises(UnknownTokenError, match="%q means nothing; there are %s, %S, "):
         formatted("%q", shown=False)
 
@@ -75,7 +75,7 @@ def test_an_unknown_token_is_named() -> None:
     "message",
     [Seen(), Seen(None, None), Seen(b"\xff", "ü".encode(), [("a", b"1"), ("a", None), ("b", b"\xfe")])],
 )
-def test_what_is_printed_as_json_can_be_produced_again(message: Seen) -> None:
+def test_json_output_can_be_produced(message: Seen) -> None:
     line = as_json(message)
     said = json.loads(line)
     assert (said["topic"], said["offset"], said["tstype"]) == ("orders", 7, "create")
@@ -110,12 +110,12 @@ def test_where_to_begin_and_to_end(said: tuple[str, ...], span: Span) -> None:
         (("s@noon",), "'noon' is no moment; it is milliseconds since 1970, or as 2026-05-31T14:00:00Z"),
     ],
 )
-def test_an_offset_that_says_nothing_is_refused(said: tuple[str, ...], why: str) -> None:
+def test_rejects_malformed_offset(said: tuple[str, ...], why: str) -> None:
     with pytest.raises(click.BadParameter) as refused:
         span_of(said)
     assert str(refused.value) == why
 
 
 @pytest.mark.parametrize(("offset", "start"), [(0, 3), (5, 5), (99, 10), (-2, 8), (-99, 3)])
-def test_an_offset_that_is_not_there_becomes_the_nearest(offset: int, start: int) -> None:
+def test_missing_offset_becomes_nearest(offset: int, start: int) -> None:
     assert Span("", offset).start(low=3, high=10) == start

@@ -36,18 +36,18 @@ def replayed(*words: str | Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 
-def test_what_is_as_recorded_is_one_line(talk: Path) -> None:
+def test_identical_replay_prints_one_line(talk: Path) -> None:
     assert replayed(talk) == (0, "9 requests of 2 connections: 9 answered as recorded", "")
 
 
-def test_what_differs_is_told_and_is_exit_code_1(talk: Path) -> None:
+def test_difference_has_exit_code_1(talk: Path) -> None:
     code, told, problem = replayed(talk, "--set", "group.min.session.timeout.ms=7000")
     assert (code, problem) == (1, "")
     assert told.startswith("x.talk:8: ada/2 JoinGroup v9 {group_id: billing, ")
     assert "\n  heard    INVALID_SESSION_TIMEOUT" in told
 
 
-def test_what_was_cut_off_is_played_and_said(talk: Path) -> None:
+def test_truncated_talk_is_played(talk: Path) -> None:
     talk.write_text(BEATS[:-30])
     code, told, _ = replayed(talk)
     assert (code, told.splitlines()[0]) == (0, "x.talk: it was cut off in line 8, and was played up to there")
@@ -62,11 +62,11 @@ def test_what_was_cut_off_is_played_and_said(talk: Path) -> None:
         (("127.0.0.1:1", "--set", "a=b"), "--set is for the broker that is started where no BOOTSTRAP is given"),
     ],
 )
-def test_what_can_t_be_played_is_one_sentence(talk: Path, words: tuple[str, ...], sentence: str) -> None:
+def test_unplayable_talk_message(talk: Path, words: tuple[str, ...], sentence: str) -> None:
     assert replayed(talk, *words) == (2, "", f"kohort: {sentence}")
 
 
-def test_a_file_that_is_no_talk_is_one_sentence(talk: Path) -> None:
+def test_malformed_talk_message(talk: Path) -> None:
     talk.write_text("# The leader leaves.\n")
     code, _, problem = replayed(talk)
     assert (code, problem.count("\n")) == (2, 0)
@@ -83,7 +83,7 @@ def _in_the_background() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_in_the_background")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_cluster_that_says_nothing_is_waited_for_until_a_signal_comes(talk: Path, number: signal.Signals) -> None:
+def test_signal_ends_wait_for_cluster(talk: Path, number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         words: list[str | Path] = [KOHORT, "replay", talk, f"127.0.0.1:{silent.getsockname()[1]}"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
@@ -93,7 +93,7 @@ def test_a_cluster_that_says_nothing_is_waited_for_until_a_signal_comes(talk: Pa
             assert process.stderr.read() == "kohort: stopped before the end of x.talk\n"
 
 
-def test_a_proxy_that_is_killed_leaves_what_was_said(tmp_path: Path) -> None:
+def test_killed_proxy_leaves_recording(tmp_path: Path) -> None:
     path = tmp_path / "new.talk"
     with (
         Cluster() as kafka,
@@ -116,7 +116,7 @@ def test_a_proxy_that_is_killed_leaves_what_was_said(tmp_path: Path) -> None:
     assert replayed(path) == (0, "51 requests of 1 connection: 51 answered as recorded", "")
 
 
-def test_a_recording_takes_nobodys_place(talk: Path) -> None:
+def test_recording_replaces_no_file(talk: Path) -> None:
     with Cluster() as kafka:
         words: list[str | Path] = [KOHORT, "proxy", kafka.bootstrap, "--record", talk]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)

@@ -46,16 +46,16 @@ FOR_CLICK = (
 
 
 @pytest.mark.parametrize("line", USUAL)
-def test_a_usual_command_line(line: str) -> None:
+def test_common_command_line(line: str) -> None:
     assert read_at_a_glance(line.split(), {}) == by_click(line.split())
 
 
 @pytest.mark.parametrize("line", FOR_CLICK)
-def test_a_command_line_of_which_click_has_more_to_say(line: str) -> None:
+def test_unusual_options_are_left_to_click(line: str) -> None:
     assert read_at_a_glance(line.split(), {}) is None
 
 
-def test_variables_of_the_environment_are_left_to_click() -> None:
+def test_environment_is_left_to_click() -> None:
     assert read_at_a_glance([], {"KOHORT_CONTROL_TOKEN": "s3cret"}) is None
     assert read_at_a_glance([], {"KOHORT_CONTROL_TOKEN": ""}) == by_click([])
 
@@ -68,7 +68,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=6))
-def test_what_is_read_is_what_click_reads(words: list[str]) -> None:
+def test_quick_parser_equals_click(words: list[str]) -> None:
     read = read_at_a_glance(words, {})
     if read is not None:
         assert read == by_click(words)

@@ -34,7 +34,7 @@ def metadata(connection: ClientConnection) -> Conversation[MetadataResponse]:
     return connection.ask("metadata", MetadataRequest(topics=(), allow_auto_topic_creation=False))
 
 
-def test_both_sides_speak_the_newest_version_that_both_know() -> None:
+def test_newest_common_version_is_used() -> None:
     connection = opened({"metadata": 12}, (3, 0, 9))
     assert connection.version("metadata") == 9
     conversation = metadata(connection)
@@ -51,14 +51,14 @@ def test_no_common_version_is_named() -> None:
         opened({"metadata": 12}, (3, 13, 14)).version("metadata")
 
 
-def test_a_version_that_is_too_old_for_our_codecs_is_none() -> None:
+def test_version_older_than_codecs_is_unsupported() -> None:
     connection = opened({"describe_acls": 3}, (29, 0, 0))  # as of Kafka 1.1
     assert not connection.speaks("describe_acls")
     with pytest.raises(BrokerError, match="it speaks describe_acls 0-0, this client 1-3"):
         connection.version("describe_acls")
 
 
-def test_the_answer_to_another_question_is_none() -> None:
+def test_answer_to_other_request_is_rejected() -> None:
     connection = opened({"metadata": 12}, (3, 0, 12))
     conversation = metadata(connection)
     next(conversation)
@@ -76,12 +76,12 @@ def test_the_answer_to_another_question_is_none() -> None:
         (b"\x7f\0\0\0", BrokerError, "doesn't answer like a Kafka broker"),
     ],
 )
-def test_what_no_broker_begins_an_answer_with(head: bytes, problem: type[BrokerError], words: str) -> None:
+def test_rejects_foreign_first_bytes(head: bytes, problem: type[BrokerError], words: str) -> None:
     with pytest.raises(problem, match=words):
         ClientConnection("ada", {}).frame_size(head)
 
 
-def test_an_answer_that_cannot_be_read_is_a_problem_of_the_broker() -> None:
+def test_malformed_answer_is_broker_error() -> None:
     conversation = ClientConnection("ada", {}).open()
     next(conversation)
     with pytest.raises(BrokerError, match="cannot be read"):

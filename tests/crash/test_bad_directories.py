@@ -65,13 +65,13 @@ def test_somebody_elses_directory(tmp_path: Path) -> None:
     refused(tmp_path, "contains other files (thesis.tex)", "needs a new or empty directory")
 
 
-def test_a_kafka_brokers_own_directory(ours: Path) -> None:
+def test_rejects_kafka_directory(ours: Path) -> None:
     (ours / META).write_text("#\nversion=1\nnode.id=1\ncluster.id=x\ndirectory.id=y\n")
     (ours / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     refused(ours, "belongs to an Apache Kafka broker", "copy the folders of the partitions")
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_rejects_file(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_text("hello")
     before = contents(path)
@@ -96,7 +96,7 @@ def test_one_that_another_broker_holds(ours: Path) -> None:
     life.directory.close()
 
 
-def test_one_that_the_same_process_asks_for_twice_stays_locked_for_others(ours: Path) -> None:
+def test_directory_opened_twice_stays_locked(ours: Path) -> None:
     first = DataDirectory(ours)
     with pytest.raises(DataDirectoryError, match="in use by another broker"):
         DataDirectory(ours)
@@ -158,7 +158,7 @@ def damaged_checkpoint(path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("in_peace", [True, False])
-def test_what_is_newer_or_damaged(
+def test_rejects_newer_or_damaged_directory(
     spoil: Callable[[Path], None], words: tuple[str, ...], in_peace: bool, ours: Path
 ) -> None:
     if not in_peace:
@@ -202,7 +202,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     path.chmod(0o755)
 
 
-def test_a_first_start_that_died_is_no_hindrance(tmp_path: Path) -> None:
+def test_interrupted_first_start_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.mkdir()
     (path / "meta.properties.tmp").write_bytes(b"versi")

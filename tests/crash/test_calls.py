@@ -14,7 +14,7 @@ LIVES = 12
 
 @pytest.mark.long
 @pytest.mark.parametrize("fsync", FSYNC)
-def test_nothing_acknowledged_is_lost_whichever_call_fails(fsync: str) -> None:
+def test_failing_call_loses_nothing_acknowledged(fsync: str) -> None:
     calls = calls_of(fsync)
     wanted = {"open", "write", "truncate", "sync", "rename", "remove", "folder", "open of a folder", "sync of a folder"}
     assert wanted <= calls.keys()

@@ -66,7 +66,7 @@ def begins(world: World) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 @pytest.mark.parametrize("fsync", ["never", "always"])
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(seed: int, fsync: str, tmp_path: Path) -> None:
+def test_killed_process_loses_nothing_acknowledged(seed: int, fsync: str, tmp_path: Path) -> None:
     world = World(tmp_path, seed, fsync)
     with told(world, seed):
         begins(world)
@@ -79,7 +79,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(seed: int, fsyn
 
 
 @pytest.mark.parametrize("seed", SEEDS_ON_DISK)
-def test_nothing_acknowledged_is_lost_when_everything_unsynced_is(seed: int, tmp_path: Path) -> None:
+def test_power_cut_loses_nothing_acknowledged(seed: int, tmp_path: Path) -> None:
     world = World(tmp_path, seed, "always")
     with told(world, seed):
         begins(world)
@@ -93,7 +93,7 @@ def test_nothing_acknowledged_is_lost_when_everything_unsynced_is(seed: int, tmp
 
 
 @pytest.mark.parametrize("seed", SEEDS_ON_DISK)
-def test_a_broker_that_never_synced_starts_after_a_power_cut_with_what_is_intact(seed: int, tmp_path: Path) -> None:
+def test_unsynced_broker_starts_after_power_cut(seed: int, tmp_path: Path) -> None:
     world = World(tmp_path, seed, "never")
     with told(world, seed):
         for _ in range(LIVES + 2):
@@ -116,7 +116,7 @@ TROUBLES = ("full", "open", "write", "rename", "keep", "remove", "folder")
 
 @pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 @pytest.mark.parametrize("fsync", ["never", "always"])
-def test_a_disk_that_fails_now_and_then_loses_nothing_acknowledged(seed: int, fsync: str, tmp_path: Path) -> None:
+def test_flaky_disk_loses_nothing_acknowledged(seed: int, fsync: str, tmp_path: Path) -> None:
     world = World(tmp_path, seed, fsync)
     with told(world, seed):
         begins(world)
@@ -153,7 +153,7 @@ def test_a_disk_that_fails_now_and_then_loses_nothing_acknowledged(seed: int, fs
 
 
 @pytest.mark.parametrize("seed", SEEDS_ON_DISK)
-def test_a_sync_that_fails_ends_all_writing_and_no_reading(seed: int, tmp_path: Path) -> None:
+def test_failed_sync_stops_writes_only(seed: int, tmp_path: Path) -> None:
     world = World(tmp_path, seed, "always")
     with told(world, seed):
         begins(world)

@@ -87,7 +87,7 @@ def fails(*what: tuple[str, str], errno: int = EIO) -> Callable[[str, Path], OSE
     return problem
 
 
-def test_a_topic_whose_deletion_was_not_synced_stays_with_what_is_written_to_it_later(machine: Machine) -> None:
+def test_unsynced_deletion_keeps_later_records(machine: Machine) -> None:
     machine.disk.fails = failing("sync", ending=JOURNAL)
     assert deletes(machine) is E.kafka_storage_error
     assert "deleted" not in (machine.path / JOURNAL).read_text()
@@ -102,7 +102,7 @@ def test_a_topic_whose_deletion_was_not_synced_stays_with_what_is_written_to_it_
 @pytest.mark.parametrize(
     "broken", [[("truncate", JOURNAL)], [("sync", DRAFT)], [("rename", JOURNAL)], [("sync", "data")]],
 )  # fmt: skip
-def test_one_way_to_take_a_line_back_is_enough(machine: Machine, broken: list[tuple[str, str]]) -> None:
+def test_one_rollback_method_suffices(machine: Machine, broken: list[tuple[str, str]]) -> None:
     machine.disk.fails = fails(("sync", JOURNAL), *broken)
     assert deletes(machine) is E.kafka_storage_error
     machine.disk.fails = no_failure
@@ -112,7 +112,7 @@ def test_one_way_to_take_a_line_back_is_enough(machine: Machine, broken: list[tu
     assert machine.values() == [b"a"]
 
 
-def test_a_deletion_that_cannot_be_taken_back_counts(machine: Machine) -> None:
+def test_irrevocable_deletion_counts(machine: Machine) -> None:
     machine.disk.fails = fails(("sync", JOURNAL), ("truncate", JOURNAL), ("sync", DRAFT))
     # With `always` nothing can be acknowledged any more: nobody knows what the disk holds.
     assert deletes(machine) is (E.kafka_storage_error if machine.fsync == "always" else E.none)
@@ -125,7 +125,7 @@ def test_a_deletion_that_cannot_be_taken_back_counts(machine: Machine) -> None:
     assert not machine.life.directory.warnings
 
 
-def test_before_another_topic_takes_the_place_of_one_in_doubt_it_is_certain_that_that_is_gone(machine: Machine) -> None:
+def test_successor_waits_for_certain_deletion(machine: Machine) -> None:
     machine.disk.fails = fails(("sync", JOURNAL), ("truncate", JOURNAL), ("sync", DRAFT))
     deletes(machine)
     machine.disk.fails = fails(("sync", DRAFT))
@@ -149,7 +149,7 @@ def test_before_another_topic_takes_the_place_of_one_in_doubt_it_is_certain_that
     [("write", JOURNAL), ("sync", JOURNAL), ("open", "checkpoint.tmp"), ("rename", "checkpoint"), ("rename", "-stray")],
 )
 @pytest.mark.parametrize("stubborn", [False, True])
-def test_a_change_that_is_refused_is_none_after_a_restart_either(
+def test_rejected_change_stays_rejected(
     machine: Machine, change: Callable[[Machine], E], kind: str, ending: str, stubborn: bool
 ) -> None:
     # What earlier partitions of these names have left is in the way: a folder, and where the log started.
@@ -175,7 +175,7 @@ def test_a_change_that_is_refused_is_none_after_a_restart_either(
     assert state(machine) == after
 
 
-def test_ids_are_never_given_twice_though_they_could_not_be_noted(machine: Machine) -> None:
+def test_producer_ids_stay_unique(machine: Machine) -> None:
     given = []
     for trouble in (no_failure, failing("sync", ending=JOURNAL), failing("write", ending=JOURNAL), no_failure):
         machine.disk.fails = trouble
@@ -188,7 +188,7 @@ def test_ids_are_never_given_twice_though_they_could_not_be_noted(machine: Machi
     assert len(set(given)) == len(given) > 4_000
 
 
-def test_a_new_leader_that_could_not_be_noted_is_noted_with_the_next_change(machine: Machine) -> None:
+def test_next_change_records_pending_leader(machine: Machine) -> None:
     topics = machine.life.cluster.topics
     topic = topics.by_name(T)
     assert topic is not None
@@ -203,7 +203,7 @@ def test_a_new_leader_that_could_not_be_noted_is_noted_with_the_next_change(mach
     assert topic.partitions[0].leader_epoch == 41
 
 
-def test_records_whose_deletion_was_refused_stay(machine: Machine) -> None:
+def test_rejected_deletion_keeps_records(machine: Machine) -> None:
     assert machine.produces(b"b") is E.none
     part = DeleteRecordsTopic(name=T, partitions=(DeleteRecordsPartition(partition_index=0, offset=1),))
     machine.disk.fails = fails(("rename", "log-start-offset-checkpoint"))

@@ -59,7 +59,7 @@ class Asking:
         return self._life.hears(name, version, **fields)
 
 
-def test_every_group_is_described_as_kafka_described_it(life: Life, told: dict[str, Any]) -> None:
+def test_groups_are_described_like_kafka(life: Life, told: dict[str, Any]) -> None:
     now = told_now(life)
     for group_id, before in told.items():
         assert _in_order(now[group_id]) == _in_order(before)
@@ -83,7 +83,7 @@ def test_members_go_on_with_their_epochs(life: Life, told: dict[str, Any]) -> No
                 assert heard.member_epoch == member["member_epoch"]
 
 
-def test_what_was_being_given_up_is_given_to_who_waits_for_it(life: Life, told: dict[str, Any]) -> None:
+def test_revoked_partitions_reach_waiting_member(life: Life, told: dict[str, Any]) -> None:
     group = told["giving-up"]
     members = {each["member_id"]: each for each in group["members"]}
     (target,) = members["ada"]["target_assignment"]["topic_partitions"]
@@ -95,7 +95,7 @@ def test_what_was_being_given_up_is_given_to_who_waits_for_it(life: Life, told: 
     assert sorted({*given.partitions, *target["partitions"]}) == [0, 1, 2, 3]
 
 
-def test_a_group_that_became_classic_is_one(life: Life) -> None:
+def test_downgraded_group_is_classic(life: Life) -> None:
     (group,) = life.hears("describe_groups", 5, groups=("became-classic",)).groups
     (member,) = group.members
     assert group.group_state == "Stable"

@@ -90,7 +90,7 @@ OFFSETS_KEPT = ("classic", "consumer")
 """Kinds of groups that commit offsets."""
 
 
-def test_every_group_and_every_committed_offset_is_there(life: Life, dump: Dump) -> None:
+def test_all_groups_and_offsets_exist(life: Life, dump: Dump) -> None:
     listed = {group.group_id for group in life.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups}
     assert listed == set(dump.groups) | {group for group, _, _ in dump.offsets}
     assert len(listed) > 20
@@ -99,7 +99,7 @@ def test_every_group_and_every_committed_offset_is_there(life: Life, dump: Dump)
         assert committed(life, group) == there
 
 
-def test_members_keep_their_ids_generations_and_assignments(life: Life, dump: Dump) -> None:
+def test_members_keep_ids_and_assignments(life: Life, dump: Dump) -> None:
     alive = {name: group for name, group in dump.groups.items() if group["members"]}
     assert alive
     for name, group in alive.items():
@@ -115,7 +115,7 @@ def test_members_keep_their_ids_generations_and_assignments(life: Life, dump: Du
             assert beat.error_code is E.none
 
 
-def test_what_kafkas_controllers_keep_is_no_topic(tmp_path: Path) -> None:
+def test_controller_log_is_not_a_topic(tmp_path: Path) -> None:
     for name in ("orders-0", "__cluster_metadata-0"):
         (tmp_path / "data" / name).mkdir(parents=True)
     for seed in (1, 2):
@@ -125,7 +125,7 @@ def test_what_kafkas_controllers_keep_is_no_topic(tmp_path: Path) -> None:
         life.directory.close()
 
 
-def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: Path) -> None:
+def test_continues_and_returns_to_kafka(life: Life, dump: Dump, tmp_path: Path) -> None:
     life.directory.close()
     again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
     assert not again.directory.warnings
@@ -133,7 +133,7 @@ def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: 
     assert {group.group_id for group in listed} == set(dump.groups) | {group for group, _, _ in dump.offsets}
 
 
-def test_a_share_group_goes_on_in_its_epoch(life: Life) -> None:
+def test_share_group_continues_in_epoch(life: Life) -> None:
     (listed,) = life.hears("list_groups", 5, types_filter=("share",)).groups
     (group,) = life.hears("share_group_describe", 1, group_ids=(listed.group_id,)).groups
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Empty", 6, 5)

@@ -18,7 +18,7 @@ SEED = int(os.environ.get("KOHORT_SEED", SystemRandom().randrange(1 << 20)))
 
 @pytest.mark.clients
 @pytest.mark.timeout(400)
-async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
+async def test_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
     killing = Killing(tmp_path, SEED)
     try:
         for number in range(EFFORT.kills):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("no_threads")
 
 @pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 @pytest.mark.parametrize(("fsync", "power"), [("never", False), ("always", False), ("always", True)])
-def test_what_was_accepted_stays_so(seed: int, fsync: str, power: bool, tmp_path: Path) -> None:
+def test_accepted_records_stay_accepted(seed: int, fsync: str, power: bool, tmp_path: Path) -> None:
     world = World(tmp_path, seed, fsync)
     play = SharePlay(world.random)
     world.play = play  # type: ignore[assignment]

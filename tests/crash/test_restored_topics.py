@@ -55,14 +55,14 @@ def everything_is_there(machine: Machine) -> None:
     assert not list(machine.path.glob("*-stray*"))
 
 
-def test_it_is_refused_until_somebody_asks_and_nothing_is_set_aside(machine: Machine) -> None:
+def test_restore_must_be_requested(machine: Machine) -> None:
     with pytest.raises(DataDirectoryError, match=r"topics.jsonl is missing.*start once with --restore-topics"):
         machine.starts_again()
     restores(machine)
     everything_is_there(machine)
 
 
-def test_topics_get_back_their_ids_and_all_their_records_for_as_long_as_nobody_says_otherwise(machine: Machine) -> None:
+def test_restored_topics_keep_all_records(machine: Machine) -> None:
     restores(machine, EPOCH_MS + A_YEAR_MS)
     assert "their settings are not known, so they keep all records (retention.ms=-1)" in machine.life.log.getvalue()
     machine.life.wait(40_000)
@@ -79,7 +79,7 @@ def test_topics_get_back_their_ids_and_all_their_records_for_as_long_as_nobody_s
     assert offsets.log_config.compact
 
 
-def test_the_next_start_needs_no_flag_and_one_that_is_given_does_nothing(machine: Machine) -> None:
+def test_second_restore_does_nothing(machine: Machine) -> None:
     restores(machine)
     machine.starts_again()
     everything_is_there(machine)
@@ -90,7 +90,7 @@ def test_the_next_start_needs_no_flag_and_one_that_is_given_does_nothing(machine
     assert machine.life.directory.warnings == ["topics.jsonl is there: --restore-topics has nothing to do"]
 
 
-def test_a_start_that_dies_while_it_restores_is_gone_on_with(machine: Machine) -> None:
+def test_interrupted_restore_is_continued(machine: Machine) -> None:
     deaths = 0
     for at in range(1, 200):
         disk = machine.disk = machine.disk.reborn()
@@ -113,7 +113,7 @@ def test_a_start_that_dies_while_it_restores_is_gone_on_with(machine: Machine) -
     assert deaths > 5
 
 
-def test_producer_ids_that_are_in_the_logs_are_not_given_again(tmp_path: Path) -> None:
+def test_logged_producer_ids_are_skipped(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.creates()
     who = machine.life.hears("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=1)
@@ -127,7 +127,7 @@ def test_producer_ids_that_are_in_the_logs_are_not_given_again(tmp_path: Path) -
     assert again.producer_id > who.producer_id + 1_000
 
 
-def test_the_flag_wants_a_directory() -> None:
+def test_restore_flag_requires_directory() -> None:
     result = CliRunner().invoke(main, ["serve", "--restore-topics"])
     assert result.exit_code == 2
     assert result.stderr == (

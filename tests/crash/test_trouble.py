@@ -36,7 +36,7 @@ def machine(tmp_path: Path) -> Machine:
     return machine
 
 
-def test_with_a_full_disk_writes_are_refused_until_there_is_room_and_reads_go_on(machine: Machine) -> None:
+def test_full_disk_rejects_writes_only(machine: Machine) -> None:
     assert machine.produces(b"a") is E.none
     assert machine.commits(1) is E.none
     machine.disk.full = True
@@ -56,7 +56,7 @@ def test_with_a_full_disk_writes_are_refused_until_there_is_room_and_reads_go_on
     assert not machine.life.directory.warnings
 
 
-def test_a_transaction_that_the_disk_did_not_let_end_ends_when_it_does(machine: Machine) -> None:
+def test_unwritable_marker_is_written_later(machine: Machine) -> None:
     life = machine.life
     who = life.hears("init_producer_id", 4, transactional_id="x", transaction_timeout_ms=60_000)
     identity = {"transactional_id": "x", "producer_id": who.producer_id, "producer_epoch": who.producer_epoch}
@@ -82,7 +82,7 @@ def test_a_transaction_that_the_disk_did_not_let_end_ends_when_it_does(machine: 
     assert life.hears("init_producer_id", 4, transactional_id="x", transaction_timeout_ms=1).error_code is E.none
 
 
-def test_a_segment_that_could_not_be_begun_is_not_in_the_way_later(machine: Machine) -> None:
+def test_failed_segment_creation_is_retried(machine: Machine) -> None:
     machine.creates("rolls", **{"segment.ms": "1000"})
     for index in range(8):
         at_ms = EPOCH_MS + index * 2_000
@@ -95,7 +95,7 @@ def test_a_segment_that_could_not_be_begun_is_not_in_the_way_later(machine: Mach
     assert machine.values("rolls") == before
 
 
-def test_a_topic_is_not_hidden_by_what_was_noted_of_an_earlier_one(machine: Machine) -> None:
+def test_new_topic_ignores_old_checkpoints(machine: Machine) -> None:
     machine.produces(b"a", b"b", b"c")
     part = DeleteRecordsTopic(name=T, partitions=(DeleteRecordsPartition(partition_index=0, offset=2),))
     machine.life.hears("delete_records", 2, topics=(part,), timeout_ms=1)
@@ -108,7 +108,7 @@ def test_a_topic_is_not_hidden_by_what_was_noted_of_an_earlier_one(machine: Mach
     assert machine.values() == [b"d"]
 
 
-def test_deleted_records_stay_deleted_though_retention_was_there_first(machine: Machine) -> None:
+def test_deleted_records_survive_retention(machine: Machine) -> None:
     machine.creates("rolls", **{"segment.ms": "1000", "retention.ms": "5000"})
     for number in range(2):
         machine.life.hears("produce", 9, **production(batch(b"%d" % number, at=EPOCH_MS + number * 9_000), "rolls"))
@@ -126,7 +126,7 @@ def test_deleted_records_stay_deleted_though_retention_was_there_first(machine: 
 
 
 @pytest.mark.parametrize("again", [True, False])
-def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(machine: Machine, again: bool) -> None:
+def test_undeletable_files_stay_deleted(machine: Machine, again: bool) -> None:
     machine.produces(b"a")
     machine.disk.fails = failing("rename", ending="-delete")
     delete(machine.life.client(), T)
@@ -143,7 +143,7 @@ def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(mac
         assert machine.values() == [b"b"]
 
 
-def test_a_topic_with_the_longest_name_there_may_be_is_deleted_and_set_aside(machine: Machine) -> None:
+def test_longest_topic_name_can_be_deleted(machine: Machine) -> None:
     name = "n" * 249
     machine.creates(name)
     assert machine.produces(b"a", name=name) is E.none
@@ -156,7 +156,7 @@ def test_a_topic_with_the_longest_name_there_may_be_is_deleted_and_set_aside(mac
 
 
 @pytest.mark.parametrize("offset", [2, 4])
-def test_deleting_records_makes_room_on_a_full_disk(machine: Machine, offset: int) -> None:
+def test_deletion_frees_full_disk(machine: Machine, offset: int) -> None:
     machine.creates("rolls", **{"segment.ms": "1000"})
     for number in range(4):
         machine.life.hears("produce", 9, **production(batch(b"%d" % number, at=EPOCH_MS + number * 2_000), "rolls"))
@@ -184,7 +184,7 @@ def two_logs_to_compact(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("ending", [".cleaned", ".index", "cleaner-offset-checkpoint.tmp"])
-def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_nothing(
+def test_failed_compaction_loses_nothing(
     machine: Machine, ending: str
 ) -> None:
     two_logs_to_compact(machine)
@@ -209,7 +209,7 @@ def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_no
     assert machine.values("first") == [b"4" * 50, b"5" * 50]
 
 
-def test_a_segment_that_somebody_cuts_while_it_is_used_keeps_no_other_log_from_being_looked_after(
+def test_foreign_truncation_affects_one_log(
     machine: Machine,
 ) -> None:
     two_logs_to_compact(machine)
@@ -219,7 +219,7 @@ def test_a_segment_that_somebody_cuts_while_it_is_used_keeps_no_other_log_from_b
     assert machine.values("second") == [b"4" * 50, b"5" * 50]
 
 
-def test_strays_of_the_same_name_are_all_kept(machine: Machine) -> None:
+def test_strays_with_equal_names_are_kept(machine: Machine) -> None:
     for _ in range(2):
         machine.disk.make_folder(machine.path / "lost-0")
         machine.starts_again()
@@ -241,7 +241,7 @@ def _five(tmp_path: Path) -> Machine:
     return machine
 
 
-def test_a_segment_cut_at_any_byte_comes_back_with_what_is_whole(tmp_path: Path) -> None:
+def test_truncated_segment_recovers_whole_batches(tmp_path: Path) -> None:
     machine = _five(tmp_path)
     (path,) = machine.segments
     whole, values = path.read_bytes(), machine.values()
@@ -259,7 +259,7 @@ def test_a_segment_cut_at_any_byte_comes_back_with_what_is_whole(tmp_path: Path)
     assert machine.produces(b"more") is E.none
 
 
-def test_a_flipped_bit_costs_one_batch_at_most_and_is_logged(tmp_path: Path) -> None:
+def test_flipped_bit_is_logged(tmp_path: Path) -> None:
     machine = _five(tmp_path)
     (path,) = machine.segments
     whole, values = path.read_bytes(), machine.values()
@@ -294,7 +294,7 @@ def test_a_flipped_bit_costs_one_batch_at_most_and_is_logged(tmp_path: Path) -> 
     assert set(refused) <= {starts[4] + 16}
 
 
-def test_an_old_segment_with_a_flipped_bit_is_mended_after_a_crash_and_left_after_a_stop(machine: Machine) -> None:
+def test_crash_repairs_old_flipped_bit(machine: Machine) -> None:
     machine.creates("rolls", **{"segment.ms": "1000"})
     for number in range(3):
         machine.life.hears("produce", 9, **production(batch(b"%d" % number, at=EPOCH_MS + number * 2_000), "rolls"))
@@ -308,7 +308,7 @@ def test_an_old_segment_with_a_flipped_bit_is_mended_after_a_crash_and_left_afte
     assert "checksum" in warning
 
 
-def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: Path) -> None:
+def test_failed_sync_is_verified_after_stop(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "always")
     machine.life.cluster.topics.create(T, 1)
     assert machine.produces(b"a") is E.none
@@ -325,7 +325,7 @@ def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: P
     assert "bytes cut from byte" in warning
 
 
-def test_a_topic_is_acknowledged_when_it_is_synced_whoever_is_served_while_it_is_made(tmp_path: Path) -> None:
+def test_topic_creation_waits_for_sync(tmp_path: Path) -> None:
     """A long request is worked on in slices: others ask in between, and do not wait for what it has noted."""
     life = Machine(tmp_path, "always").life
     Stopwatch(life, 1_000)
@@ -345,7 +345,7 @@ def test_a_topic_is_acknowledged_when_it_is_synced_whoever_is_served_while_it_is
     assert creator.heard()
 
 
-def test_a_group_request_does_not_hear_of_a_sync_that_others_wait_for(tmp_path: Path) -> None:
+def test_group_request_ignores_foreign_sync(tmp_path: Path) -> None:
     """A consumer gives up when it hears KAFKA_STORAGE_ERROR from its coordinator."""
     machine = Machine(tmp_path, "always")
     machine.looks_for_coordinators()

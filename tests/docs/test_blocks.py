@@ -27,7 +27,7 @@ def test_there_are_commands() -> None:
 
 
 @pytest.mark.parametrize(("where", "line"), COMMANDS, ids=str)
-def test_a_command_is_one(where: str, line: str) -> None:
+def test_command_blocks_are_valid(where: str, line: str) -> None:
     """Every option and argument is known; nothing is run."""
     command: click.Command = main
     words = shlex.split(line, comments=True)[1:]
@@ -67,7 +67,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("block", [*blocks("java"), *blocks("js")], ids=str)
-def test_code_in_other_languages_is_part_of_a_test(block: Block) -> None:
+def test_foreign_code_blocks_are_tested(block: Block) -> None:
     if "Kohort.start(" in block.text:  # used by the client's own tests, piece by piece
         return
     source = [line.strip() for line in TOLD[block.language].read_text().splitlines()]

@@ -7,7 +7,7 @@ from tests.docs.sources import BEHAVIOUR, ROOT, conversations, documents, python
 from tests.docs.tables import made_pages
 
 
-def test_every_citation_names_a_section_and_a_rule_that_there_are() -> None:
+def test_citations_name_existing_rules() -> None:
     there = sections()
     unknown = []
     for path in [*documents(), *python_files(), *conversations()]:
@@ -20,7 +20,7 @@ def test_every_citation_names_a_section_and_a_rule_that_there_are() -> None:
     assert unknown == []
 
 
-def test_every_section_names_code_that_there_is() -> None:
+def test_sections_name_existing_code() -> None:
     silent = []
     for (document, section), body in sections().items():
         if document in ("conversations", "README"):
@@ -33,12 +33,12 @@ def test_every_section_names_code_that_there_is() -> None:
     assert silent == []
 
 
-def test_the_pages_that_are_made_are_as_the_code_would_make_them() -> None:
+def test_generated_pages_are_current() -> None:
     stale = [path.name for path, text in made_pages().items() if path.read_text() != text]
     assert stale == [], "make them anew: .venv/bin/python -m tests.docs.tables"
 
 
-def test_the_documented_event_kinds_and_causes_are_those_that_there_are() -> None:
+def test_documented_events_and_causes_exist() -> None:
     from kohort.broker.cluster.effect_execution import CAUSES
     from kohort.coordinator.events.group_event import KINDS
 

@@ -14,7 +14,7 @@ def test_each_column_has_a_sentence() -> None:
             assert meaning(table, column).endswith("."), (table, column)
 
 
-def test_no_sentence_is_about_a_column_that_is_gone_or_said_elsewhere() -> None:
+def test_no_stale_column_descriptions() -> None:
     assert EVERYWHERE.keys() <= set().union(*COLUMNS.values())
     for table, columns in OF_TABLE.items():
         assert columns.keys() <= COLUMNS[table], table

@@ -34,7 +34,7 @@ def test_there_are_links() -> None:
     assert len(list(links())) > 100
 
 
-def test_each_leads_to_a_file_and_a_heading() -> None:
+def test_links_have_targets() -> None:
     broken = []
     for page, link in links():
         name, _, anchor = link.partition("#")

@@ -3,5 +3,5 @@
 from tests.docs.names import unknown_names
 
 
-def test_whatever_is_named_in_backticks_is_there() -> None:
+def test_names_in_backticks_exist() -> None:
     assert sorted(set(unknown_names())) == []

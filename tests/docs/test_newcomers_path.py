@@ -16,18 +16,18 @@ def _path() -> list[tuple[str, str]]:
     return re.findall(r"^\d\. `([\w/]+\.py)`, `(\w+)`", section, re.MULTILINE)
 
 
-def test_the_path_is_short_and_begins_on_the_first_screen() -> None:
+def test_path_is_short_and_early() -> None:
     assert 1 < len(_path()) < MOST_FILES  # ARCHITECTURE.md is opened too
     assert (ROOT / "ARCHITECTURE.md").read_text().partition("**A newcomer's path**")[0].count("\n") < 25
 
 
-def test_each_function_of_the_path_is_in_its_file() -> None:
+def test_path_functions_are_in_files() -> None:
     for file, function in _path():
         tree = ast.parse((ROOT / file).read_text())
         assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, file
 
 
-def test_each_file_of_the_path_imports_the_next() -> None:
+def test_path_files_import_the_next() -> None:
     path = _path()
     for (file, _), (following, _) in pairwise(path):
         folder, _, name = following.removesuffix(".py").replace("/", ".").rpartition(".")
@@ -40,7 +40,7 @@ def test_each_file_of_the_path_imports_the_next() -> None:
         assert f"kohort.{folder}.{name}" in imported, f"{file} does not import {following}"
 
 
-def test_the_path_ends_where_joins_are_answered() -> None:
+def test_path_ends_at_join_responses() -> None:
     file, function = _path()[-1]
     tree = ast.parse((ROOT / file).read_text())
     body = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)

@@ -9,7 +9,7 @@ from tests.docs.citations import sections
 _ROW = re.compile(r"^\| (?P<types>[0-9, to]+) \|.*\| (?P<written>[^|]+) \|$", re.MULTILINE)
 
 
-def test_the_table_says_which_types_are_written() -> None:
+def test_table_lists_written_types() -> None:
     written = set()
     for row in _ROW.finditer(sections()["offsets-topic", "4"]):
         if row["written"].isdecimal():

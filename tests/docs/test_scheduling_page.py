@@ -36,11 +36,11 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text().partition("## Scheduling")[2].part
         ("reads sockets for", f"{round(READING_S * 1000)} ms"),
     ],
 )
-def test_it_says_the_number_that_is_meant(what: str, number: str) -> None:
+def test_stated_numbers_match_code(what: str, number: str) -> None:
     (line,) = [each for each in PAGE.splitlines() if what in each]
     assert re.search(rf"(?<![\w.,]){re.escape(number)}(?![\w.])", line)
 
 
-def test_every_file_of_the_folder_is_there() -> None:
+def test_lists_every_file_of_folder() -> None:
     files = {path.name for path in (ROOT / "broker" / "scheduling").glob("[!_]*.py")}
     assert files - {"served.py"} == set(re.findall(r"`(\w+\.py)`", PAGE))

@@ -49,7 +49,7 @@ def elements(value: Any) -> int:
 
 
 @pytest.mark.parametrize("name", ["offset_fetch", "offset_commit", "produce", "create_topics", "alter_configs"])
-def test_arrays_in_large_arrays_are_no_larger_than_can_be_written(name: str) -> None:
+def test_nested_arrays_fit_limits(name: str) -> None:
     version = max(version for each, version in VERSIONS if each == name)
     entity = load(name).entity(version, EntityType.request)
     requests = Requests(OftenLarge(7), (20_000,))
@@ -59,7 +59,7 @@ def test_arrays_in_large_arrays_are_no_larger_than_can_be_written(name: str) -> 
     assert elements(again) == elements(made)  # it does not shrink from one to the next
 
 
-async def test_a_client_that_is_never_answered_is_told_and_replaced(
+async def test_unanswered_client_is_reported(
     storm: Storm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storm_module, "PATIENCE_S", 0.01)
@@ -85,7 +85,7 @@ async def test_a_client_that_is_never_answered_is_told_and_replaced(
     server.close()
 
 
-async def test_clients_that_send_nothing_are_noticed_once_and_replaced(storm: Storm) -> None:
+async def test_idle_clients_are_replaced(storm: Storm) -> None:
     watch = Stillness(storm)
     assert watch.looks(0) == []
     storm.counts.sent = 5
@@ -98,7 +98,7 @@ async def test_clients_that_send_nothing_are_noticed_once_and_replaced(storm: St
     assert watch.looks(2 * SILENT_S + 1) == []
 
 
-async def test_a_client_comes_again_until_somebody_accepts_it(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_client_reconnects_until_accepted(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = 0
 
     async def create_connection(*_: object) -> None:

@@ -69,7 +69,7 @@ def test_golden_batch_is_built() -> None:
 
 
 @given(records)
-def test_what_is_built_is_read_again(built: list[Record]) -> None:
+def test_built_batch_is_readable(built: list[Record]) -> None:
     data = build_batch(built, base_offset=7, producer_id=3, producer_epoch=1, base_sequence=9)
     batch = read_batch(data)
     assert crc_matches(data, batch)
@@ -88,13 +88,13 @@ def test_several_batches_in_one_buffer() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(GOLDEN)))
-def test_a_batch_that_is_cut_short_is_refused(cut: int) -> None:
+def test_rejects_truncated_batch(cut: int) -> None:
     with pytest.raises(DecodeError):
         read_batches(GOLDEN + GOLDEN[:cut])
 
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, HEADER_SIZE - 13, 106, 2**31 - 1])
-def test_a_length_that_cannot_be_is_refused(length: int) -> None:
+def test_rejects_invalid_length(length: int) -> None:
     data = bytearray(GOLDEN)
     pack_into(">i", data, 8, length)
     with pytest.raises(DecodeError):
@@ -110,19 +110,19 @@ def test_other_formats_are_refused_as_such(magic: int) -> None:
 
 
 @given(st.integers(21, len(GOLDEN) - 1), st.integers(1, 255))
-def test_the_crc_notices_any_change(at: int, change: int) -> None:
+def test_crc_detects_any_change(at: int, change: int) -> None:
     data = bytearray(GOLDEN)
     data[at] ^= change
     assert not crc_matches(bytes(data), read_batch(bytes(data)))
 
 
-def test_offset_and_leader_epoch_may_be_stamped() -> None:
+def test_offset_and_epoch_can_be_stamped() -> None:
     data = bytearray(GOLDEN)
     pack_into(">qii", data, 0, 1000, 105, 9)
     assert crc_matches(bytes(data), read_batch(bytes(data)))
 
 
-def test_log_append_time_counts_for_all_records() -> None:
+def test_log_append_time_applies_to_records() -> None:
     data = build_batch([COMMIT, TOMBSTONE], attributes=LOG_APPEND_TIME)
     assert {record.timestamp_ms for record in iterate_records(data, read_batch(data))} == {TOMBSTONE.timestamp_ms}
 
@@ -164,7 +164,7 @@ def test_snappy_as_java_frames_it() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_unfolds_far_is_read_and_what_unfolds_too_far_is_not(codec: Compression) -> None:
+def test_large_batch_is_decompressed_within_limit(codec: Compression) -> None:
     assert decompress(codec, compress(codec, bytes(10_000_000))) == bytes(10_000_000)
     with pytest.raises(DecodeError):
         decompress(codec, compress(codec, bytes(MAX_DECOMPRESSED_BYTES + 1)))
@@ -198,13 +198,13 @@ def test_random_batches_are_read_or_refused(data: bytes) -> None:
 
 
 @given(st.lists(st.tuples(st.none() | st.binary(max_size=200), st.none() | st.binary(max_size=200)), min_size=1))
-def test_keys_and_values_are_those_of_the_records(pairs: list[tuple[bytes | None, bytes | None]]) -> None:
+def test_keys_and_values_equal_records(pairs: list[tuple[bytes | None, bytes | None]]) -> None:
     data = build_batch([Record(key, value, n, (("h", b"x"),) * (n % 3)) for n, (key, value) in enumerate(pairs)])
     assert keys_and_values(data, read_batch(data)) == pairs
 
 
 @given(st.binary(max_size=60))
-def test_keys_and_values_refuse_what_records_refuse(body: bytes) -> None:
+def test_keys_and_values_reject_malformed_records(body: bytes) -> None:
     whole = build_batch([Record(b"", b"", 0)])
     data = whole[:8] + pack(">i", 49 + len(body)) + whole[12:61] + body
     batch = read_batch(data)

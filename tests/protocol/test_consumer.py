@@ -44,7 +44,7 @@ def test_golden_assignment() -> None:
     st.integers(0, 3), st.lists(st.text(max_size=5), max_size=3).map(tuple), optional_bytes, partitions,
     st.integers(-1, 9), st.none() | st.text(max_size=5),
 )  # fmt: skip
-def test_every_version_is_read_as_it_was_written(
+def test_every_version_is_readable(
     version: int,
     topics: tuple[str, ...],
     user_data: bytes | None,
@@ -66,25 +66,25 @@ def test_every_version_is_read_as_it_was_written(
     assert read_assignment(write_assignment(assignment)) == assignment
 
 
-def test_a_newer_version_is_read_with_the_newest_layout() -> None:
+def test_newer_version_uses_newest_layout() -> None:
     newer = read_subscription(b"\x00\x63" + SUBSCRIPTION[2:] + b"what came later")
     assert newer is not None
     assert (newer.version, newer.topics, newer.generation_id) == (99, ("t",), 7)
 
 
-def test_a_topic_named_twice_has_the_partitions_of_both() -> None:
+def test_repeated_topic_merges_partitions() -> None:
     twice = bytes.fromhex("0000 00000002 0001 74 00000001 00000000 0001 74 00000001 00000005 ffffffff")
     assert read_assignment(twice) == Assignment(version=0, partitions={"t": (0, 5)})
 
 
-def test_a_topic_named_very_often_is_read_in_time() -> None:
+def test_repeated_topic_is_read_quickly() -> None:
     often = bytes.fromhex("0000") + INT.pack(MAX_TOPICS) + bytes.fromhex("0000 00000001 00000007") * MAX_TOPICS
     assignment = read_assignment(often + bytes.fromhex("ffffffff"))
     assert assignment is not None
     assert assignment.partitions == {"": (7,) * MAX_TOPICS}
 
 
-def test_too_many_topics_and_partitions_are_not_known() -> None:
+def test_too_many_topics_are_unknown() -> None:
     topics = bytes.fromhex("0000") + INT.pack(MAX_TOPICS + 1) + bytes(2 * (MAX_TOPICS + 1)) + bytes.fromhex("ffffffff")
     assert subscribed_topics(topics) is None
     assert read_subscription(topics) is None
@@ -94,7 +94,7 @@ def test_too_many_topics_and_partitions_are_not_known() -> None:
 
 
 @pytest.mark.parametrize("metadata", ["", "00", "0000", "6d", "0000000000", "00000000000000", "00000000000001 00"])
-def test_bytes_that_end_too_early_are_not_known(metadata: str) -> None:
+def test_truncated_bytes_are_unknown(metadata: str) -> None:
     assert subscribed_topics(bytes.fromhex(metadata)) is None
     assert read_subscription(bytes.fromhex(metadata)) is None
 
@@ -110,14 +110,14 @@ def test_bytes_that_end_too_early_are_not_known(metadata: str) -> None:
         "0000 00000000 00000009 00",  # user data longer than what is left
     ],
 )
-def test_bytes_that_announce_more_than_is_left_are_not_foreseen(metadata: str) -> None:
+def test_excessive_length_raises(metadata: str) -> None:
     with pytest.raises(ImpossibleLengthError):
         subscribed_topics(bytes.fromhex(metadata))
     with pytest.raises(ImpossibleLengthError):
         read_subscription(bytes.fromhex(metadata))
 
 
-def test_the_coordinator_does_not_look_behind_the_user_data() -> None:
+def test_coordinator_ignores_fields_after_user_data() -> None:
     broken = bytes.fromhex("0003 00000001 0001 74 ffffffff 7fffffff")
     assert subscribed_topics(broken) == frozenset({"t"})
     with pytest.raises(ImpossibleLengthError):
@@ -131,7 +131,7 @@ def test_negative_versions() -> None:
     assert read_assignment(b"\xff\xff" + ASSIGNMENT[2:]) is None
 
 
-def test_topics_that_are_no_text_are_read_as_java_does() -> None:
+def test_malformed_topics_are_read_like_java() -> None:
     assert subscribed_topics(bytes.fromhex("0000 00000001 0002 74ff ffffffff")) == frozenset({"t\ufffd"})
 
 

@@ -13,7 +13,7 @@ def said_by(code: str) -> list[str]:
     return (ended.stdout + ended.stderr).splitlines()
 
 
-def test_a_request_alone_is_loaded() -> None:
+def test_loads_request_module_only() -> None:
     code = "print(*sorted(name for name in sys.modules if 'join_group.' in name or name == 'kio.serial._serialize'))"
     assert said_by(code) == ["kio.schema.join_group.v9 kio.schema.join_group.v9.request"]
 
@@ -58,7 +58,7 @@ print(len(found), len(set(found)))
     assert said_by(code) == ["8 1"]
 
 
-def test_messages_have_no_signature_for_a_docstring_and_others_have_one() -> None:
+def test_message_classes_have_no_signature() -> None:
     code = """
 from dataclasses import dataclass
 

@@ -27,7 +27,7 @@ def read_or_refuse(name: str, version: int, body: bytes) -> object:
 @pytest.mark.parametrize(("name", "version"), SOME_VERSIONS)
 @quick
 @given(data=st.data())
-def test_what_is_read_can_be_written_again(name: str, version: int, data: st.DataObject) -> None:
+def test_read_message_can_be_written(name: str, version: int, data: st.DataObject) -> None:
     message = load(name)
     body = data.draw(request_bodies(name, version))
     request = message.read(version, b"12345" + body, 5)
@@ -47,7 +47,7 @@ def test_spoiled_requests(name: str, version: int, data: st.DataObject, junk: by
         read_or_refuse(name, version, body[:at] + spoiler + body[at + len(spoiler) :])
 
 
-def test_an_answer_with_lists_in_tagged_fields_is_read_as_anybody_may_have_written_it() -> None:
+def test_untrusted_answer_with_tagged_lists() -> None:
     feature = SupportedFeatureKey(name="share.version", min_version=0, max_version=1)
     said = ApiVersionsResponse(error_code=ErrorCode.none, api_keys=(), supported_features=(feature, feature))
     frame = load("api_versions").write(4, 7, said)
@@ -59,7 +59,7 @@ def test_an_answer_with_lists_in_tagged_fields_is_read_as_anybody_may_have_writt
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-def test_every_shape_has_all_of_kafkas_fields(name: str, version: int) -> None:
+def test_every_shape_has_kafkas_fields(name: str, version: int) -> None:
     message = load(name)
     read_or_refuse(name, version, b"")
     for side in (message.request, message.response):
@@ -100,7 +100,7 @@ def test_null_arrays_where_they_may_be() -> None:
     assert load("offset_fetch").read(2, bytes.fromhex("0001 67 ffffffff"), 0).groups[0].topics is None
 
 
-def test_bytes_behind_a_request_are_not_looked_at() -> None:
+def test_trailing_bytes_are_ignored() -> None:
     assert load("heartbeat").read(0, bytes.fromhex("0001 67 00000001 0001 61") + b"more", 0).member_id == "a"
 
 
@@ -124,14 +124,14 @@ def test_bytes_behind_a_request_are_not_looked_at() -> None:
          "0001 67 00000001 0001 6d ffdf3b645a1cac09 00000000"),
     ],
 )  # fmt: skip
-def test_kio_is_helped_to_read_what_kafka_reads(name: str, version: int, body: str, plain: str) -> None:
+def test_accepts_what_kafka_accepts(name: str, version: int, body: str, plain: str) -> None:
     """Seen on Apache Kafka 4.3: it answers all of them."""
     message = load(name)
     assert message.read(version, bytes.fromhex(body), 0) == message.read(version, bytes.fromhex(plain), 0)
 
 
 @pytest.mark.parametrize("size", [32_767, 32_768])
-def test_a_text_has_at_most_32767_bytes(size: int) -> None:
+def test_string_length_is_limited(size: int) -> None:
     body = compact_string("g" * size) + bytes.fromhex("00000001 0261 00 00")
     if size == 32_767:
         assert load("heartbeat").read(4, body, 0).group_id == "g" * size
@@ -151,7 +151,7 @@ def test_a_text_has_at_most_32767_bytes(size: int) -> None:
         ("offset_commit", 9, "0267 00000001 0261 00 02 0274", "00" * 22, "00 00"),
     ],
 )
-def test_a_request_has_a_limit_of_elements(
+def test_request_elements_are_limited(
     name: str, version: int, before: str, element: str, after: str, count: int
 ) -> None:
     body = bytes.fromhex(before) + compact_length(count) + bytes.fromhex(element) * count + bytes.fromhex(after)
@@ -206,7 +206,7 @@ def test_durations_are_milliseconds() -> None:
     assert request.group_instance_id is None
 
 
-def test_an_answer_of_more_than_a_broker_has_is_not_read() -> None:
+def test_rejects_oversized_answer() -> None:
     count = MAX_ANSWER_ELEMENTS + 1
     frame = bytes(6) + count.to_bytes(4, "big") + bytes(6 * count)
     with pytest.raises(DecodeError, match=f"more than {MAX_ANSWER_ELEMENTS} array elements"):

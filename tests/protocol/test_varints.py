@@ -26,18 +26,18 @@ def by_the_book(data: bytes, longest: int, bits: int) -> tuple[int, int]:
 
 
 @given(INTS)
-def test_an_int_comes_back(number: int) -> None:
+def test_int_roundtrip(number: int) -> None:
     assert read_varint(b"x" + varint(number), 1) == (number, 1 + len(varint(number)))
 
 
 @given(LONGS)
-def test_a_long_comes_back(number: int) -> None:
+def test_long_roundtrip(number: int) -> None:
     assert read_varlong(varint(number), 0) == (number, len(varint(number)))
 
 
 @pytest.mark.parametrize(("read", "longest", "bits"), READERS)
 @given(data=st.lists(st.integers(0, 255) | st.just(0x80) | st.just(0xFF), max_size=12).map(bytes))
-def test_any_bytes_are_read_as_by_the_book(read: Read, longest: int, bits: int, data: bytes) -> None:
+def test_any_bytes_equal_reference(read: Read, longest: int, bits: int, data: bytes) -> None:
     data += b"\0"
     try:
         expected = by_the_book(data, longest, bits)
@@ -49,7 +49,7 @@ def test_any_bytes_are_read_as_by_the_book(read: Read, longest: int, bits: int, 
 
 
 @pytest.mark.parametrize(("read", "longest", "bits"), READERS)
-def test_what_does_not_end_is_refused_after_its_limit(read: Read, longest: int, bits: int) -> None:
+def test_rejects_overlong_varint(read: Read, longest: int, bits: int) -> None:
     class Counted(bytes):
         looks = 0
 

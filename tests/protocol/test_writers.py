@@ -13,7 +13,7 @@ from tests.support.effort import examples
 BY_HAND = [(name, version) for name, version in VERSIONS if load(name).written_by_hand]
 
 
-def test_the_hot_replies_are_written_by_hand() -> None:
+def test_hot_responses_are_hand_written() -> None:
     assert {name for name, _ in BY_HAND} == {
         "consumer_group_heartbeat", "fetch", "heartbeat", "join_group", "leave_group", "offset_commit", "offset_fetch",
         "produce", "share_fetch", "sync_group",
@@ -35,7 +35,7 @@ def test_hand_writers(name: str, version: int, data: st.DataObject, correlation_
 @pytest.mark.parametrize(("name", "version"), SOME_VERSIONS)
 @examples(0.03, without=HealthCheck)
 @given(data=st.data())
-def test_what_is_written_is_read_again(name: str, version: int, data: st.DataObject) -> None:
+def test_written_response_is_readable(name: str, version: int, data: st.DataObject) -> None:
     message = load(name)
     response = data.draw(entities(message.entity(version, EntityType.response)).map(message.to_newest(version)))
     written = message.write(version, 7, response)

@@ -124,7 +124,7 @@ def test_long_number_arrays_take_steps() -> None:
     assert count >= sum(len(topic.partitions) for topic in topics) // 512
 
 
-def test_a_frame_may_have_so_many_bytes_and_no_more() -> None:
+def test_frame_size_is_limited() -> None:
     one = Coordinator(key="g" * 100, node_id=1, host="h", port=1, error_code=ErrorCode.none, error_message="")
     response = FindCoordinatorResponse(coordinators=(one,) * 1_000)
     message = message_of("find_coordinator")

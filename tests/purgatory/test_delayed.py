@@ -28,7 +28,7 @@ class Operation(DelayedOperation):
         self.then(now_ms)
 
 
-def test_an_event_on_one_of_its_keys_tries_it_again() -> None:
+def test_event_on_any_key_checks() -> None:
     purgatory, fetch = Purgatory(), Operation(500)
     purgatory.wait(fetch, ["a", "b"])
     assert purgatory.check("b", 10) == 0  # not yet
@@ -41,7 +41,7 @@ def test_an_event_on_one_of_its_keys_tries_it_again() -> None:
     assert fetch.tries == 2
 
 
-def test_one_event_completes_all_who_can() -> None:
+def test_event_completes_all_ready_operations() -> None:
     purgatory = Purgatory()
     ready, other = Operation(500), Operation(500)
     for operation in (ready, other):
@@ -63,7 +63,7 @@ def test_at_its_deadline_it_is_forced() -> None:
     assert purgatory.check("a", 2_000) == 0
 
 
-def test_several_deadlines_come_each_at_their_own_moment() -> None:
+def test_each_deadline_has_its_moment() -> None:
     purgatory = Purgatory()
     heard: list[int] = []
     for deadline_ms in (900, 300, 600, 300):
@@ -83,7 +83,7 @@ def test_it_completes_once() -> None:
     assert fetch.completions == [(10, False)]
 
 
-def test_completing_itself_from_within_is_no_second_time() -> None:
+def test_completing_itself_completes_once() -> None:
     purgatory = Purgatory()
     fetch = Operation(500, lambda now_ms: purgatory.check("a", now_ms))
     purgatory.wait(fetch, ["a"])
@@ -105,7 +105,7 @@ def test_cancelled_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("deadline_ms", [200, 800])
-def test_postponed_it_comes_at_the_new_moment(deadline_ms: int) -> None:
+def test_postponed_operation_expires_later(deadline_ms: int) -> None:
     purgatory, session = Purgatory(), Operation(500)
     purgatory.wait(session)
     purgatory.postpone(session, deadline_ms)
@@ -114,7 +114,7 @@ def test_postponed_it_comes_at_the_new_moment(deadline_ms: int) -> None:
     assert session.completions == [(deadline_ms, True)]
 
 
-def test_the_first_of_a_moment_may_cancel_the_second() -> None:
+def test_completion_cancels_second_operation() -> None:
     purgatory = Purgatory()
     second = Operation(500)
     purgatory.wait(Operation(500, lambda _: purgatory.cancel(second)))
@@ -123,7 +123,7 @@ def test_the_first_of_a_moment_may_cancel_the_second() -> None:
     assert second.completions == []
 
 
-def test_the_first_of_a_moment_may_postpone_the_second() -> None:
+def test_completion_postpones_second_operation() -> None:
     """A join phase that ends gives every member a new session, also one whose old one ends right then."""
     purgatory = Purgatory()
     session = Operation(500)
@@ -135,7 +135,7 @@ def test_the_first_of_a_moment_may_postpone_the_second() -> None:
     assert session.completions == [(600, True)]
 
 
-def test_the_first_of_a_moment_may_start_more_of_that_moment_and_before_the_next() -> None:
+def test_completion_starts_operation_before_next_moment() -> None:
     purgatory, heard = Purgatory(), []
 
     def more(now_ms: int) -> None:
@@ -149,7 +149,7 @@ def test_the_first_of_a_moment_may_start_more_of_that_moment_and_before_the_next
     assert heard == [("first", 500), ("at once", 500), ("soon", 550), ("later", 600)]
 
 
-def test_one_that_fails_takes_nobody_with_it() -> None:
+def test_failing_operation_affects_no_other() -> None:
     """A fault is reported; what else is due at that moment comes at the next turn."""
     purgatory = Purgatory()
     heard: list[int] = []
@@ -166,7 +166,7 @@ def test_one_that_fails_takes_nobody_with_it() -> None:
     assert heard == [500, 501]
 
 
-def test_a_shell_that_wants_to_hear_of_it_loses_no_time_either() -> None:
+def test_failure_callback_keeps_time() -> None:
     failed: list[tuple[DelayedOperation, Exception]] = []
     heard: list[int] = []
     purgatory = Purgatory(failed=lambda *told: failed.append(told))
@@ -182,7 +182,7 @@ def test_a_shell_that_wants_to_hear_of_it_loses_no_time_either() -> None:
     assert [each for each, _ in failed] == [first]
 
 
-def test_some_of_what_is_due_can_be_left_for_the_next_time() -> None:
+def test_at_most_limits_expired_operations() -> None:
     heard: list[int] = []
     purgatory = Purgatory()
     first, cancelled, postponed, *others = (Operation(500, heard.append) for _ in range(6))
@@ -203,7 +203,7 @@ def test_some_of_what_is_due_can_be_left_for_the_next_time() -> None:
     assert purgatory.advance(2_000) == 1
 
 
-def test_what_is_left_may_wait_again_before_its_turn() -> None:
+def test_remaining_operation_can_wait_again() -> None:
     """Cancelled, and put on the wheel anew with a later deadline."""
     purgatory = Purgatory()
     first, again = Operation(500), Operation(500)
@@ -218,7 +218,7 @@ def test_what_is_left_may_wait_again_before_its_turn() -> None:
     assert again.completions == [(1_500, True)]
 
 
-def test_an_event_passes_over_one_that_fails() -> None:
+def test_failing_operation_does_not_stop_event() -> None:
     failed: list[DelayedOperation] = []
     heard: list[int] = []
     purgatory = Purgatory(failed=lambda each, problem: failed.append(each))
@@ -236,7 +236,7 @@ def test_an_event_passes_over_one_that_fails() -> None:
     assert len(purgatory) == 0
 
 
-def test_the_shell_hears_when_a_new_deadline_may_be_the_first() -> None:
+def test_earlier_deadline_notifies_shell() -> None:
     heard: list[str] = []
     purgatory = Purgatory(changed=lambda: heard.append("changed"))
     operation = Operation(500)
@@ -248,7 +248,7 @@ def test_the_shell_hears_when_a_new_deadline_may_be_the_first() -> None:
     assert heard == ["changed", "changed"]
 
 
-def test_who_waits_for_a_turn_comes_after_all_that_is_due_however_late_it_is() -> None:
+def test_waiting_for_turn_comes_last() -> None:
     purgatory = Purgatory()
     turns: list[str] = []
 

@@ -85,7 +85,7 @@ TestWheelAndList = WheelAndList.TestCase
 TestWheelAndList.settings = examples(0.25, steps=25)
 
 
-def test_entries_of_one_moment_come_in_the_order_in_which_they_were_added() -> None:
+def test_equal_deadlines_keep_insertion_order() -> None:
     wheel = TimingWheel()
     early = [TimerEntry(500) for _ in range(3)]
     for entry in early:
@@ -96,7 +96,7 @@ def test_entries_of_one_moment_come_in_the_order_in_which_they_were_added() -> N
     assert wheel.advance(500) == [*early, late]
 
 
-def test_a_deadline_that_is_past_is_due_at_once() -> None:
+def test_past_deadline_is_due_immediately() -> None:
     wheel = TimingWheel(1_000)
     entry = TimerEntry(10)
     wheel.add(entry)

@@ -41,9 +41,9 @@ ACLS = {
         (AclFilter(operation=Operation.UNKNOWN), ""),
     ],
 )
-def test_a_filter_means(wanted: AclFilter, found: str) -> None:
+def test_filter_matches(wanted: AclFilter, found: str) -> None:
     assert [name for name, each in ACLS.items() if wanted.matches(each)] == found.split()
 
 
-def test_an_acl_is_shown_as_one_says_it() -> None:
+def test_acl_text() -> None:
     assert str(ACLS["longer"]) == "User:bob from 10.0.0.1: ALLOW WRITE on TOPIC:LITERAL:orders-1"

@@ -44,13 +44,13 @@ def test_nothing_is_allowed_by_default() -> None:
     assert not allows(authorizer, READ_TOPIC)
 
 
-def test_a_super_user_may_do_what_an_acl_denies() -> None:
+def test_super_user_overrides_deny() -> None:
     authorizer = Authorizer([acl("deny User:* All topic t")], super_users=["User:alice"])
     assert authorizer.decide(ALICE, HERE, READ_TOPIC, "t") == Decision(True, "SuperUser")
     assert not allows(authorizer, READ_TOPIC, who=Principal("user", "alice"))
 
 
-def test_a_denial_counts_however_narrow_the_permission() -> None:
+def test_deny_overrides_narrow_allow() -> None:
     denial = acl("deny User:* Read prefixed topic t")
     authorizer = Authorizer([acl("allow User:alice Read topic t-1"), denial])
     assert authorizer.decide(ALICE, HERE, READ_TOPIC, "t-1") == Decision(False, denial)
@@ -85,7 +85,7 @@ def test_hosts_are_compared_as_text() -> None:
     ]
 
 
-def test_everybody_is_anonymous_too_and_no_other_type() -> None:
+def test_wildcard_principal_includes_anonymous() -> None:
     authorizer = Authorizer([acl("allow User:* Read topic t")])
     assert [allows(authorizer, READ_TOPIC, who=who) for who in (ANONYMOUS, BOB, Principal("Team", "alice"))] == [
         True,
@@ -116,7 +116,7 @@ def test_denials_imply_nothing() -> None:
     assert not allows(Authorizer([*acls, acl("deny User:alice All topic t")]), DELETE_TOPIC)
 
 
-def test_a_change_counts_at_once() -> None:
+def test_change_takes_effect_immediately() -> None:
     authorizer, may = Authorizer(), acl("allow User:alice Read topic t")
     for _ in range(2):
         assert not allows(authorizer, READ_TOPIC)
@@ -127,7 +127,7 @@ def test_a_change_counts_at_once() -> None:
     assert not allows(authorizer, READ_TOPIC)
 
 
-def test_nothing_is_remembered_of_long_names_and_of_too_many() -> None:
+def test_cache_limits() -> None:
     authorizer = Authorizer([acl("allow User:alice Read prefixed topic t")])
     long = "t" * (LONGEST_REMEMBERED + 1)
     assert allows(authorizer, READ_TOPIC, long)
@@ -165,7 +165,7 @@ def test_authorized_operations_are_bits(said: str, bits: int) -> None:
     assert Authorizer([acl(said)]).operations(ALICE, HERE, ResourceType.TOPIC, "t") == bits
 
 
-def test_all_operations_are_those_that_the_type_knows() -> None:
+def test_all_operations_of_resource_type() -> None:
     assert ALL_OPERATIONS == {ResourceType.TOPIC: 3576, ResourceType.GROUP: 3400, ResourceType.CLUSTER: 8096}
 
 
@@ -194,13 +194,13 @@ def test_write_on_any_topic(said: list[str], allowed: bool) -> None:
     assert Authorizer(map(acl, said)).allows_on_any(ALICE, HERE, WRITE_TOPIC) is allowed
 
 
-def test_a_super_user_may_write_to_any_topic_whatever_is_denied() -> None:
+def test_super_user_may_write_any_topic() -> None:
     authorizer = Authorizer([acl("deny User:alice Write topic *")], super_users=["User:alice"])
     assert authorizer.allows_on_any(ALICE, HERE, WRITE_TOPIC)
     assert Authorizer(allow_everyone=True).allows_on_any(ALICE, HERE, WRITE_TOPIC)
 
 
-def test_the_cluster_is_a_resource_like_others() -> None:
+def test_cluster_is_a_resource() -> None:
     authorizer = Authorizer([acl(f"allow User:alice Alter cluster {CLUSTER_NAME}")])
     assert allows(authorizer, ALTER_CLUSTER, CLUSTER_NAME)
     assert not allows(authorizer, IDEMPOTENT_WRITE, CLUSTER_NAME)

@@ -13,7 +13,7 @@ def test_options_come_without_their_quotes() -> None:
     assert line.options == {"user_admin": "admin-secret", "user_bob": 'b;o"b', "x": 'a"b', "debug": "true"}
 
 
-def test_a_line_may_go_over_several_and_have_no_options() -> None:
+def test_line_may_span_lines() -> None:
     assert parse_jaas(f"{PLAIN} required;").options == {}
     assert parse_jaas(f'  {PLAIN}\n  required\n  a="b"\n;\n').options == {"a": "b"}
 
@@ -30,11 +30,11 @@ def test_a_line_may_go_over_several_and_have_no_options() -> None:
         f"{PLAIN} needed;",
     ],
 )
-def test_what_cannot_be_read_is_said_without_a_secret(text: str) -> None:
+def test_malformed_line_shows_no_secret(text: str) -> None:
     with pytest.raises(JaasError) as problem:
         parse_jaas(text.replace('"b', '"very-secret'))
     assert "secret" not in str(problem.value)
 
 
-def test_a_line_shows_no_secret() -> None:
+def test_line_shows_no_secret() -> None:
     assert "secret" not in repr(parse_jaas(f'{PLAIN} required user_a="secret";'))

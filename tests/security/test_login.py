@@ -48,7 +48,7 @@ def bearer(authzid: str = "", **claims: Any) -> bytes:
     return f"n,{authzid},\x01auth=Bearer {token}.\x01\x01".encode()
 
 
-def test_every_state_says_what_becomes_of_every_request() -> None:
+def test_every_state_handles_every_request() -> None:
     assert set(ORDER) == set(State)
     keys = {"versions": API_VERSIONS, "handshake": SASL_HANDSHAKE, "authenticate": SASL_AUTHENTICATE, "other": METADATA}
     told = {state.name: [ORDER[state][0].get(key, ORDER[state][1]).name for key in keys.values()] for state in State}
@@ -63,7 +63,7 @@ def test_every_state_says_what_becomes_of_every_request() -> None:
     }
 
 
-def test_plain_from_the_first_word_to_the_last() -> None:
+def test_plain_authentication() -> None:
     login = new_login()
     assert login.admits(METADATA, 0) is Verdict.CLOSE
     assert login.admits(API_VERSIONS, 0) is Verdict.ADMIT
@@ -77,19 +77,19 @@ def test_plain_from_the_first_word_to_the_last() -> None:
     assert not login.has_session
 
 
-def test_a_handshake_in_version_0_announces_bare_messages() -> None:
+def test_handshake_v0_announces_bare_messages() -> None:
     login = new_login()
     login.handshake("PLAIN", 0)
     assert login.admits(METADATA, 0) is Verdict.BARE
 
 
-def test_a_mechanism_that_is_not_there() -> None:
+def test_unknown_mechanism() -> None:
     login = new_login()
     assert login.handshake("plain", 1) is ErrorCode.unsupported_sasl_mechanism
     assert login.admits(SASL_HANDSHAKE, 0) is Verdict.CLOSE
 
 
-def test_after_a_login_without_an_end_there_is_no_other() -> None:
+def test_unlimited_session_has_no_renewal() -> None:
     assert logged_in().handshake("PLAIN", 1) is ErrorCode.illegal_sasl_state
 
 
@@ -107,7 +107,7 @@ def test_after_a_login_without_an_end_there_is_no_other() -> None:
         (b"bob" + ALICE, "Authentication failed: Client requested an authorization id that is different from username"),
     ],
 )
-def test_what_plain_refuses(message: bytes, words: str) -> None:
+def test_plain_rejections(message: bytes, words: str) -> None:
     login = new_login()
     login.handshake("PLAIN", 1)
     with pytest.raises(FailedLogin) as failure:
@@ -117,13 +117,13 @@ def test_what_plain_refuses(message: bytes, words: str) -> None:
     assert "secret" not in failure.value.reason
 
 
-def test_a_session_ends_at_the_next_request() -> None:
+def test_session_expires_at_next_request() -> None:
     login = logged_in(2_000)
     assert login.admits(METADATA, 1_999) is Verdict.ADMIT
     assert login.admits(METADATA, 2_000) is Verdict.CLOSE
 
 
-def test_a_session_is_renewed_and_renewed_again() -> None:
+def test_session_can_be_renewed_repeatedly() -> None:
     login = logged_in(2_000)
     for now_ms in (500, 2_400, 5_000):  # the last one is late, and the first thing said
         assert login.admits(SASL_HANDSHAKE, now_ms) is Verdict.ADMIT
@@ -133,7 +133,7 @@ def test_a_session_is_renewed_and_renewed_again() -> None:
         assert login.admits(METADATA, now_ms + 1_999) is Verdict.ADMIT
 
 
-def test_a_renewal_too_soon_after_another_is_none() -> None:
+def test_early_renewal_is_rejected() -> None:
     login = logged_in(2_000)
     login.admits(SASL_HANDSHAKE, 100)
     login.handshake("PLAIN", 1)
@@ -143,7 +143,7 @@ def test_a_renewal_too_soon_after_another_is_none() -> None:
     assert login.admits(METADATA, 1_100) is Verdict.ADMIT
 
 
-def test_a_renewal_by_another_mechanism_is_told_late() -> None:
+def test_other_mechanism_is_rejected_late() -> None:
     login = logged_in(2_000)
     login.admits(SASL_HANDSHAKE, 100)
     assert login.handshake("OAUTHBEARER", 1) is ErrorCode.none
@@ -160,7 +160,7 @@ def test_nobody_becomes_somebody_else() -> None:
         login.authenticate(BOB, 100, WALL_MS)
 
 
-def test_a_token_ends_the_session_before_the_setting_does() -> None:
+def test_token_expiry_ends_session_early() -> None:
     login = new_login(100_000)
     login.handshake("OAUTHBEARER", 1)
     assert login.authenticate(bearer(), 0, WALL_MS) == Progress(b"", 60_000)
@@ -183,7 +183,7 @@ def test_a_token_ends_the_session_before_the_setting_does() -> None:
         {"exp": 1e300},
     ],
 )
-def test_a_bad_token_is_refused_twice(claims: dict[str, Any]) -> None:
+def test_bad_token_is_rejected_twice(claims: dict[str, Any]) -> None:
     login = new_login()
     login.handshake("OAUTHBEARER", 1)
     assert login.authenticate(bearer(**claims), 0, WALL_MS) == Progress(b'{"status":"invalid_token"}')
@@ -195,7 +195,7 @@ def test_a_bad_token_is_refused_twice(claims: dict[str, Any]) -> None:
     "message",
     [b"nonsense", b"n,,\x01\x01", b"n,,\x01auth=Basic x\x01\x01", b"\x01", b"n,,\x01auth=Bearer " + b"x" * 1_000_000],
 )
-def test_what_is_no_bearer_message(message: bytes) -> None:
+def test_rejects_malformed_bearer_message(message: bytes) -> None:
     login = new_login()
     login.handshake("OAUTHBEARER", 1)
     with pytest.raises(FailedLogin, match=r"invalid credentials with SASL mechanism OAUTHBEARER$") as failure:
@@ -203,7 +203,7 @@ def test_what_is_no_bearer_message(message: bytes) -> None:
     assert failure.value.at_once
 
 
-def test_a_bearer_acts_for_nobody_else() -> None:
+def test_bearer_cannot_act_for_others() -> None:
     login = new_login()
     login.handshake("OAUTHBEARER", 1)
     with pytest.raises(FailedLogin, match="different from the token's principal name"):

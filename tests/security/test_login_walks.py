@@ -151,7 +151,7 @@ class Walker:
 
 
 @pytest.mark.parametrize("block", range(EFFORT.walks // 4))
-def test_nobody_comes_in_without_a_password_and_nothing_fails(block: int, lines: Any) -> None:
+def test_random_walks_require_password(block: int, lines: Any) -> None:
     log.configure(level="warning", stream=lines)
     came_in = 0
     for seed in range(block * WALKS, (block + 1) * WALKS):

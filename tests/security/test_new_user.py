@@ -8,13 +8,13 @@ from kohort.security.sasl.scram import ScramMechanism, credential_of, salted_pas
 SHA_256, SHA_512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
 
 
-def test_a_password_is_salted() -> None:
+def test_password_is_salted() -> None:
     user = parse_new_user("SCRAM-SHA-512=[name=alice,password=alice-secret,iterations=8192]", b"salt")
     salted = salted_password(SHA_512, "alice-secret", b"salt", 8192)
     assert user == ("alice", SHA_512, credential_of(SHA_512, salted, b"salt", 8192))
 
 
-def test_a_salted_password_is_taken_with_its_salt() -> None:
+def test_accepts_salted_password() -> None:
     user = parse_new_user('SCRAM-SHA-256=[name="a,b",salt="c2FsdA==",saltedpassword=AAAA]', b"other")
     assert user == ("a,b", SHA_256, credential_of(SHA_256, bytes(3), b"salt", 4096))
 
@@ -34,7 +34,7 @@ def test_a_salted_password_is_taken_with_its_salt() -> None:
         ("SCRAM-SHA-256=[name=a,name=b,password=very-secret]", "has name twice"),
     ],
 )
-def test_what_names_no_user(text: str, sentence: str) -> None:
+def test_rejects_malformed_user(text: str, sentence: str) -> None:
     with pytest.raises(NewUserError) as problem:
         parse_new_user(text, b"salt")
     assert sentence in str(problem.value)

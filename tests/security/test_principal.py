@@ -5,21 +5,21 @@ import pytest
 from kohort.security.principal import ANONYMOUS, Principal, PrincipalError, parse_principal
 
 
-def test_a_principal_is_shown_as_acls_name_it() -> None:
+def test_principal_text() -> None:
     assert str(Principal("User", "alice")) == "User:alice"
     assert str(ANONYMOUS) == "User:ANONYMOUS"
 
 
 @pytest.mark.parametrize("text", ["User:alice", "User:CN=alice,OU=people", "Team:a:b", "User:", ":x", "user:ALICE"])
-def test_what_is_shown_is_read_again(text: str) -> None:
+def test_shown_principal_is_readable(text: str) -> None:
     assert str(parse_principal(text)) == text
 
 
-def test_the_type_ends_at_the_first_colon() -> None:
+def test_type_ends_at_first_colon() -> None:
     assert parse_principal("User:a:b") == Principal("User", "a:b")
 
 
-def test_a_text_without_a_colon_is_no_principal() -> None:
+def test_rejects_text_without_colon() -> None:
     with pytest.raises(PrincipalError, match="Could not parse principal from `alice` \\(no colon is present"):
         parse_principal("alice")
 

@@ -21,11 +21,11 @@ ALICE = "CN=Alice,OU=people,O=kohort,C=DE"
         (" DEFAULT , RULE:.*/x/", ALICE),
     ],
 )
-def test_the_first_rule_that_fits_names(rules: str, name: str) -> None:
+def test_first_matching_rule_wins(rules: str, name: str) -> None:
     assert PrincipalRules(rules).name(ALICE) == name
 
 
-def test_where_no_rule_fits_there_is_nobody() -> None:
+def test_unmatched_name_is_rejected() -> None:
     with pytest.raises(PrincipalError, match=r"no rule of ssl.principal.mapping.rules fits CN=bob"):
         PrincipalRules("RULE:^CN=alice$/$0/").name("CN=bob")
 

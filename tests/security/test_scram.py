@@ -28,7 +28,7 @@ def login(mechanism: ScramMechanism = SHA_256, user: str = "user") -> ScramLogin
     return Scram(mechanism, lambda _, name: known.get(name), lambda: SERVER_NONCE).begin()
 
 
-def test_the_example_of_the_rfc() -> None:
+def test_rfc_example() -> None:
     """RFC 7677, section 3."""
     talk = login()
     challenge, nobody = talk.step(f"n,,n=user,r={CLIENT_NONCE}".encode(), 0)
@@ -55,7 +55,7 @@ def test_the_example_of_the_rfc() -> None:
         "n,,n=user,r=abc," + "x" * 1_000_000,
     ],
 )
-def test_a_first_message_that_is_refused(first: str) -> None:
+def test_rejects_first_message(first: str) -> None:
     with pytest.raises(BadCredentials):
         login().step(first.encode(), 0)
 
@@ -65,7 +65,7 @@ def test_nobody_logs_in_as_somebody_else() -> None:
         login().step(b"n,a=admin,n=user,r=abc", 0)
 
 
-def test_names_travel_with_their_commas_hidden_and_extensions_are_passed_over() -> None:
+def test_names_with_commas_and_extensions() -> None:
     talk = login(user="a,b=c")
     assert talk.step(b"n,a=a=2Cb=3Dc,n=a=2Cb=3Dc,r=abc,ext=1", 0).challenge.startswith(b"r=abc")
 
@@ -82,17 +82,17 @@ def test_names_travel_with_their_commas_hidden_and_extensions_are_passed_over() 
         "",
     ],
 )
-def test_a_final_message_that_is_refused(final: str) -> None:
+def test_rejects_final_message(final: str) -> None:
     talk = login()
     talk.step(b"n,,n=user,r=abc", 0)
     with pytest.raises(BadCredentials):
         talk.step(final.replace("%s", SERVER_NONCE).encode(), 0)
 
 
-def test_the_two_mechanisms_do_not_know_one_another() -> None:
+def test_mechanisms_are_separate() -> None:
     assert credential(SHA_256) != credential(SHA_512)
     assert len(credential(SHA_512).stored_key) == 64
 
 
-def test_a_credential_shows_no_secret() -> None:
+def test_credential_shows_no_secret() -> None:
     assert repr(credential(SHA_256)) == "ScramCredential(4096 iterations)"

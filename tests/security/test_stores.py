@@ -45,12 +45,12 @@ def test_javas_own_store_gives_its_key() -> None:
 
 
 @pytest.mark.parametrize("name", ["trusted.jks", "trusted.p12"])
-def test_javas_stores_of_what_is_trusted(name: str) -> None:
+def test_java_trust_stores(name: str) -> None:
     (certificate,) = certificates_of_store((STORES / name).read_bytes(), "store-pass")
     assert certificate.subject.rfc4514_string() == "CN=localhost"
 
 
-def test_pkcs12_gives_key_and_chain_in_order(made: trustme.LeafCert) -> None:
+def test_pkcs12_key_and_chain_order(made: trustme.LeafCert) -> None:
     key = serialization.load_pem_private_key(made.private_key_pem.bytes(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     chain = x509.load_pem_x509_certificates(pem(made))
@@ -67,7 +67,7 @@ def test_pkcs12_gives_key_and_chain_in_order(made: trustme.LeafCert) -> None:
         key_and_chain_of_store(data, "wrong", "")
 
 
-def test_a_pem_key_with_a_password(made: trustme.LeafCert) -> None:
+def test_encrypted_pem_key(made: trustme.LeafCert) -> None:
     key = key_and_chain_of_pem(pem(made), "").key
     hidden = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"pass")
@@ -79,7 +79,7 @@ def test_a_pem_key_with_a_password(made: trustme.LeafCert) -> None:
             key_and_chain_of_pem(both, password)
 
 
-def test_a_certificate_of_another_key_and_one_out_of_date(made: trustme.LeafCert) -> None:
+def test_rejects_mismatched_or_expired_certificate(made: trustme.LeafCert) -> None:
     other = trustme.CA().issue_cert("localhost")
     mixed = other.private_key_pem.bytes() + made.cert_chain_pems[0].bytes()
     with pytest.raises(StoreError, match="does not belong to its key"):
@@ -110,7 +110,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     ],
     ids=["nothing", "DER cut short", "JKS cut short", "JKS damaged", "PEM damaged", "zeros"],
 )
-def test_what_is_no_store(reader: str, data: bytes) -> None:
+def test_rejects_unreadable_key_store(reader: str, data: bytes) -> None:
     with pytest.raises(StoreError):
         READERS[reader](data)
 

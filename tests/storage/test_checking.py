@@ -27,13 +27,13 @@ def verify(folder: Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_an_intact_segment(segment: Path) -> None:
+def test_intact_segment(segment: Path) -> None:
     state = check_segment(segment)
     assert (state.fault, state.batches, state.next_offset) == (None, 3, 9)
     assert state.intact_bytes == state.size_bytes == segment.stat().st_size
 
 
-def test_a_segment_cut_at_any_byte_is_intact_up_to_its_last_whole_batch(segment: Path) -> None:
+def test_truncated_segment_keeps_whole_batches(segment: Path) -> None:
     whole = segment.read_bytes()
     sizes = [len(b"".join(BATCHES[:count])) for count in range(4)]
     for cut in range(len(whole)):
@@ -45,7 +45,7 @@ def test_a_segment_cut_at_any_byte_is_intact_up_to_its_last_whole_batch(segment:
         assert state.fault == (f"the last {left} bytes are not a whole batch" if left else None)
 
 
-def test_every_flipped_bit_of_length_and_content_is_found(segment: Path) -> None:
+def test_detects_every_flipped_bit(segment: Path) -> None:
     # Offset and leader epoch, which a broker sets, lie outside of the checksum in Kafka's format.
     whole = segment.read_bytes()
     start = len(BATCHES[0])
@@ -59,7 +59,7 @@ def test_every_flipped_bit_of_length_and_content_is_found(segment: Path) -> None
             assert (state.batches, state.intact_bytes, state.next_offset) == (1, start, 2)
 
 
-def test_a_newer_format_is_named(segment: Path) -> None:
+def test_reports_newer_format(segment: Path) -> None:
     spoilt = bytearray(segment.read_bytes())
     spoilt[16] = 3
     segment.write_bytes(spoilt)
@@ -82,14 +82,14 @@ def test_offsets_that_go_back(segment: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_read_is_a_fault_of_its_partition_only(segment: Path) -> None:
+def test_unreadable_file_is_partition_fault(segment: Path) -> None:
     (segment.parent / f"{9:020}.log").mkdir()
     state = check_partition(segment.parent)
     assert state.faults == ("00000000000000000009.log cannot be read: Is a directory",)
     assert len(state.segments) == 1
 
 
-def test_verify_lists_every_partition_and_changes_nothing(segment: Path) -> None:
+def test_verify_lists_partitions_without_changes(segment: Path) -> None:
     other = segment.parents[1] / "t-10" / segment.name
     other.parent.mkdir()
     other.write_bytes(BATCHES[0][:-1])
@@ -110,7 +110,7 @@ def test_verify_lists_every_partition_and_changes_nothing(segment: Path) -> None
     )
 
 
-def test_a_directory_without_partitions(tmp_path: Path) -> None:
+def test_directory_without_partitions(tmp_path: Path) -> None:
     (tmp_path / "photos-2024").mkdir()
     code, output = verify(tmp_path)
     assert code == 1

@@ -35,14 +35,14 @@ def compacted_log(pairs: Iterable[Pair], **config: object) -> PartitionLog:
     return log
 
 
-def test_the_last_record_of_each_key_stays_at_its_offset() -> None:
+def test_last_record_keeps_its_offset() -> None:
     assert compacted(batch((b"a", b"1")), batch((b"b", b"1")), batch((b"a", b"2"))) == [
         (1, b"b", b"1"),
         (2, b"a", b"2"),
     ]
 
 
-def test_a_small_log_in_memory_keeps_its_history() -> None:
+def test_small_log_keeps_history_in_memory() -> None:
     """`kohort analyze` finds in a young offsets topic who stalled a group minutes ago. In Kafka it is one segment."""
     log = PartitionLog(LogConfig(compact=True, delete=False))
     for number in range(3_000):
@@ -80,7 +80,7 @@ WITH_TOMBSTONE = [(2, b"a", None), (3, b"b", b"2"), (4, b"z", b"open segment")]
 WITHOUT_TOMBSTONE = [(3, b"b", b"2"), (4, b"z", b"open segment")]
 
 
-def test_a_tombstone_stays_for_its_time_after_the_first_compaction_that_met_it() -> None:
+def test_tombstone_stays_until_delete_horizon() -> None:
     log = log_with_a_tombstone()
     for now_ms in (DAY_MS, DAY_MS + 1, DAY_MS + 999):
         run(log, now_ms)
@@ -95,7 +95,7 @@ def test_a_tombstone_stays_for_its_time_after_the_first_compaction_that_met_it()
     assert times(log) == [5_001, 1_000]
 
 
-def test_with_no_time_to_stay_it_goes_with_the_second_compaction() -> None:
+def test_zero_retention_drops_at_second_compaction() -> None:
     log = log_with_a_tombstone(delete_retention_ms=0)
     run(log, DAY_MS)
     assert contents(log.read(0, EVERYTHING)) == WITH_TOMBSTONE
@@ -103,7 +103,7 @@ def test_with_no_time_to_stay_it_goes_with_the_second_compaction() -> None:
     assert contents(log.read(0, EVERYTHING)) == WITHOUT_TOMBSTONE
 
 
-def test_a_tombstone_that_is_kept_for_ever_stays_as_it_is() -> None:
+def test_tombstone_with_unlimited_retention_stays() -> None:
     log = log_with_a_tombstone(delete_retention_ms=LATEST_MS)
     before = split(log.read(0, EVERYTHING))[1]
     run(log, DAY_MS)
@@ -112,7 +112,7 @@ def test_a_tombstone_that_is_kept_for_ever_stays_as_it_is() -> None:
     assert read_batch(split(log.read(0, EVERYTHING))[0]).base_timestamp == read_batch(before).base_timestamp
 
 
-def test_tombstones_of_a_compressed_batch_and_of_one_with_the_brokers_time() -> None:
+def test_delete_horizon_of_compressed_batches() -> None:
     for attributes, then in ((1, [5_007, 5_001, 1_000]), (LOG_APPEND_TIME, [5_007, 5_007, 1_000])):
         log = log_with_a_tombstone(attributes=attributes)
         run(log, DAY_MS)
@@ -122,7 +122,7 @@ def test_tombstones_of_a_compressed_batch_and_of_one_with_the_brokers_time() -> 
         assert contents(log.read(0, EVERYTHING)) == WITHOUT_TOMBSTONE
 
 
-def test_a_tombstone_that_another_one_follows_goes_at_once() -> None:
+def test_overwritten_tombstone_is_dropped_immediately() -> None:
     assert compacted(batch((b"a", None)), batch((b"a", None))) == [(1, b"a", None)]
 
 
@@ -136,7 +136,7 @@ def test_compressed_batches_are_looked_into() -> None:
     ) == [(1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1")]
 
 
-def test_what_cannot_be_read_keeps_old_tombstones_from_going() -> None:
+def test_unreadable_batches_preserve_old_tombstones() -> None:
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1, delete_retention_ms=0))
     broken = batch((b"a", b"1"), attributes=1)[:61] + b"no gzip"
     broken = broken[:8] + (len(broken) - 12).to_bytes(4, "big") + broken[12:]
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_keeps_old_tombstones_from_going() -> None:
         assert offsets(log.read(0, EVERYTHING)) == [0, 1, 2]
 
 
-def test_what_cannot_be_read_stays_as_it_is() -> None:
+def test_unreadable_batches_are_kept() -> None:
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1))
     broken = batch((b"a", b"1"), attributes=1)[:61] + b"no gzip, and no record either"
     broken = broken[:8] + (len(broken) - 12).to_bytes(4, "big") + broken[12:]
@@ -157,7 +157,7 @@ def test_what_cannot_be_read_stays_as_it_is() -> None:
     assert offsets(log.read(0, EVERYTHING)) == [0, 2, 3]
 
 
-def test_a_log_compacts_its_closed_segments() -> None:
+def test_compacts_closed_segments_only() -> None:
     log = compacted_log((b"key %d" % (n % 3), b"%d" % n) for n in range(200))
     before = log.size_bytes
     assert log.needs_compaction(0)
@@ -170,7 +170,7 @@ def test_a_log_compacts_its_closed_segments() -> None:
     assert last == {b"key 0": (198, b"198"), b"key 1": (199, b"199"), b"key 2": (197, b"197")}
 
 
-def test_reading_from_an_offset_that_was_compacted_away_goes_on_behind_it() -> None:
+def test_read_skips_compacted_offsets() -> None:
     log = compacted_log((b"same", b"%d" % n) for n in range(100))
     run(log)
     kept = [offset for offset, _, _ in contents(log.read(0, EVERYTHING))]
@@ -178,7 +178,7 @@ def test_reading_from_an_offset_that_was_compacted_away_goes_on_behind_it() -> N
         assert [offset for offset, _, _ in contents(log.read(start, EVERYTHING))] == [n for n in kept if n >= start]
 
 
-def test_a_log_is_compacted_again_when_half_of_it_is_dirty() -> None:
+def test_half_dirty_log_is_compacted_again() -> None:
     log = compacted_log((b"key %d" % n, b"x" * 30) for n in range(100))
     run(log)
     for n in range(30):
@@ -189,13 +189,13 @@ def test_a_log_is_compacted_again_when_half_of_it_is_dirty() -> None:
     assert log.needs_compaction(0)
 
 
-def test_records_younger_than_the_compaction_lag_stay() -> None:
+def test_min_compaction_lag_keeps_records() -> None:
     log = compacted_log(((b"same", b"x" * 100) for _ in range(100)), min_compaction_lag_ms=10_000)
     assert not log.needs_compaction(10_999)
     assert log.needs_compaction(11_000)
 
 
-def test_appending_while_a_log_is_compacted_loses_nothing() -> None:
+def test_concurrent_appends_survive_compaction() -> None:
     log = compacted_log((b"key %d" % (n % 5), b"%d" % n) for n in range(100))
     for _ in log.compact(0):
         log.append(batch((b"key %d" % (log.log_end_offset % 5), b"%d" % log.log_end_offset)), wall_ms=0)
@@ -203,7 +203,7 @@ def test_appending_while_a_log_is_compacted_loses_nothing() -> None:
     assert sorted(latest.values()) == list(range(log.log_end_offset - 5, log.log_end_offset))
 
 
-def test_a_log_that_was_cleared_meanwhile_stays_cleared() -> None:
+def test_cleared_log_stays_cleared() -> None:
     log = compacted_log((b"same", b"x" * 100) for _ in range(100))
     steps = log.compact(0)
     next(steps)
@@ -221,7 +221,7 @@ values = st.one_of(st.none(), st.just(b""), st.binary(max_size=300))
 @given(
     batches=st.lists(st.tuples(st.lists(st.tuples(keys, values), min_size=1, max_size=5), st.booleans()), max_size=60)
 )
-def test_the_last_value_of_each_key_is_what_it_was(batches: list[tuple[list[Pair], bool]]) -> None:
+def test_compaction_preserves_last_values(batches: list[tuple[list[Pair], bool]]) -> None:
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1_000))
     for pairs, compressed in batches:
         log.append(batch(*pairs, attributes=int(compressed)), wall_ms=0)

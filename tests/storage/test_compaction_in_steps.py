@@ -45,7 +45,7 @@ def test_few_records_take_one_step() -> None:
 
 
 @pytest.mark.parametrize("keys", [1, 20, 10_000])
-def test_a_step_of_a_log_goes_through_a_few_hundred_batches(keys: int) -> None:
+def test_slices_have_a_few_hundred_batches(keys: int) -> None:
     """However many segments there are, and whether later batches hold its keys or not."""
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=64 << 10))
     count = 10_000
@@ -55,21 +55,21 @@ def test_a_step_of_a_log_goes_through_a_few_hundred_batches(keys: int) -> None:
     assert sum(1 for _ in compaction) > 0.8 * count / (2 * AT_ONCE)
 
 
-def test_what_unfolds_far_is_waited_for() -> None:
+def test_large_batch_is_decompressed_in_thread() -> None:
     body = record(0, b"k", bytes(8 * MIB)) + record(1, b"k", b"v")
     kept, steps = steps_of(batch(zstd(body), now=0, count=2, attributes=ZSTD))
     assert contents(kept) == [(1, b"k", b"v")]
     assert steps >= 1
 
 
-def test_what_unfolds_too_far_stays_as_it_is() -> None:
+def test_oversized_batch_is_kept() -> None:
     data = batch(zstd(bytes(100 * MIB)), now=0, count=1, attributes=ZSTD)
     (kept,), _ = steps_of(data)
     assert kept == data
 
 
 @pytest.mark.long
-def test_a_million_records_of_few_keys_cost_nothing() -> None:
+def test_few_keys_use_little_memory() -> None:
     body = record(0, b"k", b"v") * 200_000
     tracemalloc.start()
     try:
@@ -82,7 +82,7 @@ def test_a_million_records_of_few_keys_cost_nothing() -> None:
     assert peak < 10_000
 
 
-def test_it_ends_within_a_batch_when_the_log_has_gone() -> None:
+def test_compaction_stops_when_log_is_deleted() -> None:
     log = PartitionLog(LogConfig(compact=True, segment_bytes=MIB))
     body = b"".join(record(n, b"%d" % n) for n in range(3 * COMPACTED_AT_ONCE))
     for _ in range(20):

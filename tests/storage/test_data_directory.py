@@ -12,7 +12,7 @@ from tests.storage.on_disk import ID, NAME, OnDisk
 from tests.support.batches import batch
 
 
-def test_topics_come_back_with_ids_settings_and_partitions(tmp_path: Path) -> None:
+def test_topics_survive_restart(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     created = there.topics.create("payments", 3, configs={"retention.ms": "1000"}, topic_id=UUID(int=8))
     assert isinstance(created, Topic)
@@ -27,7 +27,7 @@ def test_topics_come_back_with_ids_settings_and_partitions(tmp_path: Path) -> No
     assert there.topics.by_id(ID) is there.topic
 
 
-def test_a_deleted_topic_stays_deleted_and_another_of_its_name_is_empty(tmp_path: Path) -> None:
+def test_recreated_topic_is_empty(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     there.log.append(batch(b"x"), wall_ms=0)
     there.topics.delete(there.topic)
@@ -38,7 +38,7 @@ def test_a_deleted_topic_stays_deleted_and_another_of_its_name_is_empty(tmp_path
     assert (there.topic.topic_id, there.log.log_end_offset) == (UUID(int=9), 0)
 
 
-def test_a_topic_that_was_only_validated_leaves_nothing(tmp_path: Path) -> None:
+def test_validate_only_leaves_nothing(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     there.topics.create("payments", 3, topic_id=UUID(int=8), validate_only=True)
     there.dies_and_comes_back()
@@ -54,7 +54,7 @@ def test_leaders_epochs_are_remembered(tmp_path: Path) -> None:
     assert there.topic.partitions[0].leader_epoch == 5
 
 
-def test_no_producer_id_is_handed_out_twice(tmp_path: Path) -> None:
+def test_producer_ids_are_unique_across_restarts(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     seen = [there.topics.next_producer_id() for _ in range(3)]
     there.dies_and_comes_back()
@@ -64,7 +64,7 @@ def test_no_producer_id_is_handed_out_twice(tmp_path: Path) -> None:
     assert len(set(seen)) == len(seen)
 
 
-def test_an_empty_partition_has_no_folder_and_a_first_record_makes_it(tmp_path: Path) -> None:
+def test_first_record_creates_partition_folder(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     assert not there.folder.exists()
     there.log.append(batch(b"x"), wall_ms=0)
@@ -80,7 +80,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     DataDirectory(tmp_path).abandon()
 
 
-def test_a_directory_with_other_things_is_left_alone(tmp_path: Path) -> None:
+def test_rejects_directory_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(DataDirectoryError, match=r"contains other files \(thesis.txt\)"):
         DataDirectory(tmp_path)
@@ -95,7 +95,7 @@ def test_kafkas_own_directory_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [0, 2, 3])
-def test_a_damaged_meta_file_is_not_taken_for_kafkas(tmp_path: Path, lines: int) -> None:
+def test_damaged_meta_is_not_kafkas(tmp_path: Path, lines: int) -> None:
     OnDisk(tmp_path).directory.close()
     meta = tmp_path / "meta.properties"
     whole = meta.read_text()
@@ -106,7 +106,7 @@ def test_a_damaged_meta_file_is_not_taken_for_kafkas(tmp_path: Path, lines: int)
     DataDirectory(tmp_path).close()
 
 
-def test_a_newer_format_is_left_to_the_version_that_wrote_it(tmp_path: Path) -> None:
+def test_rejects_newer_format(tmp_path: Path) -> None:
     OnDisk(tmp_path).directory.close()
     meta = tmp_path / "meta.properties"
     meta.write_text(meta.read_text().replace("kohort.format=1", "kohort.format=2"))
@@ -114,7 +114,7 @@ def test_a_newer_format_is_left_to_the_version_that_wrote_it(tmp_path: Path) -> 
         DataDirectory(tmp_path)
 
 
-def test_a_damaged_journal_is_not_guessed_at(tmp_path: Path) -> None:
+def test_rejects_damaged_journal(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     there.directory.close()
     journal = tmp_path / "topics.jsonl"
@@ -127,7 +127,7 @@ def test_a_damaged_journal_is_not_guessed_at(tmp_path: Path) -> None:
     assert journal.read_text().startswith("nonsense")
 
 
-def test_folders_of_partitions_alone_are_taken_over(tmp_path: Path) -> None:
+def test_adopts_partition_folders(tmp_path: Path) -> None:
     there = OnDisk(tmp_path / "one")
     there.log.append(batch(b"x"), wall_ms=0)
     there.directory.close()
@@ -139,7 +139,7 @@ def test_folders_of_partitions_alone_are_taken_over(tmp_path: Path) -> None:
     strange.abandon()
 
 
-def test_a_folder_that_belongs_to_no_topic_is_put_aside(tmp_path: Path) -> None:
+def test_unknown_folder_is_set_aside(tmp_path: Path) -> None:
     there = OnDisk(tmp_path)
     (tmp_path / "orders-7").mkdir()
     assert there.dies_and_comes_back() == ["orders-7 belongs to no topic there is; it is kept as orders-7-stray"]

@@ -62,7 +62,7 @@ def last_values(log: PartitionLog) -> dict[bytes | None, bytes | None]:
 
 @examples(0.6)
 @given(st.lists(pairs, max_size=40), st.lists(pairs, max_size=10))
-def test_files_keep_what_memory_keeps(story: list[Pair], more: list[Pair]) -> None:
+def test_disk_equals_memory(story: list[Pair], more: list[Pair]) -> None:
     memory = PartitionLog(LogConfig(**COMPACTED))
     with TemporaryDirectory() as path:
         disk = OnDisk(Path(path), **COMPACTED)
@@ -97,7 +97,7 @@ def interrupted(path: Path, after: int) -> tuple[OnDisk, dict[bytes | None, byte
 
 @pytest.mark.long
 @pytest.mark.parametrize("ends", [OnDisk.dies_and_comes_back, OnDisk.stops_and_comes_back])
-def test_a_compaction_that_is_interrupted_anywhere_loses_nothing(
+def test_interrupted_compaction_loses_nothing(
     tmp_path: Path, ends: Callable[[OnDisk], list[str]]
 ) -> None:
     for after in range(200):
@@ -116,7 +116,7 @@ def test_a_compaction_that_is_interrupted_anywhere_loses_nothing(
     assert after > 10
 
 
-def test_what_is_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
+def test_compaction_state_survives_restart(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, **COMPACTED)
     fill(there.log, [(b"key", b"%d" % number * 30) for number in range(30)])
     assert there.log.needs_compaction(1_000)
@@ -127,7 +127,7 @@ def test_what_is_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
     there.directory.close()
 
 
-def test_deleting_a_topic_in_mid_compaction_is_no_trouble(tmp_path: Path) -> None:
+def test_deletes_topic_during_compaction(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, **COMPACTED)
     fill(there.log, [(b"key", b"%d" % number * 30) for number in range(30)])
     steps = there.log.compact(1_000)

@@ -49,7 +49,7 @@ def whole(chunks: Iterable[Chunk]) -> bytes:
     return b"".join(map(bytes, chunks))
 
 
-def test_reads_from_every_offset_first_or_after_others(tmp_path: Path) -> None:
+def test_reads_from_every_offset(tmp_path: Path) -> None:
     disk, memory = FileSegment(Disk().new_file(tmp_path / f"{BASE:020}.log"), BASE, 0), MemorySegment(BASE, 0)
     for size in (1, 40, 5000, 1, 9000, 1):
         for segment in (disk, memory):

@@ -30,7 +30,7 @@ def found(data: bytes, timestamp: int, least_offset: int = 0) -> tuple[tuple[int
     least_offset=st.integers(0, 80),
     attributes=st.sampled_from([0, LOG_APPEND_TIME, GZIP, ZSTD, GZIP | LOG_APPEND_TIME]),
 )
-def test_the_first_record_is_found_that_is_before_neither(
+def test_finds_first_record_after_both_limits(
     times: list[int], timestamp: int, least_offset: int, attributes: int
 ) -> None:
     body = b"".join(record(n, time=time) for n, time in enumerate(times))
@@ -47,7 +47,7 @@ def test_the_first_record_is_found_that_is_before_neither(
     assert found(data, timestamp, least_offset)[0] == expected
 
 
-def test_a_long_batch_takes_many_steps() -> None:
+def test_long_batch_takes_many_steps() -> None:
     count = 5 * SEARCHED_AT_ONCE
     body = b"".join(record(n, None, None, time=n) for n in range(count))
     data = batch(body, now=BASE, count=count, latest=BASE + count - 1)
@@ -57,7 +57,7 @@ def test_a_long_batch_takes_many_steps() -> None:
 
 
 @pytest.mark.parametrize("body", [b"\xff" * 1_000, bytes(1_000), b"\1" * 1_000, record(size_off_by=100)])
-def test_what_cannot_be_read_stands_for_its_records(body: bytes) -> None:
+def test_unreadable_batch_is_reported_whole(body: bytes) -> None:
     data = batch(body, now=BASE, count=2**31 - 1, delta=6, base=10, latest=BASE + 5)
     assert found(data, BASE + 3) == ((BASE + 5, 10), 1)
     assert found(data, BASE + 3, 12) == ((BASE + 5, 12), 1)
@@ -65,7 +65,7 @@ def test_what_cannot_be_read_stands_for_its_records(body: bytes) -> None:
     assert found(data, BASE + 6) == (None, 1)
 
 
-def test_what_unfolds_too_far_stands_for_its_records() -> None:
+def test_oversized_batch_is_reported_whole() -> None:
     body = zstd(record(0, value=bytes(SEARCHED_BYTES)) + record(1, time=5))
     assert len(body) < 10_000
     data = batch(body, now=BASE, count=2, latest=BASE + 5, attributes=ZSTD)

@@ -75,7 +75,7 @@ def encoded(lines: list[Any]) -> bytes:
         ("topic", "it is not an object"),
     ],
 )
-def test_a_field_that_cannot_be_is_named(line: Any, words: str, tmp_path: Path) -> None:
+def test_reports_invalid_field(line: Any, words: str, tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_bytes(encoded([TOPIC, line]))
     with pytest.raises(JournalError, match=r"line 2, cannot be read: .*mend or remove that line") as refused:
         Journal(Disk(), tmp_path).read()
@@ -85,19 +85,19 @@ def test_a_field_that_cannot_be_is_named(line: Any, words: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     "line", [b"{" * 200_000, b'{"next_producer_id":' + b"1" * 10_000 + b"}", b"\xff", b"null", b""]
 )
-def test_what_is_no_json_is_named_too(line: bytes, tmp_path: Path) -> None:
+def test_reports_malformed_json(line: bytes, tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_bytes(line + b"\n")
     with pytest.raises(JournalError, match="line 1, cannot be read"):
         Journal(Disk(), tmp_path).read()
 
 
-def test_two_topics_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_rejects_duplicate_topic_names(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_bytes(encoded([TOPIC, {**TOPIC, "id": OTHER}]))
     with pytest.raises(JournalError, match="names two topics t"):
         Journal(Disk(), tmp_path).read()
 
 
-def test_a_setting_that_cannot_be_is_refused_and_an_unknown_one_is_passed_over(ours: Path) -> None:
+def test_rejects_invalid_and_ignores_unknown_configs(ours: Path) -> None:
     (ours / JOURNAL).write_bytes(encoded([{**TOPIC, "configs": {"segment.ms": "soon"}}, {"next_producer_id": 0}]))
     before = contents(ours)
     with pytest.raises(DataDirectoryError, match=r"topic t: .*soon.*; mend that line"):
@@ -109,7 +109,7 @@ def test_a_setting_that_cannot_be_is_refused_and_an_unknown_one_is_passed_over(o
     assert life.cluster.topics.by_name("t") is not None
 
 
-def test_settings_of_a_group_that_may_not_be_any_more_do_not_count(ours: Path) -> None:
+def test_obsolete_group_configs_are_ignored(ours: Path) -> None:
     configs = {"consumer.session.timeout.ms": "1"}
     (ours / JOURNAL).write_bytes(encoded([{"group": "g", "configs": configs}, {"next_producer_id": 0}]))
     life = Life(ours, Disk())
@@ -173,7 +173,7 @@ def _starts(path: Path) -> str | None:
 
 
 @pytest.mark.parametrize("seed", range(EFFORT.walks // 4))
-def test_no_change_of_a_journal_ends_in_a_traceback(seed: int, ours: Path) -> None:
+def test_damaged_journal_never_raises_traceback(seed: int, ours: Path) -> None:
     random = Random(seed)
     started = 0
     for _ in range(60):

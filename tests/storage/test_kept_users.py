@@ -42,7 +42,7 @@ def restarted(directory: DataDirectory) -> Broker:
     return Broker(directory=DataDirectory(directory.path))
 
 
-def test_users_are_there_after_a_kill_and_those_who_are_gone_are_gone(tmp_path: Path) -> None:
+def test_users_survive_kill(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     broker = Broker(directory=directory)
     assert alters(broker, upsertion("alice"), upsertion("bob"), upsertion("ü,=")) == [ErrorCode.none] * 3
@@ -61,7 +61,7 @@ def test_no_password_is_in_the_file(tmp_path: Path) -> None:
     assert b"alice-secret" not in (tmp_path / "topics.jsonl").read_bytes()
 
 
-def test_a_first_user_is_added_before_the_first_start_and_another_later(tmp_path: Path) -> None:
+def test_adds_users_before_and_after_start(tmp_path: Path) -> None:
     told = CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE])
     assert told.output == "alice can log in by SCRAM-SHA-256\n"
     directory = DataDirectory(tmp_path / "new")
@@ -77,13 +77,13 @@ def test_a_first_user_is_added_before_the_first_start_and_another_later(tmp_path
 
 
 @pytest.mark.parametrize(("user", "code"), [("alice", 2), ("SCRAM-SHA-256=[name=a,password=very-secret,x=1]", 2)])
-def test_a_user_that_cannot_be_is_refused(tmp_path: Path, user: str, code: int) -> None:
+def test_rejects_invalid_user(tmp_path: Path, user: str, code: int) -> None:
     told = CliRunner().invoke(add_scram, [str(tmp_path), user])
     assert told.exit_code == code
     assert "very-secret" not in told.output
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_rejects_directory_of_others(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(DataDirectoryError, match="contains other files"):
         add_users(tmp_path, [])
@@ -94,13 +94,13 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "values", ['{"scram":5}', '{"scram":"a","mechanism":1,"iterations":4096,"salt":"?"}', '{"scram":"a"}']
 )
-def test_a_damaged_line_is_named(tmp_path: Path, values: str) -> None:
+def test_reports_damaged_line(tmp_path: Path, values: str) -> None:
     (tmp_path / "topics.jsonl").write_text(values + "\n")
     with pytest.raises(DataDirectoryError, match=r"topics.jsonl, line 1, cannot be read"):
         DataDirectory(tmp_path)
 
 
-def test_a_change_that_cannot_be_written_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_change_has_no_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = DataDirectory(tmp_path)
     broker = Broker(directory=directory)
 

@@ -18,7 +18,7 @@ def log_of(*batches: bytes, **config: object) -> PartitionLog:
     return log
 
 
-def test_offsets_and_leader_epochs_are_stamped_into_batches() -> None:
+def test_append_stamps_offset_and_epoch() -> None:
     log = PartitionLog(LogConfig())
     assert log.append(batch(b"a", b"b"), wall_ms=0, leader_epoch=3) == 0
     assert log.append(batch(b"c"), wall_ms=0, leader_epoch=3) == 2
@@ -29,7 +29,7 @@ def test_offsets_and_leader_epochs_are_stamped_into_batches() -> None:
     assert contents([first, second]) == [(0, None, b"a"), (1, None, b"b"), (2, None, b"c")]
 
 
-def test_reading_begins_with_the_batch_that_holds_the_offset() -> None:
+def test_read_starts_with_containing_batch() -> None:
     log = log_of(batch(b"a", b"b", b"c"), batch(b"d"), batch(b"e", b"f"))
     assert offsets(log.read(1, EVERYTHING)) == [0, 3, 4]
     assert offsets(log.read(3, EVERYTHING)) == [3, 4]
@@ -37,7 +37,7 @@ def test_reading_begins_with_the_batch_that_holds_the_offset() -> None:
     assert log.read(6, EVERYTHING) == []
 
 
-def test_reading_gives_whole_batches_and_at_least_one() -> None:
+def test_read_returns_at_least_one_batch() -> None:
     each = batch(b"x" * 100)
     log = log_of(*[each] * 10)
     assert offsets(log.read(0, 3 * len(each))) == [0, 1, 2]
@@ -46,13 +46,13 @@ def test_reading_gives_whole_batches_and_at_least_one() -> None:
     assert log.read(4, 1, at_least_one=False) == []
 
 
-def test_a_batch_that_does_not_fit_is_not_skipped() -> None:
+def test_oversized_batch_is_not_skipped() -> None:
     small, large = batch(b"s"), batch(b"x" * 20_000)
     log = log_of(small, large, small)
     assert offsets(log.read(0, 2 * len(small))) == [0]
 
 
-def test_a_fetch_stops_where_kafka_begins_a_segment_and_not_where_memory_does() -> None:
+def test_fetch_stops_at_kafka_segment_boundary() -> None:
     each = batch(b"x" * 10_000)
     for config, stops_at in (({"segment_bytes": 25_000}, 2), ({"retention_bytes": 100_000}, 4)):
         log = log_of(*[each] * 4, **config)
@@ -63,7 +63,7 @@ def test_a_fetch_stops_where_kafka_begins_a_segment_and_not_where_memory_does() 
         assert not log.is_in_older_segment(2, 4)
 
 
-def test_of_a_small_segment_all_aborted_transactions_are_told() -> None:
+def test_small_segment_reports_all_aborted_transactions() -> None:
     week_ms = 8 * 24 * 60 * 60_000
     log = log_of(batch(b"a"), batch(b"b"), batch(b"c", at=week_ms), batch(b"d", at=week_ms))
     assert log.segment_count == 2
@@ -73,7 +73,7 @@ def test_of_a_small_segment_all_aborted_transactions_are_told() -> None:
     assert log.aborted_until(2, 3) == 3, "it has an index by now"
 
 
-def test_large_and_small_batches_come_in_order() -> None:
+def test_small_and_large_batches_keep_order() -> None:
     sizes = [10, 9_000, 10, 20, 40_000, 5_000, 5_000, 7_000, 7_000, 7_000, 7_000, 10]
     log = log_of(*[batch(bytes([n]) * size) for n, size in enumerate(sizes)])
     for start in range(len(sizes)):
@@ -81,7 +81,7 @@ def test_large_and_small_batches_come_in_order() -> None:
         assert read == [(n, None, bytes([n]) * sizes[n]) for n in range(start, len(sizes))]
 
 
-def test_what_was_read_stays_as_it_was() -> None:
+def test_read_views_stay_unchanged() -> None:
     log = log_of(batch(b"first"))
     read = log.read(0, EVERYTHING)
     for _ in range(CHUNK_BYTES // 60):
@@ -89,7 +89,7 @@ def test_what_was_read_stays_as_it_was() -> None:
     assert contents(read) == [(0, None, b"first")]
 
 
-def test_an_offset_is_found_by_time() -> None:
+def test_finds_offset_by_time() -> None:
     log = log_of(batch(b"a", at=1_000), batch(b"b", b"c", at=3_000), batch(b"d", b"e", at=(4_000, 6_000)))
     assert found_at(log, 500) == (1_000, 0)
     assert found_at(log, 1_000) == (1_000, 0)
@@ -99,7 +99,7 @@ def test_an_offset_is_found_by_time() -> None:
     assert result_of(log.offset_of_max_timestamp()) == (6_000, 4)
 
 
-def test_the_largest_timestamp_counts_after_its_record_was_deleted_as_long_as_kafka_keeps_its_segment() -> None:
+def test_max_timestamp_survives_record_deletion() -> None:
     log = log_of(batch(b"a", at=1_000), batch(b"b", at=3_000), batch(b"c", at=2_000))
     for start in (2, 3):
         log.delete_before(start)
@@ -115,12 +115,12 @@ def test_times_inside_compressed_batches_are_found() -> None:
     assert found_at(log, 1_500) == (2_000, 1)
 
 
-def test_records_stamped_by_the_broker_have_their_batch_s_time() -> None:
+def test_log_append_time_is_batch_time() -> None:
     log = log_of(batch(b"a", b"b", at=(1_000, 2_000), attributes=8))
     assert found_at(log, 1_500) == (2_000, 0)
 
 
-def test_an_empty_log_has_no_times() -> None:
+def test_empty_log_has_no_timestamps() -> None:
     log = log_of()
     assert found_at(log, 0) is None
     assert result_of(log.offset_of_max_timestamp()) is None
@@ -128,7 +128,7 @@ def test_an_empty_log_has_no_times() -> None:
     assert list(log.batches()) == []
 
 
-def test_leader_epochs_end_where_the_next_one_starts() -> None:
+def test_epoch_ends_at_next_start() -> None:
     log = PartitionLog(LogConfig())
     for epoch in (0, 0, 2, 5):
         log.append(batch(b"x"), wall_ms=0, leader_epoch=epoch)
@@ -144,7 +144,7 @@ def test_leader_epochs_end_where_the_next_one_starts() -> None:
     assert [log.epoch_at(n) for n in range(5)] == [0, 0, 2, 5, 5]
 
 
-def test_an_epoch_without_records_leaves_no_trace() -> None:
+def test_empty_epoch_leaves_no_trace() -> None:
     log = PartitionLog(LogConfig())
     log.start_epoch(1)
     log.append(batch(b"x"), wall_ms=0, leader_epoch=1)
@@ -155,7 +155,7 @@ def test_an_epoch_without_records_leaves_no_trace() -> None:
 # Retention
 
 
-def test_segments_beyond_retention_bytes_are_dropped_whole() -> None:
+def test_retention_bytes_drops_whole_segments() -> None:
     each = batch(b"x" * 5_000)
     log = log_of(*[each] * 40, retention_bytes=80_000)
     assert 80_000 <= log.size_bytes < 80_000 + 2 * 20_000
@@ -163,7 +163,7 @@ def test_segments_beyond_retention_bytes_are_dropped_whole() -> None:
     assert offsets(log.read(log.log_start_offset, EVERYTHING)) == list(range(log.log_start_offset, 40))
 
 
-def test_segments_older_than_retention_ms_are_dropped_the_open_one_too() -> None:
+def test_retention_ms_drops_open_segment() -> None:
     log = PartitionLog(LogConfig(retention_ms=10_000))
     for at in (0, 4_000, 8_000, 12_000):
         log.append(batch(b"x", at=at), wall_ms=at)
@@ -184,7 +184,7 @@ def test_without_retention_nothing_goes(config: dict[str, object]) -> None:
     assert log.log_start_offset == 0
 
 
-def test_records_before_an_offset_can_be_deleted() -> None:
+def test_delete_before_offset() -> None:
     log = log_of(batch(b"a", b"b"), batch(b"c"))
     log.delete_before(1)
     assert log.log_start_offset == 1
@@ -194,7 +194,7 @@ def test_records_before_an_offset_can_be_deleted() -> None:
     assert log.size_bytes == 0
 
 
-def test_old_records_have_to_go_when_the_memory_is_full() -> None:
+def test_memory_limit_drops_oldest_records() -> None:
     memory = Memory(limit_bytes=100_000)
     log = PartitionLog(LogConfig(segment_bytes=20_000), memory)
     for _ in range(100):
@@ -204,7 +204,7 @@ def test_old_records_have_to_go_when_the_memory_is_full() -> None:
     assert log.log_end_offset == 100
 
 
-def test_a_compacted_log_never_drops_records_for_memory() -> None:
+def test_memory_limit_spares_compacted_logs() -> None:
     log = PartitionLog(LogConfig(segment_bytes=20_000, compact=True, delete=False), Memory(limit_bytes=0))
     for _ in range(10):
         log.append(batch((b"k", b"x" * 5_000)), wall_ms=0)

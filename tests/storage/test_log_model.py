@@ -71,7 +71,7 @@ Steps = list[tuple]  # type: ignore[type-arg]
     steps=st.lists(st.one_of(appends, appends, reads, times, deletes), max_size=40),
     segment_bytes=st.sampled_from([10_000, 50_000, 1 << 30]),
 )
-def test_the_log_is_a_list_of_batches(steps: Steps, segment_bytes: int) -> None:
+def test_log_equals_list_of_batches(steps: Steps, segment_bytes: int) -> None:
     log, model = PartitionLog(LogConfig(segment_bytes=segment_bytes)), Model()
     for step in steps:
         _take(step, log, model)

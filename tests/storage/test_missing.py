@@ -38,7 +38,7 @@ def bases(there: OnDisk) -> list[int]:
 
 @pytest.mark.parametrize("how", ["emptied", "removed"])
 @pytest.mark.parametrize("base", [0, 2])
-def test_a_lost_segment_of_acknowledged_records_asks_for_a_decision(tmp_path: Path, base: int, how: str) -> None:
+def test_lost_acknowledged_segment_refuses_start(tmp_path: Path, base: int, how: str) -> None:
     there = log_of_three_segments(tmp_path, delays=True)
     path = there.folder / name(base)
     data = path.read_bytes()
@@ -52,7 +52,7 @@ def test_a_lost_segment_of_acknowledged_records_asks_for_a_decision(tmp_path: Pa
     assert bases(there) == [0, 2, 4]
 
 
-def test_who_decides_to_go_on_removes_what_tells_of_the_loss(tmp_path: Path) -> None:
+def test_removing_index_accepts_loss(tmp_path: Path) -> None:
     there = log_of_three_segments(tmp_path, delays=True)
     (there.folder / name(2)).write_bytes(b"")
     with pytest.raises(DataDirectoryError) as refused:
@@ -65,7 +65,7 @@ def test_who_decides_to_go_on_removes_what_tells_of_the_loss(tmp_path: Path) -> 
     assert bases(there) == [0, 4]
 
 
-def test_where_nothing_was_promised_the_log_goes_on_and_the_loss_is_told(tmp_path: Path) -> None:
+def test_lost_unsynced_records_are_reported(tmp_path: Path) -> None:
     there = log_of_three_segments(tmp_path, delays=False)
     (there.folder / name(2)).unlink()
     (told,) = there.dies_and_comes_back()
@@ -74,7 +74,7 @@ def test_where_nothing_was_promised_the_log_goes_on_and_the_loss_is_told(tmp_pat
     assert bases(there) == [0, 4]
 
 
-def test_the_last_segment_is_missed_after_a_stop_too(tmp_path: Path) -> None:
+def test_clean_stop_detects_missing_last_segment(tmp_path: Path) -> None:
     there = log_of_three_segments(tmp_path, delays=True)
     there.directory.close()
     (there.folder / name(4)).write_bytes(b"")
@@ -82,7 +82,7 @@ def test_the_last_segment_is_missed_after_a_stop_too(tmp_path: Path) -> None:
         there.dies_and_comes_back()
 
 
-def test_of_an_empty_last_segment_nobody_knows_what_it_held(tmp_path: Path) -> None:
+def test_empty_last_segment_warns(tmp_path: Path) -> None:
     there = log_of_three_segments(tmp_path, delays=True)
     (there.folder / name(4)).write_bytes(b"")
     (told,) = there.dies_and_comes_back()
@@ -90,7 +90,7 @@ def test_of_an_empty_last_segment_nobody_knows_what_it_held(tmp_path: Path) -> N
     assert there.log.log_end_offset == 4
 
 
-def test_an_index_names_only_what_has_been_on_the_disk(tmp_path: Path) -> None:
+def test_index_contains_synced_offsets_only(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, Disk(keeps_unsynced=True), delays=True, segment_bytes=100)
     for value in (b"one", b"two"):
         there.log.append(batch(value, value), wall_ms=0)
@@ -99,14 +99,14 @@ def test_an_index_names_only_what_has_been_on_the_disk(tmp_path: Path) -> None:
     assert [path.name for path in there.folder.glob("*.timeindex")] == [name(0, ".timeindex")]
 
 
-def test_an_index_that_is_damaged_is_not_believed(tmp_path: Path) -> None:
+def test_damaged_index_is_ignored(tmp_path: Path) -> None:
     there = log_of_three_segments(tmp_path, delays=True)
     entry = (5_000).to_bytes(8, "big") + (1 << 20).to_bytes(4, "big")
     (there.folder / name(0, ".timeindex")).write_bytes(entry + entry)
     assert there.dies_and_comes_back() == []
 
 
-def test_a_segment_that_was_dropped_before_its_sync_leaves_no_index(tmp_path: Path) -> None:
+def test_dropped_unsynced_segment_has_no_index(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, Disk(keeps_unsynced=True), delays=True, segment_bytes=100)
     for value in (b"one", b"two", b"three"):
         there.log.append(batch(value, value), wall_ms=0)
@@ -116,7 +116,7 @@ def test_a_segment_that_was_dropped_before_its_sync_leaves_no_index(tmp_path: Pa
     assert there.dies_and_comes_back() == []
 
 
-def test_a_log_whose_files_end_before_its_start_goes_on_at_its_start(tmp_path: Path) -> None:
+def test_log_ending_early_continues_at_start(tmp_path: Path) -> None:
     there = log_of_three_segments(tmp_path, delays=False)
     there.log.delete_before(5)
     (there.folder / name(4)).write_bytes(b"")

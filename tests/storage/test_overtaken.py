@@ -53,7 +53,7 @@ def has(overtaken: Overtaken, records: bytes) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(EFFORT.walks))
-def test_at_a_glance_the_same_goes_as_when_all_is_looked_at(seed: int) -> None:
+def test_shortcut_equals_full_decoding(seed: int) -> None:
     chunk = b"".join(a_log(Random(seed)))
     quick, thorough = Compaction(0, 1_000), Compaction(0, 1_000)
     thorough._overtaken = Overtaken(())  # nothing is overtaken, as far as it can tell
@@ -64,7 +64,7 @@ def test_at_a_glance_the_same_goes_as_when_all_is_looked_at(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(EFFORT.walks))
-def test_what_is_overtaken_holds_no_other_key(seed: int) -> None:
+def test_overtaken_batch_has_no_other_key(seed: int) -> None:
     random = Random(seed)
     batches = a_log(random)
     seen = {b"group-%d topic %d" % (group, number) for group in range(5) for number in range(random.randint(1, 8))}
@@ -80,7 +80,7 @@ def test_what_is_overtaken_holds_no_other_key(seed: int) -> None:
     assert said
 
 
-def test_what_it_remembers_is_bounded() -> None:
+def test_cache_is_bounded() -> None:
     seen = {b"%d" % n for n in range(SHAPES + 10)}
     overtaken = Overtaken(seen)
     for number in range(SHAPES + 10):
@@ -102,11 +102,11 @@ VALUE_SIZE_CUT_SHORT = b"\x10\0\0\0\x06key\x80"
     "records",
     [b"", b"\x02", b"\xff" * 7, record(0, None, b"v"), WITHOUT_VALUE, VALUE_SIZE_CUT_SHORT],
 )
-def test_what_cannot_be_told_at_a_glance_is_looked_at(records: bytes) -> None:
+def test_undecidable_batches_are_decoded(records: bytes) -> None:
     assert not has(Overtaken({b"key", b""}), records)
 
 
-def test_a_record_begins_as_one_of_that_size_did_or_is_read_anew() -> None:
+def test_different_record_layout_is_decoded() -> None:
     overtaken = Overtaken({b"key", b"longer key"})
     for _ in range(2):
         assert has(overtaken, record(300, b"key", b"v", time=700))
@@ -116,7 +116,7 @@ def test_a_record_begins_as_one_of_that_size_did_or_is_read_anew() -> None:
         assert not has(overtaken, record(0, None, bytes(18)))
 
 
-def test_a_value_that_says_it_is_longer_is_another_shape() -> None:
+def test_longer_value_is_another_shape() -> None:
     overtaken = Overtaken({b"key"})
     first, second = record(0, b"key", b""), record(1, b"key", b"")
     assert has(overtaken, first + second)

@@ -22,11 +22,11 @@ def test_sequences_follow_each_other() -> None:
     assert producers.check(BOB, 0, 0) == ErrorCode.none
 
 
-def test_an_unknown_producer_may_begin_anywhere() -> None:
+def test_unknown_producer_starts_anywhere() -> None:
     assert Producers().check(ADA, 3, 17) == ErrorCode.none
 
 
-def test_a_new_epoch_begins_at_0_and_fences_the_old_one() -> None:
+def test_new_epoch_restarts_sequence() -> None:
     producers = Producers()
     appended(producers, 1, 0, 1, 0)
     assert producers.check(ADA, 2, 1) == ErrorCode.out_of_order_sequence_number
@@ -36,7 +36,7 @@ def test_a_new_epoch_begins_at_0_and_fences_the_old_one() -> None:
     assert producers.find_duplicate(ADA, 1, 0, 1) is None
 
 
-def test_the_last_five_batches_are_remembered() -> None:
+def test_remembers_last_five_batches() -> None:
     producers = Producers()
     for n in range(6):
         appended(producers, 0, n, 1, 10 + n)
@@ -66,7 +66,7 @@ def test_silent_producers_are_forgotten() -> None:
     assert len(producers) == 1
 
 
-def test_a_marker_with_a_bumped_epoch_is_newer_than_what_it_ends() -> None:
+def test_bumped_marker_is_newer() -> None:
     producers = Producers()
     largest = 32_767
     for producer_id, epoch in ((ADA, 3), (BOB, largest)):

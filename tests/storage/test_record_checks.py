@@ -126,13 +126,13 @@ def spoiled(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
 
 @given(bodies(), st.booleans())
 @example((b"".join(record(n, None, b"1234") for n in range(8_300)), 8_300), False)
-def test_proper_records_are_known_by_the_book(of: tuple[bytes, int], compressed: bool) -> None:
+def test_valid_records_equal_reference(of: tuple[bytes, int], compressed: bool) -> None:
     body, count = of
     assert survey(body, count, compressed=compressed) == by_the_book(body, count, compressed)
 
 
 @given(spoiled(), st.booleans())
-def test_spoiled_records_are_judged_by_the_book(of: tuple[bytes, int], compressed: bool) -> None:
+def test_damaged_records_equal_reference(of: tuple[bytes, int], compressed: bool) -> None:
     body, count = of
     if count < 1:
         return
@@ -146,7 +146,7 @@ def test_spoiled_records_are_judged_by_the_book(of: tuple[bytes, int], compresse
 
 
 @given(bodies())
-def test_records_in_short_are_those_of_the_book(of: tuple[bytes, int]) -> None:
+def test_summaries_equal_reference(of: tuple[bytes, int]) -> None:
     body, count = of
     reader = Reader(body)
     for each in records_in_short(body, count):
@@ -154,7 +154,7 @@ def test_records_in_short_are_those_of_the_book(of: tuple[bytes, int]) -> None:
 
 
 @pytest.mark.parametrize("change", ["value", "time", "offset", "header"])
-def test_one_record_that_is_not_like_the_others_is_found(change: str) -> None:
+def test_single_different_record_is_found(change: str) -> None:
     records = [record(n, b"k", b"value") for n in range(60)]
     assert survey(b"".join(records), 60, compressed=False) == NONE_AT_ALL
     good = records[40]
@@ -172,7 +172,7 @@ def test_one_record_that_is_not_like_the_others_is_found(change: str) -> None:
         assert found == (0, -7, False, True) if change == "time" else found == (0, 0, False, False)
 
 
-def test_a_size_that_kafka_does_not_foresee_has_its_code() -> None:
+def test_unforeseen_size_error_code() -> None:
     for compressed, code in ((False, ErrorCode.unknown_server_error), (True, ErrorCode.invalid_record)):
         with pytest.raises(BadRecordsError) as raised:
             survey(b"\xff" * 40, 1, compressed=compressed)

@@ -42,13 +42,13 @@ def starts(there: OnDisk) -> list[int]:
     return at
 
 
-def test_nothing_is_mended_where_nothing_is_broken(there: OnDisk) -> None:
+def test_intact_log_is_unchanged(there: OnDisk) -> None:
     assert there.dies_and_comes_back() == []
     assert values(there.log) == [b"one"] * 2 + [b"two"] * 2 + [b"three"] * 2
     assert there.log.append(batch(b"four"), wall_ms=1_000) == 6
 
 
-def test_a_torn_tail_is_cut_and_kept_wherever_it_was_torn(there: OnDisk, tmp_path: Path) -> None:
+def test_torn_tail_is_cut_and_saved(there: OnDisk, tmp_path: Path) -> None:
     data, (_, _, last, end) = segment(there).read_bytes(), starts(there)
     for size in range(last + 1, end):
         copy = OnDisk(tmp_path / "copies" / str(size))
@@ -66,7 +66,7 @@ def test_a_torn_tail_is_cut_and_kept_wherever_it_was_torn(there: OnDisk, tmp_pat
         shutil.rmtree(copy.path)
 
 
-def test_zeros_at_the_end_are_cut_and_not_worth_keeping(there: OnDisk) -> None:
+def test_trailing_zeros_are_cut(there: OnDisk) -> None:
     with segment(there).open("ab") as file:
         file.write(bytes(1_000))
     (told,) = there.dies_and_comes_back()
@@ -77,7 +77,7 @@ def test_zeros_at_the_end_are_cut_and_not_worth_keeping(there: OnDisk) -> None:
 
 
 @pytest.mark.parametrize("bit", [0, 8 * 8, 16 * 8, 19 * 8, 70 * 8])
-def test_a_flipped_bit_costs_one_batch_and_no_other(there: OnDisk, bit: int) -> None:
+def test_flipped_bit_costs_one_batch(there: OnDisk, bit: int) -> None:
     before, second = segment(there).read_bytes(), starts(there)[1]
     data = bytearray(before)
     data[second + bit // 8] ^= 0x40
@@ -93,7 +93,7 @@ def test_a_flipped_bit_costs_one_batch_and_no_other(there: OnDisk, bit: int) -> 
     assert there.dies_and_comes_back() == []
 
 
-def test_a_broker_that_was_stopped_has_left_everything_whole(there: OnDisk) -> None:
+def test_clean_stop_needs_no_repair(there: OnDisk) -> None:
     data = bytearray(segment(there).read_bytes())
     data[starts(there)[1] + 70] ^= 1
     segment(there).write_bytes(data)
@@ -101,7 +101,7 @@ def test_a_broker_that_was_stopped_has_left_everything_whole(there: OnDisk) -> N
     assert len(there.log.read(0, EVERYTHING)) == 1
 
 
-def test_batches_of_another_format_are_refused_and_stay(there: OnDisk) -> None:
+def test_rejects_other_message_formats(there: OnDisk) -> None:
     data, (_, second, third, end) = bytearray(segment(there).read_bytes()), starts(there)
     data[third + 16] = 3
     segment(there).write_bytes(data)
@@ -120,7 +120,7 @@ def test_segments_that_overlap_are_refused(tmp_path: Path) -> None:
         there.dies_and_comes_back()
 
 
-def test_leader_epochs_come_from_the_checkpoint_or_else_from_batches(there: OnDisk) -> None:
+def test_leader_epochs_from_checkpoint_or_batches(there: OnDisk) -> None:
     there.log.append(batch(b"x"), wall_ms=0, leader_epoch=4)
     there.stops_and_comes_back()
     assert [there.log.epoch_at(offset) for offset in (0, 5, 6)] == [0, 0, 4]
@@ -152,7 +152,7 @@ def test_producers_and_their_transactions_are_remembered(there: OnDisk) -> None:
     assert [each.first_offset for each in there.topics.producers_of(partition).transactions.aborted_in(0, 9)] == [6]
 
 
-def test_what_was_deleted_stays_deleted(tmp_path: Path) -> None:
+def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, segment_bytes=100)
     for value in (b"one", b"two", b"three"):
         there.log.append(batch(value, value), wall_ms=0)
@@ -166,7 +166,7 @@ def test_what_was_deleted_stays_deleted(tmp_path: Path) -> None:
     assert there.log.append(batch(b"x"), wall_ms=0) == 6
 
 
-def test_closed_segments_have_indexes_and_the_open_one_gets_them_when_the_broker_stops(tmp_path: Path) -> None:
+def test_stop_writes_index_of_open_segment(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, segment_bytes=10_000)
     for number in range(30):
         there.log.append(batch(b"x" * 1_000, at=1_000 + number), wall_ms=0)

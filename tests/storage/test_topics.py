@@ -43,7 +43,7 @@ def test_names_no_topic_may_have(name: str) -> None:
     assert refused(topics_of(), name).error_code == ErrorCode.invalid_topic_exception
 
 
-def test_a_topic_is_found_by_name_and_by_id() -> None:
+def test_find_topic_by_name_or_id() -> None:
     topics = topics_of()
     topic = created(topics)
     assert topics.by_name("topic") is topics.by_id(topic.topic_id) is topics.find(None, topic.topic_id) is topic
@@ -54,7 +54,7 @@ def test_a_topic_is_found_by_name_and_by_id() -> None:
     assert list(topics) == [topic]
 
 
-def test_leaders_and_replicas_go_round_the_nodes() -> None:
+def test_leaders_rotate_over_nodes() -> None:
     topics = topics_of(3)
     topic = created(topics, "a", 4, 2)
     assert [partition.replicas for partition in topic.partitions] == [(1, 2), (2, 3), (3, 1), (1, 2)]
@@ -64,18 +64,18 @@ def test_leaders_and_replicas_go_round_the_nodes() -> None:
     assert [partition.replicas for partition in topic.partitions[4:]] == [(2, 3), (3, 1)]
 
 
-def test_minus_one_is_the_cluster_s_default() -> None:
+def test_default_partition_count() -> None:
     topic = created(topics_of(2, num_partitions=3, replication_factor=2))
     assert [len(partition.replicas) for partition in topic.partitions] == [2, 2, 2]
 
 
-def test_a_dry_run_creates_nothing() -> None:
+def test_validate_only_creates_nothing() -> None:
     topics = topics_of()
     assert len(created(topics, "topic", 2, validate_only=True).partitions) == 2
     assert len(topics) == 0
 
 
-def test_names_that_differ_only_in_dots_and_underscores_collide() -> None:
+def test_names_with_dots_and_underscores_collide() -> None:
     topics = topics_of()
     created(topics, "p.q")
     assert refused(topics, "p_q") == Refusal(
@@ -115,7 +115,7 @@ def test_assignments_no_topic_may_have(
     assert refused(topics_of(2), "topic", partitions, assignments=list(assignments.items())).error_code == error_code
 
 
-def test_an_assignment_says_who_leads() -> None:
+def test_assignment_determines_leader() -> None:
     topic = created(topics_of(3), "topic", assignments=[(1, (3, 1)), (0, (2, 3))])
     assert [(partition.leader, partition.replicas) for partition in topic.partitions] == [(2, (2, 3)), (3, (3, 1))]
 
@@ -134,12 +134,12 @@ def test_growing_may_be_assigned_too() -> None:
     assert topics.grow(topic, 2) == Refusal(ErrorCode.invalid_partitions, "Topic already has 2 partition(s).")
 
 
-def test_internal_topics_are_known_by_their_names() -> None:
+def test_internal_topic_names() -> None:
     assert created(topics_of(), "__consumer_offsets").internal
     assert not created(topics_of(), "__mine").internal
 
 
-def test_deleting_a_topic_drops_its_records_and_a_new_one_is_another() -> None:
+def test_recreated_topic_has_no_records() -> None:
     topics = topics_of()
     topic = created(topics)
     topic.partitions[0].log.append(batch(b"x"), wall_ms=0)
@@ -250,7 +250,7 @@ def fill(log: PartitionLog, count: int) -> None:
         log.append(batch((b"key %d" % (n % 3), b"x" * 100), at=0), wall_ms=0)
 
 
-def test_retention_is_looked_after_every_few_minutes() -> None:
+def test_retention_runs_every_few_minutes() -> None:
     topics = topics_of(retention_check_interval_ms=300_000)
     topic = created(topics, configs={"retention.ms": "1000"})
     fill(topic.partitions[0].log, 1)
@@ -277,7 +277,7 @@ def test_compaction_is_done_in_small_steps() -> None:
     assert topics.maintain(0) == 700
 
 
-def test_a_topic_deleted_while_it_is_compacted_stays_deleted() -> None:
+def test_deletion_during_compaction() -> None:
     topics = topics_of()
     topic = created(topics, configs={"cleanup.policy": "compact"})
     fill(topic.partitions[0].log, 20_000)
@@ -298,7 +298,7 @@ def test_producers_that_fell_silent_are_forgotten() -> None:
     assert topics.next_producer_id() != topics.next_producer_id()
 
 
-def test_a_large_topic_is_made_a_few_partitions_at_a_time_and_nobody_makes_it_twice() -> None:
+def test_large_topic_is_created_in_slices() -> None:
     topics = topics_of(2)
     making = topics.creating("my.topic", 3 * PARTITIONS_AT_ONCE + 1, 2)
     next(making)
@@ -314,7 +314,7 @@ def test_a_large_topic_is_made_a_few_partitions_at_a_time_and_nobody_makes_it_tw
     assert [partition.index for partition in topic.partitions] == list(range(3 * PARTITIONS_AT_ONCE + 1))
 
 
-def test_a_topic_whose_making_was_given_up_can_be_made() -> None:
+def test_abandoned_creation_can_be_repeated() -> None:
     topics = topics_of()
     making = topics.creating("topic", 2 * PARTITIONS_AT_ONCE)
     next(making)
@@ -322,7 +322,7 @@ def test_a_topic_whose_making_was_given_up_can_be_made() -> None:
     created(topics)
 
 
-def test_nothing_is_added_to_a_topic_that_was_deleted_meanwhile() -> None:
+def test_deleted_topic_is_not_extended() -> None:
     topics = topics_of()
     topic = created(topics)
     growing = topics.growing(topic, 2 * PARTITIONS_AT_ONCE)

@@ -112,7 +112,7 @@ class Story:
         return replayed
 
 
-def test_records_of_aborted_transactions_go_and_keep_nothing_else_from_staying() -> None:
+def test_aborted_records_are_dropped() -> None:
     story = Story()
     story.plainly((b"a", b"before"))
     story.writes(ADA, (b"a", b"aborted"), (b"b", b"aborted"))
@@ -127,7 +127,7 @@ def test_records_of_aborted_transactions_go_and_keep_nothing_else_from_staying()
     assert story.committed() == story.records()
 
 
-def test_a_marker_goes_when_nothing_is_left_of_its_transaction_and_its_time_is_over() -> None:
+def test_obsolete_marker_is_dropped_after_retention() -> None:
     story = Story()
     story.writes(ADA, (b"a", b"1"))
     story.ends(ADA, committed=True)
@@ -153,7 +153,7 @@ def test_a_marker_goes_when_nothing_is_left_of_its_transaction_and_its_time_is_o
     assert story.producers.transactions.aborted_in(0, 99) == []
 
 
-def test_the_last_batch_of_a_producer_stays_without_records() -> None:
+def test_last_producer_batch_stays_empty() -> None:
     story = Story()
     story.writes(ADA, (b"a", b"1"), (b"b", b"1"), transactional=False)
     story.writes(ADA, (b"a", b"2"), transactional=False)
@@ -176,7 +176,7 @@ def test_the_last_batch_of_a_producer_stays_without_records() -> None:
     assert story.markers == []
 
 
-def test_a_producer_that_has_only_ended_something_keeps_its_marker() -> None:
+def test_producer_keeps_its_only_marker() -> None:
     story = Story()
     story.ends(ADA, committed=False)
     story.ends(BOB, committed=False)
@@ -189,7 +189,7 @@ def test_a_producer_that_has_only_ended_something_keeps_its_marker() -> None:
     assert story.markers == [0, 3], "Ada's epoch is told by nothing else"
 
 
-def test_what_is_undecided_is_left_alone() -> None:
+def test_open_transactions_are_not_compacted() -> None:
     story = Story()
     story.plainly((b"a", b"1"))
     story.plainly((b"a", b"2"))
@@ -206,7 +206,7 @@ def test_what_is_undecided_is_left_alone() -> None:
     assert story.records() == [(4, b"a", b"4"), (6, b"z", b"open segment")]
 
 
-def test_a_transaction_whose_marker_is_still_in_the_open_segment() -> None:
+def test_open_segment_contains_marker() -> None:
     story = Story(segment_bytes=150)
     story.plainly((b"a", b"1"))
     story.writes(ADA, (b"a", b"aborted"))
@@ -217,7 +217,7 @@ def test_a_transaction_whose_marker_is_still_in_the_open_segment() -> None:
     assert story.committed() == story.records()
 
 
-def test_a_log_on_disk_is_taken_over_as_it_was(tmp_path: Path) -> None:
+def test_adopts_log_from_disk(tmp_path: Path) -> None:
     there = OnDisk(tmp_path, compact=True, delete=False, segment_bytes=200, delete_retention_ms=1_000)
     story = Story()
 
@@ -262,7 +262,7 @@ what_happens = st.one_of(
 
 @examples(2)
 @given(st.lists(what_happens, max_size=60), st.integers(1, 400))
-def test_readers_of_committed_records_find_the_last_value_of_each_key(story_of: list[tuple], segment: int) -> None:  # type: ignore[type-arg]
+def test_read_committed_finds_last_values(story_of: list[tuple], segment: int) -> None:  # type: ignore[type-arg]
     story, plain = Story(segment, delete_retention_ms=1_000), Story(EVERYTHING)
     for what, who, more in [*story_of, ("compacts", 500, None), ("compacts", 5_000, None)]:
         if what == "compacts":

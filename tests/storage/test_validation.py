@@ -25,14 +25,14 @@ def judged(data: bytes, version: int = 9, **config: object) -> Rejection | None:
     return found if isinstance(found, Rejection) else None
 
 
-def test_a_proper_batch_is_taken_as_it_is() -> None:
+def test_valid_batch_is_unchanged() -> None:
     data = batch(b"a", b"b", at=NOW_MS)
     found = verdict(data)
     assert isinstance(found, Accepted)
     assert found.batch is data
 
 
-def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
+def test_ignores_short_trailing_bytes() -> None:
     data = batch(b"a", at=NOW_MS)
     found = only_batch(data + b"\0\0\0", 9)
     assert not isinstance(found, Rejection)
@@ -69,7 +69,7 @@ def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
         (batch(b"x" * (1 << 20)), ErrorCode.message_too_large, False),
     ],
 )
-def test_what_is_refused_and_how(data: bytes, error_code: ErrorCode, has_log_start: bool) -> None:
+def test_rejection_codes_and_messages(data: bytes, error_code: ErrorCode, has_log_start: bool) -> None:
     rejection = judged(data)
     assert rejection is not None
     assert (rejection.error_code, rejection.has_log_start) == (error_code, has_log_start)
@@ -81,7 +81,7 @@ def test_zstd_needs_version_7() -> None:
     assert judged(data, version=7) is None
 
 
-def test_a_record_from_the_future_is_refused() -> None:
+def test_rejects_future_timestamp() -> None:
     assert judged(batch(b"x", at=NOW_MS + HOUR_MS)) is None
     rejection = judged(batch(b"x", b"y", at=(NOW_MS, NOW_MS + HOUR_MS + 1)))
     assert rejection is not None
@@ -92,7 +92,7 @@ def test_a_record_from_the_future_is_refused() -> None:
     assert problem.startswith(f"Timestamp {NOW_MS + HOUR_MS + 1} of message with offset 1 is out of range.")
 
 
-def test_a_record_without_time_or_from_long_ago_is_taken_unless_the_topic_says_otherwise() -> None:
+def test_old_timestamps_are_accepted_by_default() -> None:
     assert judged(batch(b"x", at=-1)) is None
     assert judged(batch(b"x", at=0)) is None
     assert judged(batch(b"x", at=0), timestamp_before_max_ms=1_000) is not None
@@ -100,7 +100,7 @@ def test_a_record_without_time_or_from_long_ago_is_taken_unless_the_topic_says_o
 
 
 @pytest.mark.parametrize("attributes", [0, 1])
-def test_a_compacted_topic_wants_keys(attributes: int) -> None:
+def test_compacted_topic_requires_keys(attributes: int) -> None:
     assert judged(batch((b"k", b"v"), at=NOW_MS, attributes=attributes), compact=True) is None
     rejection = judged(batch((b"k", b"v"), b"v", b"w", at=NOW_MS, attributes=attributes), compact=True)
     assert rejection is not None
@@ -110,11 +110,11 @@ def test_a_compacted_topic_wants_keys(attributes: int) -> None:
     assert rejection.message.startswith("One or more records have been rejected due to 2 record errors in total")
 
 
-def test_records_that_are_none_are_refused_where_they_are_looked_at() -> None:
+def test_malformed_records_are_rejected_when_read() -> None:
     assert judged(batch(b"x", at=NOW_MS, attributes=1)[:61] + bytes(30), compact=True) is not None
 
 
-def test_the_broker_s_time_replaces_the_producer_s() -> None:
+def test_log_append_time_replaces_timestamps() -> None:
     data = batch(b"a", b"b", at=5)
     found = verdict(data, log_append_time=True)
     assert isinstance(found, Accepted)

@@ -39,11 +39,14 @@ class Late:
 async def jump(
     laboratory: Laboratory, length_ms: int, *, expire_live_members: bool = False, patience_s: float = PATIENCE_S
 ) -> list[str]:
-    """Moves the brokers' clock as `Laboratory.advance` does, and halts for members that live.
+    """Move the brokers' clock like `Laboratory.advance`, halting for live members.
 
-    A member's time to rejoin, to sync or to give up partitions does not end before the member has had real time to do
-    it: the clock stands still meanwhile, at most `patience_s` real seconds each time. With `expire_live_members`, or with
-    no patience, nobody is waited for. Returns a sentence for each member that a halt was too short for.
+    A member's time to rejoin, to sync or to revoke partitions does not expire before the member has had real time for
+    it: the clock halts meanwhile, at most `patience_s` real seconds each time. With `expire_live_members`, or without
+    patience, it does not halt.
+
+    Returns:
+        A sentence for each member that did not respond during a halt.
     """
     left_behind: set[Late] = set()
     given_up: set[Late] = set()

@@ -32,7 +32,9 @@ KINDS = {
     "restarts": r"the broker restarts(?: with (?P<setting>[a-z.]+)=(?P<value>\S+))?",
     "leads": r"broker (?P<node>\S+) leads (?P<topic>\S+) partition (?P<partition>\S+)",
     "wait": r"wait (?P<length>\d+) ms",
-    "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions?)?(?: and (?P<replicas>\d+) replicas)?",
+    "topic": (
+        r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions?)?(?: and (?P<replicas>\d+) replicas)?"
+    ),
     "members": rf"given (?P<members>[a-z0-9, ]+?) shares? a (?P<of>consumer|share|streams) group(?: {VALUES})?",
     "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",
 }

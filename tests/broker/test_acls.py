@@ -77,7 +77,7 @@ def deletes(
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_an_acl_is_made_once_found_and_deleted(version: int) -> None:
+def test_create_find_and_delete_acl(version: int) -> None:
     broker = guarded_broker()
     admin = client_of(broker, "admin")
     wanted = [creation(MAY_READ), creation("deny User:* All prefixed group g from 10.0.0.1"), creation(MAY_READ)]
@@ -90,7 +90,7 @@ def test_an_acl_is_made_once_found_and_deleted(version: int) -> None:
     assert describes(admin, version=version) == set()
 
 
-def test_describing_needs_describe_and_changing_needs_alter() -> None:
+def test_describe_and_alter_rights() -> None:
     broker = guarded_broker()
     alice = client_of(broker, "alice")
     refused = alice.asks("describe_acls", 3, **fields(*EVERYTHING))
@@ -121,7 +121,7 @@ def test_describing_needs_describe_and_changing_needs_alter() -> None:
         ),
     ],
 )
-def test_a_faulty_acl_is_refused_and_the_others_are_made(changes: dict[str, Any], message: str) -> None:
+def test_invalid_acl_is_rejected_individually(changes: dict[str, Any], message: str) -> None:
     broker = guarded_broker()
     admin = client_of(broker, "admin")
     assert creates(admin, creation(MAY_READ, **changes), creation(MAY_READ)) == [
@@ -141,7 +141,7 @@ def test_a_faulty_acl_is_refused_and_the_others_are_made(changes: dict[str, Any]
         {"permission_type": 1},
     ],
 )
-def test_what_is_for_filters_fails_the_whole_request(changes: dict[str, Any]) -> None:
+def test_filter_values_reject_creation(changes: dict[str, Any]) -> None:
     broker = guarded_broker()
     admin = client_of(broker, "admin")
     failed = (ErrorCode.unknown_server_error, None)
@@ -151,13 +151,13 @@ def test_what_is_for_filters_fails_the_whole_request(changes: dict[str, Any]) ->
 
 @pytest.mark.parametrize("field", ["resource_type", "resource_pattern_type", "operation", "permission_type"])
 @pytest.mark.parametrize("code", [0, 99, -1])
-def test_a_code_that_means_nothing_ends_the_connection(field: str, code: int) -> None:
+def test_invalid_code_closes_connection(field: str, code: int) -> None:
     admin = client_of(guarded_broker(), "admin")
     admin.says(frame("create_acls", 3, 1, creations=[creation(MAY_READ, **{field: code})]))
     assert admin.closed
 
 
-def test_an_operation_that_the_resource_does_not_know_means_nothing_and_is_kept() -> None:
+def test_unsupported_operation_is_kept() -> None:
     broker = guarded_broker()
     admin = client_of(broker, "admin")
     odd = [creation("allow Team:x Write group g from nowhere"), creation(MAY_READ, resource_type=7, operation=13)]
@@ -165,7 +165,7 @@ def test_an_operation_that_the_resource_does_not_know_means_nothing_and_is_kept(
     assert len(describes(admin)) == 2
 
 
-def test_filters_with_unknown_codes_find_nothing_or_are_refused() -> None:
+def test_unknown_filter_codes() -> None:
     broker = guarded_broker()
     allow(broker, "User:alice Read topic t")
     admin = client_of(broker, "admin")
@@ -219,7 +219,7 @@ def restarted(directory: DataDirectory, **settings: Any) -> Broker:
     return Broker(directory=DataDirectory(directory.path), **settings)
 
 
-def test_acls_are_there_after_a_kill_and_those_that_were_deleted_are_not(tmp_path: Path) -> None:
+def test_acls_survive_kill(tmp_path: Path) -> None:
     first = Broker(directory=DataDirectory(tmp_path / "data"), **GUARDED)
     admin = client_of(first, "admin")
     odd = 'deny User:"ä\\n All prefixed group {g} from 10.0.0.1'
@@ -236,7 +236,7 @@ def test_acls_are_there_after_a_kill_and_those_that_were_deleted_are_not(tmp_pat
     assert list(access_of(again).authorizer.acls) == [acl(MAY_READ), acl(odd)]
 
 
-def test_a_kept_acl_that_means_nothing_is_named(tmp_path: Path) -> None:
+def test_unknown_stored_acl_is_reported(tmp_path: Path) -> None:
     first = Broker(directory=DataDirectory(tmp_path / "data"), **GUARDED)
     creates(client_of(first, "admin"), creation(MAY_READ))
     journal = tmp_path / "data" / "topics.jsonl"

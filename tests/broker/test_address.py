@@ -15,7 +15,7 @@ def test_addresses(text: str, host: str, port: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "9092", ":9092", "localhost", "localhost:", "a:b", "::1:9092", "a:70000", "a:-1"])
-def test_what_is_no_address(text: str) -> None:
+def test_rejects_malformed_address(text: str) -> None:
     with pytest.raises(AddressError, match="HOST:PORT"):
         parse_address(text)
 
@@ -33,7 +33,7 @@ def test_what_is_no_address(text: str) -> None:
         ("fe80::1%eth0", 1, [("fe80::1%eth0", 9092)]),
     ],
 )
-def test_what_clients_get(text: str, nodes: int, addresses: list[tuple[str, int]]) -> None:
+def test_addresses_sent_to_clients(text: str, nodes: int, addresses: list[tuple[str, int]]) -> None:
     told = parse_advertised(text, nodes)
     assert [told.address(index, "dialled", 9092 + index) for index in range(nodes)] == addresses
 
@@ -51,6 +51,6 @@ def test_what_clients_get(text: str, nodes: int, addresses: list[tuple[str, int]
         ("a:65535", 2, "need ports beyond 65535"),
     ],
 )
-def test_what_cannot_be_advertised(text: str, nodes: int, why: str) -> None:
+def test_rejects_unadvertisable_address(text: str, nodes: int, why: str) -> None:
     with pytest.raises(AddressError, match=why):
         parse_advertised(text, nodes)

@@ -19,7 +19,7 @@ def alters(entity: dict[str, str | None], key: str, *, remove: bool, version: in
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_what_is_not_there_can_be_removed(version: int) -> None:
+def test_missing_quota_can_be_removed(version: int) -> None:
     assert alters({"user": "ada"}, "producer_byte_rate", remove=True, version=version) == (ErrorCode.none, None)
 
 
@@ -36,5 +36,5 @@ def test_what_is_not_there_can_be_removed(version: int) -> None:
         ({"user": ""}, "producer_byte_rate", "Empty user not supported"),
     ],
 )
-def test_a_quota_is_refused(entity: dict[str, str | None], key: str, words: str) -> None:
+def test_quota_is_rejected(entity: dict[str, str | None], key: str, words: str) -> None:
     assert alters(entity, key, remove=False) == (ErrorCode.invalid_request, words)

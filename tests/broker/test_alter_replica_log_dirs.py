@@ -18,7 +18,7 @@ def moves(client: Client, path: str, *partitions: int, topic: str = "t", version
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_is_there_already_is_no_mistake(version: int) -> None:
+def test_same_directory_is_accepted(version: int) -> None:
     broker = Broker()
     broker.cluster.topics.create("t", 2, 1)
     ada = broker.client()
@@ -35,7 +35,7 @@ def test_there_is_no_other_directory(path: str) -> None:
     assert moves(broker.client(), path, 0, topic="nope") == [(0, E.log_dir_not_found)]
 
 
-def test_a_broker_without_the_replica_says_so() -> None:
+def test_broker_without_replica_reports_it() -> None:
     broker = Broker(nodes=2)
     broker.cluster.topics.create("t", 1, 1)
     topic = broker.cluster.topics.by_name("t")
@@ -45,7 +45,7 @@ def test_a_broker_without_the_replica_says_so() -> None:
     assert heard == {holder: [(0, E.none)], 3 - holder: [(0, E.replica_not_available)]}
 
 
-def test_without_the_right_everything_is_refused_as_it_was_named() -> None:
+def test_unauthorized_request_keeps_its_order() -> None:
     broker = guarded_broker()
     refused = E.cluster_authorization_failed
     assert moves(client_of(broker, "alice"), "/nowhere", 0, 1, 0) == [(0, refused), (1, refused), (0, refused)]

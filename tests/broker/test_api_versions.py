@@ -19,7 +19,7 @@ def test_it_answers_the_table(version: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "version"), [("", "1.0"), ("kohort", ""), ("two words", "1.0"), ("-dash", "1.0")])
-def test_software_must_have_a_proper_name_and_version(name: str, version: str) -> None:
+def test_software_name_and_version_are_validated(name: str, version: str) -> None:
     client = Broker().client()
     response = client.asks("api_versions", 3, client_software_name=name, client_software_version=version)
     assert response.error_code is ErrorCode.invalid_request
@@ -27,7 +27,7 @@ def test_software_must_have_a_proper_name_and_version(name: str, version: str) -
 
 
 @pytest.mark.parametrize("request_", ["0012 0063 0000004d 0003616461 00 02610262", "0012 0005 0000004d ffff 00"])
-def test_a_version_too_new_is_answered_in_version_0(request_: str) -> None:
+def test_unsupported_version_is_answered_with_v0(request_: str) -> None:
     client = Broker().client()
     body = bytes.fromhex(request_)
     client.says(len(body).to_bytes(4, "big") + body)
@@ -39,7 +39,7 @@ def test_a_version_too_new_is_answered_in_version_0(request_: str) -> None:
 
 
 @pytest.mark.parametrize("correlation_id", [-(2**31), -1, 0, 2**31 - 1])
-def test_correlation_ids_come_back_as_they_were_sent(correlation_id: int) -> None:
+def test_correlation_id_is_returned(correlation_id: int) -> None:
     client = Broker().client()
     body = bytes.fromhex("0012 0000") + correlation_id.to_bytes(4, "big", signed=True) + bytes.fromhex("ffff")
     client.says(len(body).to_bytes(4, "big") + body)

@@ -48,7 +48,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         (("--control", ":0", "--control-token", "s3cret\n"), "the control token begins or ends with a blank"),
     ],
 )
-def test_mistakes_end_with_one_sentence_and_exit_code_2(arguments: tuple[str, ...], sentence: str) -> None:
+def test_usage_errors_exit_with_2(arguments: tuple[str, ...], sentence: str) -> None:
     ended = run("serve", *arguments)
     assert ended.returncode == 2
     assert ended.stdout == ""
@@ -56,13 +56,13 @@ def test_mistakes_end_with_one_sentence_and_exit_code_2(arguments: tuple[str, ..
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_a_misspelt_command_hears_the_nearest() -> None:
+def test_misspelled_command_suggestion() -> None:
     ended = run("serv")
     assert ended.returncode == 2
     assert "Did you mean 'serve'?" in ended.stderr
 
 
-def test_a_port_in_use_is_reported_with_a_way_out() -> None:
+def test_port_in_use_message() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run("serve", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
     assert ended.returncode == 2
@@ -88,7 +88,7 @@ def test_serving_until_a_signal(number: signal.Signals) -> None:
     assert run("health", addresses[0]).returncode == 1
 
 
-def test_the_control_address_is_a_part_that_may_be_missing(tmp_path: Path) -> None:
+def test_missing_control_extra_message(tmp_path: Path) -> None:
     (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError('no fastapi', name='fastapi')")
     ended = run("serve", "--control", ":0", PYTHONPATH=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -97,12 +97,12 @@ def test_the_control_address_is_a_part_that_may_be_missing(tmp_path: Path) -> No
     )
 
 
-def test_a_broker_without_a_control_address_has_not_loaded_it() -> None:
+def test_broker_without_control_loads_none() -> None:
     code = "import sys, kohort.broker.runtime.run, kohort.cli.serve; sys.exit('fastapi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_plain_broker_loads_nothing_of_logins_and_tls() -> None:
+def test_plain_broker_loads_no_security() -> None:
     code = (
         "import sys, kohort.cli.serve\n"
         "from tests.support.broker import Broker\n"
@@ -119,7 +119,7 @@ def test_a_plain_broker_loads_nothing_of_logins_and_tls() -> None:
 
 
 @pytest.mark.long
-def test_a_running_cluster_is_administered() -> None:
+def test_administers_running_cluster() -> None:
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--nodes", "2", "--profile", "test", "--control", ":0"]
     command += ["--log-level", "debug"]  # not even then the token
     environment = os.environ | {"KOHORT_CONTROL_TOKEN": "s3cret"}
@@ -169,7 +169,7 @@ def test_help_and_version_and_settings() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-def test_a_broker_serves_whatever_streams_are_closed(closed: tuple[int, ...], tmp_path: Path) -> None:
+def test_closed_streams_do_not_matter(closed: tuple[int, ...], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     closing = " ".join(f"{number}{'>' if number else '<'}&-" for number in closed)
@@ -192,14 +192,14 @@ def test_other_commands_need_no_streams_either(command: tuple[str, ...]) -> None
     assert subprocess.run(["sh", "-c", asked], timeout=120, check=False).returncode == 1
 
 
-def test_a_full_disk_behind_stdout_ends_with_a_sentence() -> None:
+def test_full_disk_on_stdout_message() -> None:
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*KOHORT, "settings"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (1, "kohort: cannot write: No space left on device\n")
 
 
 @pytest.mark.long
-def test_a_pipe_that_nobody_reads_freezes_nobody() -> None:
+def test_unread_pipe_does_not_block() -> None:
     """More lines than a pipe of 64 KiB holds; then the broker answers, and ends when it is told to."""
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--log-level", "debug"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -218,7 +218,7 @@ def test_a_pipe_that_nobody_reads_freezes_nobody() -> None:
         assert len(process.stderr.read()) > 60_000, "what the pipe held was written"
 
 
-def test_a_terminal_of_ascii_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_terminal_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """rich writes arrows and dashes as they are, and would end in an UnicodeEncodeError."""
     shown = BytesIO()
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(shown, "ascii"))
@@ -227,7 +227,7 @@ def test_a_terminal_of_ascii_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> N
     assert shown.getvalue().endswith(b"a \\u2192 b\n")
 
 
-def test_a_secured_broker_is_one_option(tmp_path: Path) -> None:
+def test_secured_broker_option(tmp_path: Path) -> None:
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--profile", "test", "--secure", str(tmp_path / "made")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as broker:
         assert broker.stdout is not None
@@ -242,7 +242,7 @@ def test_a_secured_broker_is_one_option(tmp_path: Path) -> None:
     assert (tmp_path / "made" / "alice.pem").stat().st_mode & 0o077 == 0
 
 
-def test_two_words_about_where_to_listen_are_one_too_many(tmp_path: Path) -> None:
+def test_conflicting_listener_options_are_rejected(tmp_path: Path) -> None:
     ended = run("serve", "--secure", str(tmp_path), "--set", "listeners=SSL://127.0.0.1:0")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "kohort: --secure and listeners both say where clients connect; give one of them\n"

@@ -13,7 +13,7 @@ SECOND_NS = 1_000_000_000
 
 
 @pytest.mark.parametrize("rest_ns", [0, 1, 499_999, 999_999])
-def test_its_milliseconds_begin_where_those_of_the_machine_do(rest_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_milliseconds_start_with_machine_clock(rest_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made_ns, elapsed_ns = 1_800_000_000 * SECOND_NS - 5_000_000 + rest_ns, 0
     monkeypatch.delitem(sys.modules, "freezegun.api", raising=False)  # which keeps the machine's own functions
     monkeypatch.setattr(time, "time_ns", lambda: made_ns)

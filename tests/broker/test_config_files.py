@@ -45,35 +45,35 @@ def settings_of(name: str) -> Settings:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FILES.iterdir()))
-def test_each_serves_and_says_once_what_it_passes_over(name: str) -> None:
+def test_ignored_settings_are_reported_once(name: str) -> None:
     settings = settings_of(name)
     assert [each.sentence.split(" is passed over: ")[0] for each in settings.passed_over] == PASSED_OVER[name]
     if settings.listeners:
         assert read_listeners(settings)
 
 
-def test_nothing_that_kafka_has_is_said_to_be_removed() -> None:
+def test_kafka_settings_are_never_called_removed() -> None:
     assert not {name for name in unsupported._REMOVED if name in SETTINGS or name in unsupported.FOREIGN}
 
 
-def test_a_slip_is_told_loudly_with_what_was_meant() -> None:
+def test_typo_reports_suggestion() -> None:
     (slip,) = (each for each in settings_of("company").passed_over if each.is_slip)
     assert slip.sentence.endswith("there is no such setting; did you mean log.retention.hours?")
 
 
-def test_what_stands_in_the_place_of_a_removed_name_is_told() -> None:
+def test_removed_name_reports_replacement() -> None:
     told = [each.sentence for each in settings_of("older").passed_over]
     assert told[0] == "port is passed over: Kafka 4 has it no more; use listeners"
     assert "use log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms" in told[-1]
     assert settings_of("zookeeper-2.8").passed_over[-1].sentence.endswith("Kafka 4 has it no more")
 
 
-def test_on_the_command_line_the_same_name_is_refused() -> None:
+def test_unknown_option_is_rejected() -> None:
     given, from_file = read_settings(str(FILES / "company.properties"), ("log.retention.hour=1",))
     with pytest.raises(SettingError, match=r"did you mean log\.retention\.hours"):
         Settings(given, from_file=from_file)
 
 
-def test_a_bad_value_of_a_known_name_is_refused_in_a_file_too() -> None:
+def test_invalid_value_in_file_is_rejected() -> None:
     with pytest.raises(SettingError, match=r"num\.partitions=many is not allowed"):
         Settings({"num.partitions": "many"}, from_file=["num.partitions"])

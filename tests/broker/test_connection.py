@@ -41,14 +41,14 @@ class Doorman:
         broker.server.end_turn(broker.clock.now_ms())
 
 
-def test_a_request_in_one_piece_is_answered_with_one_write() -> None:
+def test_single_request_is_one_write() -> None:
     client = Broker().client()
     client.says(heartbeat(5))
     assert len(client.wire.writes) == 1
     assert client.hears("heartbeat") == [(5, HeartbeatResponse(error_code=ErrorCode.not_coordinator))]
 
 
-def test_pipelined_requests_are_answered_in_order_with_one_write() -> None:
+def test_pipelined_responses_share_one_write() -> None:
     client = Broker().client()
     client.says(*(heartbeat(n) for n in range(10)))
     assert len(client.wire.writes) == 1
@@ -56,7 +56,7 @@ def test_pipelined_requests_are_answered_in_order_with_one_write() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 17, 50])
-def test_it_does_not_matter_in_which_pieces_requests_come(size: int) -> None:
+def test_request_in_any_pieces(size: int) -> None:
     client = Broker().client()
     data = b"".join(heartbeat(n) for n in range(5))
     for start in range(0, len(data), size):
@@ -64,14 +64,14 @@ def test_it_does_not_matter_in_which_pieces_requests_come(size: int) -> None:
     assert client.ids() == [0, 1, 2, 3, 4]
 
 
-def test_a_half_sent_request_waits_for_its_other_half() -> None:
+def test_partial_request_waits() -> None:
     client = Broker().client()
     client.says(heartbeat(1)[:-1])
     assert client.heard() == []
     assert not client.closed
 
 
-def test_what_is_sent_behind_a_waiting_request_waits_too() -> None:
+def test_pipelined_request_waits() -> None:
     broker = Broker()
     doorman = Doorman(broker)
     client = broker.client()
@@ -86,7 +86,7 @@ def test_what_is_sent_behind_a_waiting_request_waits_too() -> None:
     assert [frame[:4] for frame in client.heard()] == [bytes((0, 0, 0, 2)), bytes((0, 0, 0, 3))]
 
 
-def test_a_request_answered_while_it_is_handled_holds_nobody_up() -> None:
+def test_immediate_response_blocks_no_other() -> None:
     broker = Broker()
     broker.api("heartbeat").handle = lambda node, request, ticket: ticket.reply(NONE)
     client = broker.client()
@@ -95,7 +95,7 @@ def test_a_request_answered_while_it_is_handled_holds_nobody_up() -> None:
     assert client.ids() == [1, 2, 3]
 
 
-def test_the_next_request_is_not_handled_in_the_middle_of_somebody_elses() -> None:
+def test_next_request_waits_for_current_handler() -> None:
     """A reply that goes out while a group is being changed must not let the next request see the group half done."""
     broker = Broker()
     doorman = Doorman(broker)
@@ -115,7 +115,7 @@ def test_the_next_request_is_not_handled_in_the_middle_of_somebody_elses() -> No
     assert ada.ids() == [1]
 
 
-def test_a_client_that_hangs_up_is_not_answered_any_more() -> None:
+def test_disconnected_client_gets_no_response() -> None:
     broker = Broker()
     doorman = Doorman(broker)
     client = broker.client()
@@ -127,7 +127,7 @@ def test_a_client_that_hangs_up_is_not_answered_any_more() -> None:
     assert not broker.server.connections
 
 
-def test_a_ticket_is_answered_once() -> None:
+def test_ticket_is_answered_once() -> None:
     broker = Broker()
     doorman = Doorman(broker)
     broker.client().says(heartbeat(1))
@@ -137,7 +137,7 @@ def test_a_ticket_is_answered_once() -> None:
         ticket.reply(NONE)
 
 
-def test_reading_pauses_when_too_much_waits_and_goes_on_after_the_reply() -> None:
+def test_reading_pauses_and_resumes() -> None:
     broker = Broker()
     doorman = Doorman(broker)
     client = broker.client()
@@ -156,7 +156,7 @@ def test_reading_pauses_when_too_much_waits_and_goes_on_after_the_reply() -> Non
 
 
 @pytest.mark.parametrize("behind", [0, 1], ids=["alone", "behind one that waits"])
-def test_a_large_request_is_read_to_its_end_though_the_loop_is_busy(behind: int) -> None:
+def test_large_request_is_read_while_busy(behind: int) -> None:
     """What is paused in the middle of a request is read on: in its turn, or when what waited before it is answered."""
     broker = Broker()
     doorman = Doorman(broker)
@@ -185,7 +185,7 @@ def test_a_large_request_is_read_to_its_end_though_the_loop_is_busy(behind: int)
     assert client.connection not in broker.server.paused._connections
 
 
-def test_requests_that_others_never_finish_keep_nobody_from_finishing() -> None:
+def test_unfinished_requests_block_no_other() -> None:
     """Eighty clients have sent the beginnings of requests. Theirs are not paused, and count against nobody."""
     broker = Broker()
     size = READ_ON_BYTES
@@ -198,7 +198,7 @@ def test_requests_that_others_never_finish_keep_nobody_from_finishing() -> None:
     assert not broker.server.paused._connections, "no socket is paused that has sent no whole request"
 
 
-def test_a_client_that_leaves_while_its_socket_is_not_read_is_noticed() -> None:
+def test_disconnect_of_paused_client_is_noticed() -> None:
     broker = Broker()
     doorman = Doorman(broker)
     ends: list[tuple[Client, socket]] = []
@@ -234,7 +234,7 @@ def test_a_client_that_leaves_while_its_socket_is_not_read_is_noticed() -> None:
     assert not broker.server.paused
 
 
-def test_a_client_that_does_not_read_is_not_served_until_it_does() -> None:
+def test_client_that_does_not_read_waits() -> None:
     client = Broker().client()
     client.connection.pause_writing()
     client.says(heartbeat(1))
@@ -246,7 +246,7 @@ def test_a_client_that_does_not_read_is_not_served_until_it_does() -> None:
     assert client.ids()[:3] == [1, 2, 3]
 
 
-def test_a_client_that_pipelines_much_lets_others_have_their_turn() -> None:
+def test_pipelining_client_yields_to_others() -> None:
     broker = Broker()
     client = broker.client()
     busy = Stopwatch(broker, us_a_look=100)
@@ -286,7 +286,7 @@ def test_no_reply_is_no_reply() -> None:
         (bytes.fromhex("0000000d 000c 0000 00000000 ffff 000167"), "unreadable request: heartbeat v0"),
     ],
 )
-def test_bad_bytes_close_the_connection_with_one_log_line(data: bytes, reason: str, lines: StringIO) -> None:
+def test_malformed_bytes_close_connection(data: bytes, reason: str, lines: StringIO) -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     ada.says(heartbeat(1), data, heartbeat(2))
@@ -298,7 +298,7 @@ def test_bad_bytes_close_the_connection_with_one_log_line(data: bytes, reason: s
     assert bob.ids() == [3]
 
 
-def test_a_handler_may_hang_up(lines: StringIO) -> None:
+def test_handler_may_disconnect(lines: StringIO) -> None:
     broker = Broker()
 
     def refuse(node: Node, request: Any, ticket: Ticket) -> None:
@@ -312,7 +312,7 @@ def test_a_handler_may_hang_up(lines: StringIO) -> None:
     assert "it was rude" in lines.getvalue()
 
 
-def test_what_nobody_foresaw_is_logged_whole_and_answered(lines: StringIO) -> None:
+def test_unexpected_error_is_logged_and_answered(lines: StringIO) -> None:
     broker = Broker()
 
     def fail(node: Node, request: Any, ticket: Ticket) -> None:
@@ -329,7 +329,7 @@ def test_what_nobody_foresaw_is_logged_whole_and_answered(lines: StringIO) -> No
     assert "HeartbeatRequest(group_id='g'" in text
 
 
-def test_a_response_that_cannot_be_written_is_our_fault_too(lines: StringIO) -> None:
+def test_unencodable_response_is_logged(lines: StringIO) -> None:
     broker = Broker()
     broker.api("heartbeat").handle = lambda node, request, ticket: HeartbeatResponse(error_code="none")  # type: ignore[arg-type]
     client = broker.client()
@@ -368,7 +368,7 @@ def test_connections_from_one_address_are_counted() -> None:
     assert broker.client(peer="10.0.0.7").closed
 
 
-def test_the_last_descriptors_are_for_the_broker_itself(lines: StringIO) -> None:
+def test_last_descriptors_are_reserved(lines: StringIO) -> None:
     broker = Broker()
     broker.server.descriptors = 1_000
     last = 1_000 - DESCRIPTORS_KEPT
@@ -378,7 +378,7 @@ def test_the_last_descriptors_are_for_the_broker_itself(lines: StringIO) -> None
     assert "ulimit -n" in lines.getvalue()
 
 
-def test_addresses_are_written_as_java_writes_them() -> None:
+def test_addresses_have_javas_format() -> None:
     assert java_address("127.0.0.1") == "/127.0.0.1"
     assert java_address("::1") == "/0:0:0:0:0:0:0:1"
     assert java_address("fe80::1%eth0") == "/fe80:0:0:0:0:0:0:1"

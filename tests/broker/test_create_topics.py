@@ -26,7 +26,7 @@ def named(name: str | None, topic_id: Any = None) -> DeleteTopicState:
 
 
 @pytest.mark.parametrize("version", range(2, 8))
-def test_a_topic_is_created_in_every_version_and_not_twice(version: int) -> None:
+def test_creates_topic_in_every_version(version: int) -> None:
     broker = Broker()
     ada = broker.client()
     (made,) = creates(ada, topic("topic", 2, configs={"retention.ms": "5"}), version=version)
@@ -49,7 +49,7 @@ def test_a_topic_is_created_in_every_version_and_not_twice(version: int) -> None
         assert made.topic_id == there.topic_id
 
 
-def test_the_broker_s_settings_are_a_topic_s_defaults() -> None:
+def test_broker_settings_are_topic_defaults() -> None:
     ada = Broker(log_retention_hours=2, message_max_bytes=5_000).client()
     (made,) = creates(ada, topic("topic"))
     told = {each.name: (each.value, each.config_source) for each in made.configs}
@@ -57,7 +57,7 @@ def test_the_broker_s_settings_are_a_topic_s_defaults() -> None:
     assert told["max.message.bytes"] == ("5000", 4)
 
 
-def test_minus_one_is_the_broker_s_default_and_a_dry_run_creates_nothing() -> None:
+def test_default_counts_and_validate_only() -> None:
     broker = Broker(num_partitions=4)
     ada = broker.client()
     (answer,) = creates(ada, topic("topic", -1, -1), version=5, validate_only=True)
@@ -66,7 +66,7 @@ def test_minus_one_is_the_broker_s_default_and_a_dry_run_creates_nothing() -> No
     assert creates(ada) == []
 
 
-def test_every_topic_of_a_request_stands_for_itself() -> None:
+def test_topics_of_request_are_independent() -> None:
     broker = Broker()
     ada = broker.client()
     answers = creates(ada, topic("a"), topic("b", 0), topic("c"), topic("d"), topic("d", 2))
@@ -108,7 +108,7 @@ def test_ways_of_asking_wrongly() -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_a_topic_is_deleted_in_every_version_and_not_twice(version: int) -> None:
+def test_deletes_topic_in_every_version(version: int) -> None:
     broker = Broker()
     ada = broker.client()
     given_topic(ada)
@@ -167,7 +167,7 @@ def grows(client: Client, count: int, name: str = "topic", version: int = 3, **m
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_a_topic_grows_in_every_version(version: int) -> None:
+def test_extends_topic_in_every_version(version: int) -> None:
     broker = Broker()
     ada = broker.client()
     given_topic(ada)
@@ -178,7 +178,7 @@ def test_a_topic_grows_in_every_version(version: int) -> None:
     assert len(there.partitions) == 3
 
 
-def test_it_does_not_shrink_nor_stay_and_a_dry_run_changes_nothing() -> None:
+def test_rejects_fewer_or_equal_partitions() -> None:
     ada = Broker().client()
     given_topic(ada, partitions=3)
     assert grows(ada, 2) == (
@@ -201,7 +201,7 @@ def test_new_partitions_may_be_assigned() -> None:
     assert there.partitions[1].leader == 2
 
 
-def test_a_topic_named_twice_does_not_grow() -> None:
+def test_duplicate_topic_is_not_extended() -> None:
     ada = Broker().client()
     given_topic(ada)
     asked = CreatePartitionsTopic(name="topic", count=2, assignments=None)

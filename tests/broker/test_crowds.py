@@ -75,7 +75,7 @@ class Replies:
         return self.count - before
 
 
-def test_the_joins_of_a_large_group_are_answered_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_group_joins_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     broker, crowd = given_crowd()
     bob, replies = broker.client(), Replies(monkeypatch)
     broker.loop.wait(INITIAL_DELAY_MS)
@@ -91,7 +91,7 @@ def test_the_joins_of_a_large_group_are_answered_a_few_at_a_time(monkeypatch: py
     joined(broker, crowd)
 
 
-def test_who_has_left_since_the_phase_ended_is_still_answered_as_it_was_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaver_gets_response_of_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     """The generation is one moment: what comes while its answers are sent does not change them."""
     broker, crowd = given_crowd()
     replies = Replies(monkeypatch)
@@ -105,7 +105,7 @@ def test_who_has_left_since_the_phase_ended_is_still_answered_as_it_was_then(mon
     assert joined(broker, crowd)[-1] == last
 
 
-def test_the_syncs_of_a_large_group_are_answered_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_group_syncs_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     broker, crowd = given_crowd()
     ids = joined(broker, crowd)
     for member, member_id in zip(crowd[1:], ids[1:], strict=True):
@@ -126,7 +126,7 @@ def test_the_syncs_of_a_large_group_are_answered_a_few_at_a_time(monkeypatch: py
     assert shares == [SHARE + each.encode() for each in ids]
 
 
-def test_sessions_that_end_together_are_looked_at_a_few_at_a_time() -> None:
+def test_expiring_sessions_are_sliced() -> None:
     """A member that is heard in between lives, though its time was up."""
     broker, crowd = given_crowd()
     ids = joined(broker, crowd)

@@ -40,7 +40,7 @@ def creates(client: Client, version: int = 3, owner: str | None = None, renewer:
     )
 
 
-def test_who_has_not_said_who_they_are_may_not_ask() -> None:
+def test_anonymous_clients_are_rejected() -> None:
     ada = Broker().client()
     assert creates(ada, 1) == f"00400004557365720009414e4f4e594d4f5553{NO_TIMES}{'00' * 10}"
     assert creates(ada, 2) == f"000040{OF_ANONYMOUS}{NO_TIMES}01010000000000"
@@ -61,14 +61,14 @@ def test_tokens_cannot_be_listed_either(version: int) -> None:
         assert (response.error_code, response.tokens) == (error, ())
 
 
-def test_who_has_hears_that_tokens_are_switched_off() -> None:
+def test_disabled_tokens_are_reported() -> None:
     alice = client_of(guarded_broker(), "alice")
     assert creates(alice) == f"00003d{OF_ALICE}{OF_ALICE}{'00' * 24}01010000000000"
     assert answer(alice, "renew_delegation_token", 2, hmac=b"x", renew_period_ms=-1) == f"00003d{'00' * 13}"
     assert answer(alice, "expire_delegation_token", 2, hmac=b"x", expiry_time_period_ms=-1) == f"00003d{'00' * 13}"
 
 
-def test_a_token_for_somebody_else_needs_a_right_and_renewers_are_users() -> None:
+def test_token_for_other_user_requires_right() -> None:
     broker = guarded_broker()
     alice = client_of(broker, "alice")
     assert creates(alice, owner="carl") == f"000041{OF_CARL}{OF_ALICE}{NO_TIMES}01010000000000"

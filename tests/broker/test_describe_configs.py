@@ -31,7 +31,7 @@ def given(client: Client, name: str = "topic") -> dict[str, str]:
     return {each.name: each.value for each in describes(client, name).configs if each.config_source == 1}
 
 
-def test_a_broker_tells_of_all_settings_that_kafka_s_does(tmp_path: Path) -> None:
+def test_broker_lists_all_kafka_settings(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"num_io_threads": 4, "ssl_key_password": "secret"}
     directory = DataDirectory(tmp_path)
     ada = Broker(nodes=2, directory=directory, **settings).client(node=1)
@@ -51,7 +51,7 @@ def test_a_broker_tells_of_all_settings_that_kafka_s_does(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("version", range(1, 5))
-def test_a_topic_s_settings_in_every_version(version: int) -> None:
+def test_topic_configs_in_every_version(version: int) -> None:
     ada = Broker(log_retention_bytes=10_000).client()
     given_topic(ada, retention_ms="5")
     result = describes(ada, version=version, include_synonyms=True)
@@ -72,7 +72,7 @@ def test_a_topic_s_settings_in_every_version(version: int) -> None:
     assert own.config_type == (5 if version >= 3 else 0)
 
 
-def test_settings_in_the_place_of_finer_ones() -> None:
+def test_coarse_settings_as_synonyms() -> None:
     """Heard from Apache Kafka 4.3.0, but for the jitter's value, which has no effect here."""
     ada = Broker(log_retention_ms=-1, log_retention_minutes=77, log_roll_hours=100, log_roll_jitter_ms=5).client()
     given_topic(ada)
@@ -93,7 +93,7 @@ def test_settings_in_the_place_of_finer_ones() -> None:
     }
 
 
-def test_documentation_and_synonyms_come_when_asked_for() -> None:
+def test_documentation_and_synonyms_on_request() -> None:
     ada = Broker().client()
     given_topic(ada)
     (config,) = describes(ada, keys=("cleanup.policy", "no.such"), include_documentation=True).configs
@@ -104,7 +104,7 @@ def test_documentation_and_synonyms_come_when_asked_for() -> None:
     assert len(describes(ada, keys=()).configs) == 33
 
 
-def test_a_broker_s_settings() -> None:
+def test_broker_settings() -> None:
     ada = Broker(num_partitions=3).client()
     told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
     config = told["num.partitions"]
@@ -129,7 +129,7 @@ def test_a_broker_s_settings() -> None:
         (8, "x", ErrorCode.invalid_request, "Broker id must be an integer, but it is: x"),
     ],
 )
-def test_what_cannot_be_described(kind: int, name: str, error_code: ErrorCode, message: str) -> None:
+def test_rejects_undescribable_resources(kind: int, name: str, error_code: ErrorCode, message: str) -> None:
     result = describes(Broker().client(), name, kind)
     assert (result.error_code, result.error_message, result.configs) == (error_code, message, ())
 
@@ -175,7 +175,7 @@ def test_altering_replaces_all_settings(version: int) -> None:
         (3, "x", ErrorCode.invalid_request, "Unknown resource type 3"),
     ],
 )
-def test_what_cannot_be_altered(kind: int, name: str, error_code: ErrorCode, message: str) -> None:
+def test_rejects_unalterable_resources(kind: int, name: str, error_code: ErrorCode, message: str) -> None:
     ada = Broker().client()
     assert alters(ada, {"retention.ms": "5"}, name, kind=kind) == (error_code, message)
     assert changes(ada, ("retention.ms", SET, "5"), name=name, kind=kind) == (error_code, message)
@@ -199,7 +199,7 @@ def changes(client: Client, *steps: tuple[str, int, str | None], name: str = "to
     return answer.error_code, answer.error_message
 
 
-def test_segments_of_any_size_are_told_of_where_somebody_wants_them() -> None:
+def test_internal_segment_bytes_is_described() -> None:
     """`internal.segment.bytes` has no default. Heard from Kafka 4.3.0."""
     broker = Broker()
     ada = broker.client()
@@ -233,7 +233,7 @@ def test_single_settings_are_set_and_deleted(version: int) -> None:
     assert given(ada) == {"retention.ms": "5"}
 
 
-def test_lists_are_added_to_and_taken_from() -> None:
+def test_append_and_subtract_lists() -> None:
     ada = Broker().client()
     given_topic(ada)
     for operation, value, result in (
@@ -280,7 +280,7 @@ def test_bad_changes_change_nothing(
     assert given(ada) == {}
 
 
-def test_a_topic_named_twice_is_not_changed() -> None:
+def test_duplicate_topic_is_not_altered() -> None:
     ada = Broker().client()
     given_topic(ada)
     resource = incremental_alter_configs.AlterConfigsResource(resource_type=TOPIC, resource_name="topic", configs=())
@@ -303,7 +303,7 @@ def test_a_topic_named_twice_is_not_changed() -> None:
         ([("team", 1, None)], ErrorCode.unsupported_version, "Custom entity type 'team' not supported"),
     ],
 )
-def test_no_quota_is_set_and_filters_are_looked_at(
+def test_quota_filters_are_validated(
     components: list[tuple[str, int, str | None]], error: ErrorCode, words: str | None
 ) -> None:
     asked = tuple(ComponentData(entity_type=kind, match_type=how, match=what) for kind, how, what in components)
@@ -313,7 +313,7 @@ def test_no_quota_is_set_and_filters_are_looked_at(
     assert (words or "") in (answer.error_message or "")
 
 
-def test_what_the_authorizer_was_given_is_named_and_not_shown() -> None:
+def test_authorizer_settings_are_sensitive() -> None:
     ada = Broker(super_users="User:admin").client()
     told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
     config = told["super.users"]

@@ -14,7 +14,7 @@ def described(client: Client) -> Any:
     return result
 
 
-def test_in_memory_there_is_one_directory_whose_size_nobody_knows() -> None:
+def test_memory_directory_has_unknown_size() -> None:
     client = Broker().client()
     given_topic(client)
     produce(client, batch(b"x"))
@@ -23,7 +23,7 @@ def test_in_memory_there_is_one_directory_whose_size_nobody_knows() -> None:
     assert found.topics[0].partitions[0].partition_size == len(batch(b"x"))
 
 
-def test_on_disk_it_is_the_data_directory(tmp_path: Path) -> None:
+def test_disk_directory(tmp_path: Path) -> None:
     client = Broker(directory=DataDirectory(tmp_path)).client()
     given_topic(client)
     produce(client, batch(b"x"))

@@ -63,7 +63,7 @@ def ready() -> Broker:
     return broker
 
 
-def test_records_are_written_before_the_answer_goes_out() -> None:
+def test_write_precedes_response() -> None:
     broker, listener = ready(), Listener()
     coordinator = broker.cluster.coordinators[0]
     log = broker.cluster.topics.by_name("__consumer_offsets").partitions[PARTITION].log  # type: ignore[union-attr]
@@ -81,12 +81,12 @@ def test_records_are_written_before_the_answer_goes_out() -> None:
     assert coordinator.effects == []
 
 
-def test_without_an_offsets_topic_nothing_can_be_written() -> None:
+def test_missing_offsets_topic_rejects_writes() -> None:
     offsets_topic = Broker().cluster.offsets_topic
     assert offsets_topic.append(PARTITION, ONE_RECORD, 0, 0) == (ErrorCode.unknown_topic_or_partition, None)
 
 
-def test_an_effect_that_fails_takes_no_other_with_it(lines: StringIO) -> None:
+def test_failing_effect_affects_no_other(lines: StringIO) -> None:
     broker, listener = ready(), Listener()
     answered = listener.ticket()
     answered.reply("first")
@@ -97,7 +97,7 @@ def test_an_effect_that_fails_takes_no_other_with_it(lines: StringIO) -> None:
 
 
 @pytest.mark.plain("it replaces a method of an object whose class may be compiled")
-def test_what_cannot_be_written_is_logged_and_reported_to_the_group(
+def test_failed_write_is_logged_and_reported(
     lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = ready()
@@ -115,7 +115,7 @@ def transition(cause: Cause) -> Transition:
     return Transition("orders", PARTITION, "Stable", "PreparingRebalance", 7, 3, cause)
 
 
-def test_a_transition_is_one_readable_line(lines: StringIO) -> None:
+def test_transition_is_one_line(lines: StringIO) -> None:
     joined = transition(Cause("join_new", "c-3-uuid", "c-3", "/10.0.0.7"))
     assert describe(joined) == "orders: Stable -> PreparingRebalance, generation 7, c-3@10.0.0.7 joined"
     left = transition(Cause("leave_explicit", "c-3-uuid", reason="the consumer is being closed"))

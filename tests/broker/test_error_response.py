@@ -59,18 +59,18 @@ def smallest_request(api: ApiSpec) -> Any:
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
-def test_every_api_has_one_that_can_be_written_in_every_version(api: ApiSpec) -> None:
+def test_every_api_has_encodable_error(api: ApiSpec) -> None:
     response = answer(api.name, smallest_request(api))
     for version in range(max(api.min_version, api.readable_from), api.max_version + 1):
         assert message(api.name).write(version, 1, response)
 
 
-def test_at_the_top_where_there_is_room() -> None:
+def test_error_at_top_level() -> None:
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert answer("heartbeat", request).error_code is UNKNOWN
 
 
-def test_in_every_partition_where_there_is_not() -> None:
+def test_error_per_partition() -> None:
     partitions = (PartitionProduceData(index=3, records=None), PartitionProduceData(index=5, records=None))
     topic = TopicProduceData(name="t", partition_data=partitions)
     response = answer("produce", ProduceRequest(acks=1, timeout_ms=1, topic_data=(topic,)))
@@ -79,6 +79,6 @@ def test_in_every_partition_where_there_is_not() -> None:
     assert [(each.index, each.error_code) for each in told.partition_responses] == [(3, UNKNOWN), (5, UNKNOWN)]
 
 
-def test_for_every_name_in_a_list_of_names() -> None:
+def test_error_per_named_entity() -> None:
     response = answer("delete_groups", DeleteGroupsRequest(groups_names=("a", "b")))
     assert [(each.group_id, each.error_code) for each in response.results] == [("a", UNKNOWN), ("b", UNKNOWN)]

@@ -70,7 +70,7 @@ def logged(tmp_path: Path) -> Logged:
     return Logged(tmp_path / "events")
 
 
-def test_a_line(logged: Logged) -> None:
+def test_line_format(logged: Logged) -> None:
     logged.broker.clock.advance(500)
     logged.happens()
     logged.written()
@@ -79,7 +79,7 @@ def test_a_line(logged: Logged) -> None:
     assert path.read_text() == LINE
 
 
-def test_a_file_has_its_final_name_when_it_is_complete(logged: Logged) -> None:
+def test_complete_file_is_renamed(logged: Logged) -> None:
     logged.happens()
     logged.log.close()
     assert logged.names() == ["group-events-1-b007-1.jsonl"]
@@ -106,7 +106,7 @@ def test_after_ten_minutes_another_file_begins(logged: Logged) -> None:
     assert [event["seq"] for event in events(logged)] == [1, 2, 3]
 
 
-def test_a_full_file_is_followed_by_another(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_file_is_rotated(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_files, "ROLL_BYTES", len(LINE) + 1)
     for _ in range(5):
         logged.happens()
@@ -116,7 +116,7 @@ def test_a_full_file_is_followed_by_another(logged: Logged, monkeypatch: pytest.
     assert [event["seq"] for event in events(logged)] == [1, 2, 3, 4, 5]
 
 
-def test_what_an_earlier_process_left_is_finished_and_what_another_writes_is_not(tmp_path: Path) -> None:
+def test_completes_files_of_earlier_process(tmp_path: Path) -> None:
     (tmp_path / "group-events-1-dead-3.jsonl.open").write_text(LINE)
     (tmp_path / "notes.open").write_text("mine")
     other = EventFile(tmp_path / "group-events-1-live-1.jsonl.open")
@@ -127,7 +127,7 @@ def test_what_an_earlier_process_left_is_finished_and_what_another_writes_is_not
     other.finish()
 
 
-def test_a_full_disk_is_logged_once_and_leaves_no_half_line(
+def test_full_disk_is_logged_once(
     logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged.happens()
@@ -181,7 +181,7 @@ class SlowDisk:
         return True
 
 
-def test_a_slow_disk_costs_events_beyond_a_limit_and_nobody_waits(
+def test_slow_disk_drops_events(
     logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = SlowDisk()
@@ -200,7 +200,7 @@ def test_a_slow_disk_costs_events_beyond_a_limit_and_nobody_waits(
     assert [event["seq"] for event in events(logged)] == [1, 2, 6]
 
 
-async def test_a_disk_that_never_answers_keeps_no_process_from_ending(
+async def test_hanging_disk_does_not_block_exit(
     tmp_path: Path, lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_thread, "LAST_JOBS_S", 0.0)
@@ -218,7 +218,7 @@ async def test_a_disk_that_never_answers_keeps_no_process_from_ending(
     answers.set()
 
 
-async def test_a_thread_writes_what_happened(tmp_path: Path) -> None:
+async def test_thread_writes_events(tmp_path: Path) -> None:
     logged = Logged(tmp_path / "events", WorkerThread(asyncio.get_running_loop(), "event-log"))
     for _ in range(3):
         logged.happens()
@@ -228,7 +228,7 @@ async def test_a_thread_writes_what_happened(tmp_path: Path) -> None:
     assert [event["seq"] for event in events(logged)] == [1, 2, 3]
 
 
-def test_a_directory_that_cannot_be_one(tmp_path: Path) -> None:
+def test_rejects_unusable_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EventLogError, match=r"cannot write group events to .*file: .*; --event-log wants a directory"):
         Logged(tmp_path / "file")
@@ -241,11 +241,11 @@ def test_serve_refuses_such_a_directory(tmp_path: Path) -> None:
     assert done.output.startswith("kohort: cannot write group events to ")
 
 
-def test_every_column_is_one_that_the_analysis_reads() -> None:
+def test_columns_match_analysis() -> None:
     assert set(COLUMNS) <= set(READ)
 
 
-def test_the_end_in_good_order_is_recorded(logged: Logged) -> None:
+def test_clean_shutdown_is_recorded(logged: Logged) -> None:
     logged.broker.cluster.offsets_topic.create(0)
     logged.cluster.group_events.stopping()
     perform(logged.cluster, 0)

@@ -82,7 +82,7 @@ def test_99_bytes_cut_off_nobody() -> None:
     assert all(is_served(each) for each in others)
 
 
-def test_a_reply_that_can_be_written_in_no_way_ends_its_connection_only(lines: StringIO) -> None:
+def test_unencodable_response_closes_its_connection(lines: StringIO) -> None:
     broker = with_topic()
     broker.api("metadata").write = broker.api("metadata").write_in_steps = broken
     eve, bob, dan = broker.client(), broker.client(), broker.client()
@@ -101,7 +101,7 @@ def test_a_reply_that_can_be_written_in_no_way_ends_its_connection_only(lines: S
 
 @pytest.mark.parametrize("what", ["handle", "write", "is_short", "read", "both", "error_response"])
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
-def test_an_api_that_fails_takes_nobody_with_it(api: ApiSpec, what: str, lines: StringIO) -> None:
+def test_failing_api_affects_no_other(api: ApiSpec, what: str, lines: StringIO) -> None:
     """Each one fails in each way, behind a fetch that waits, while others are woken in the same turn and later."""
     broker = with_topic()
     eve, bob, dan = broker.client(), broker.client(), broker.client()
@@ -119,7 +119,7 @@ def test_an_api_that_fails_takes_nobody_with_it(api: ApiSpec, what: str, lines: 
         assert [each[:4] for each in client.heard()] == [bytes((0, 0, 0, 3))]
 
 
-def test_a_connection_that_fails_in_the_loops_own_calls_ends_alone(
+def test_failing_connection_callback_affects_no_other(
     lines: StringIO,
 ) -> None:
     broker = with_topic()
@@ -132,7 +132,7 @@ def test_a_connection_that_fails_in_the_loops_own_calls_ends_alone(
     assert is_served(bob)
 
 
-def test_an_answer_that_fails_as_an_effect_ends_its_connection(
+def test_failing_effect_closes_its_connection(
     lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = Broker()
@@ -162,7 +162,7 @@ class Failing(DelayedOperation):
         raise ZeroDivisionError
 
 
-def test_one_that_fails_when_it_falls_due_loses_none_of_the_others(lines: StringIO) -> None:
+def test_failing_expiration_affects_no_other(lines: StringIO) -> None:
     broker = with_topic()
     bob = broker.client()
     broker.cluster.purgatory.wait(Failing(10))
@@ -173,7 +173,7 @@ def test_one_that_fails_when_it_falls_due_loses_none_of_the_others(lines: String
     assert "ZeroDivisionError" in lines.getvalue()
 
 
-def test_a_fetch_that_fails_costs_its_own_connection_and_not_the_producer_that_wakes_it(
+def test_failing_fetch_spares_producer(
     lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = with_topic()
@@ -196,7 +196,7 @@ def waiting_operations(broker: Broker) -> list[DelayedOperation]:
 
 
 @pytest.mark.plain("it replaces a method of an object whose class may be compiled")
-def test_what_comes_again_and_again_comes_again_after_it_failed(
+def test_periodic_work_continues_after_failure(
     lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = Broker(connections_max_idle_ms=10_000)
@@ -209,7 +209,7 @@ def test_what_comes_again_and_again_comes_again_after_it_failed(
     assert ada.closed
 
 
-def test_a_listener_that_fails_takes_no_event_from_the_others(lines: StringIO) -> None:
+def test_failing_listener_affects_no_other(lines: StringIO) -> None:
     broker = Broker()
     broker.cluster.offsets_topic.create(0)
     heard: list[Recorded] = []

@@ -48,7 +48,7 @@ def run_out(broker: Broker) -> int:
     return rounds
 
 
-def test_a_long_request_is_worked_on_in_slices_and_others_come_between() -> None:
+def test_long_request_is_sliced() -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     long = Long(broker)
@@ -64,7 +64,7 @@ def test_a_long_request_is_worked_on_in_slices_and_others_come_between() -> None
     assert long.done == long.steps
 
 
-def test_what_is_sent_behind_a_long_request_is_answered_after_it() -> None:
+def test_request_behind_long_one_waits() -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     Long(broker)
@@ -76,7 +76,7 @@ def test_what_is_sent_behind_a_long_request_is_answered_after_it() -> None:
     assert eve.ids() == [1, 2, 3]
 
 
-def test_a_short_one_of_the_same_api_is_answered_at_once() -> None:
+def test_short_request_is_immediate() -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     Long(broker, steps=3)
@@ -85,7 +85,7 @@ def test_a_short_one_of_the_same_api_is_answered_at_once() -> None:
     assert eve.ids() == [1, 2]
 
 
-def test_many_who_ask_for_much_share_the_rounds() -> None:
+def test_demanding_clients_share_rounds() -> None:
     """None of them comes before the others again, and a round is no longer for there being many."""
     broker = Broker()
     Stopwatch(broker, STEP_US)
@@ -102,7 +102,7 @@ def test_many_who_ask_for_much_share_the_rounds() -> None:
     assert not any(each.closed for each in clients)
 
 
-def test_many_whose_single_requests_take_long_are_no_more_in_the_way_than_one() -> None:
+def test_many_slow_clients_count_once() -> None:
     """What is read of them after a full round waits in the queue; who asks for little is handled at once."""
     broker = Broker()
     stopwatch = Stopwatch(broker, STEP_US)
@@ -133,7 +133,7 @@ def test_many_whose_single_requests_take_long_are_no_more_in_the_way_than_one() 
     assert newcomer.ids() == [3]
 
 
-def test_nobody_is_handled_at_once_after_two_full_rounds() -> None:
+def test_third_full_round_is_deferred() -> None:
     broker = Broker()
     stopwatch = Stopwatch(broker, STEP_US)
     members = [broker.client() for _ in range(10)]
@@ -147,7 +147,7 @@ def test_nobody_is_handled_at_once_after_two_full_rounds() -> None:
     assert broker.server.scheduler.spent_ns < (2 * ROUND_US + 3_000 + TURN_US) * 1_000
 
 
-def test_all_who_are_answered_at_once_are_answered_a_round_at_a_time() -> None:
+def test_simultaneous_responses_are_sliced() -> None:
     """A group of thousands of members that is through with its rebalance keeps nobody waiting."""
     broker = Broker()
     tickets: list[Ticket] = []
@@ -166,7 +166,7 @@ def test_all_who_are_answered_at_once_are_answered_a_round_at_a_time() -> None:
     assert rest == [[1, 2]] * (len(members) - at_once)
 
 
-def test_a_long_answer_is_written_in_slices() -> None:
+def test_long_response_is_sliced() -> None:
     broker = Broker()
     client = broker.client()
     for n in range(60):
@@ -180,7 +180,7 @@ def test_a_long_answer_is_written_in_slices() -> None:
     assert told == whole
 
 
-def test_an_answer_that_had_to_wait_is_written_in_slices_too() -> None:
+def test_delayed_long_response_is_sliced() -> None:
     broker = Broker()
     client = broker.client()
     names = tuple(f"group-{n}" for n in range(200))
@@ -191,7 +191,7 @@ def test_an_answer_that_had_to_wait_is_written_in_slices_too() -> None:
     assert [each.group_id for each in told.results] == list(names)
 
 
-def test_an_answer_without_end_is_not_given(lines: StringIO) -> None:
+def test_unbounded_response_is_rejected(lines: StringIO) -> None:
     broker = Broker(kohort_response_max_bytes=1 << 20)
     eve, bob = broker.client(), broker.client()
     broker.cluster.offsets_topic.create(0)
@@ -205,7 +205,7 @@ def test_an_answer_without_end_is_not_given(lines: StringIO) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 9])
-def test_a_leader_is_not_told_of_more_than_an_answer_may_hold(version: int, lines: StringIO) -> None:
+def test_leader_response_is_bounded(version: int, lines: StringIO) -> None:
     broker = Broker(kohort_response_max_bytes=3 << 20, group_initial_rebalance_delay_ms=1_000)
     broker.client().asks("find_coordinator", 0, coordinator_keys=("g",))
     broker.loop.wait(100)
@@ -230,7 +230,7 @@ def joins(client: Client, version: int, group: str, name: str, metadata: bytes) 
 
 
 @pytest.mark.parametrize("problem", [ZeroDivisionError, OSError, CloseConnection])
-def test_a_long_request_that_fails_on_its_way(problem: type[Exception], lines: StringIO) -> None:
+def test_long_request_fails_midway(problem: type[Exception], lines: StringIO) -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     eve, bob = broker.client(), broker.client()
@@ -248,7 +248,7 @@ def test_a_long_request_that_fails_on_its_way(problem: type[Exception], lines: S
     assert bob.ids() == [1]
 
 
-def test_reading_ends_with_the_connection_and_changing_does_not() -> None:
+def test_reads_end_with_connection() -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     for name, ends in (("find_coordinator", True), ("create_topics", False)):
@@ -263,7 +263,7 @@ def test_reading_ends_with_the_connection_and_changing_does_not() -> None:
     assert not broker.server.scheduler
 
 
-def test_a_client_that_does_not_read_what_it_asks_for_gets_no_further_turn() -> None:
+def test_unread_responses_stop_client() -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     eve = broker.client()
@@ -291,7 +291,7 @@ def joined(broker: Broker) -> tuple[Client, ClassicMember]:
     return client, member
 
 
-def test_a_broker_that_stood_still_reads_before_sessions_expire() -> None:
+def test_stalled_broker_reads_before_expiring() -> None:
     """SIGSTOP for 30 s: the heartbeat that was sent meanwhile lies in the socket, and counts."""
     broker = Broker()
     client, member = joined(broker)
@@ -305,7 +305,7 @@ def test_a_broker_that_stood_still_reads_before_sessions_expire() -> None:
     assert not broker.cluster.coordinators[0].groups["g"].members
 
 
-def test_who_has_sent_nothing_meanwhile_expires_all_the_same() -> None:
+def test_silent_member_expires_after_stall() -> None:
     broker = Broker()
     joined(broker)
     broker.clock.advance(30_000)
@@ -322,7 +322,7 @@ def ring_late(broker: Broker) -> None:
     ring()
 
 
-def test_a_rebalance_lets_others_have_their_turn_between_a_handful_of_its_requests() -> None:
+def test_rebalance_requests_are_sliced() -> None:
     broker = Broker(group_initial_rebalance_delay_ms=0)
     broker.cluster.offsets_topic.create(0)
     members = [broker.client() for _ in range(3 * AT_A_TIME)]
@@ -342,7 +342,7 @@ def test_a_rebalance_lets_others_have_their_turn_between_a_handful_of_its_reques
     assert members[0].ids() == [77], "later there is room again"
 
 
-def test_the_answers_of_a_rebalance_leave_a_handful_at_a_time() -> None:
+def test_rebalance_responses_are_sliced() -> None:
     broker = Broker()
     waiting: list[Ticket] = []
     broker.api("find_coordinator").handle = lambda node, request, ticket: waiting.append(ticket)

@@ -56,14 +56,14 @@ def test_refusals_look_as_kafka_s() -> None:
     assert (ahead.error_code, ahead.log_start_offset) == (ErrorCode.unknown_leader_epoch, -1)
 
 
-def test_whoever_reads_committed_hears_of_no_aborted_transactions() -> None:
+def test_read_committed_reports_no_aborts() -> None:
     ada = Broker().client()
     given_topic(ada)
     (part,) = fetch(ada, ("topic", 0, 0), isolation_level=1).responses[0].partitions
     assert part.aborted_transactions == ()
 
 
-def test_a_fetch_at_the_end_waits_for_records() -> None:
+def test_fetch_at_end_waits() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada)
@@ -88,7 +88,7 @@ def test_but_not_longer_than_it_says() -> None:
     assert (part.error_code, part.high_watermark, list(part.records)) == (ErrorCode.none, 0, [])
 
 
-def test_it_waits_for_as_many_bytes_as_it_asks_for() -> None:
+def test_fetch_waits_for_min_bytes() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada, partitions=2)
@@ -102,7 +102,7 @@ def test_it_waits_for_as_many_bytes_as_it_asks_for() -> None:
     assert len(records(heard_fetch(ada))) == 1
 
 
-def test_what_is_much_and_not_enough_is_read_again_only_when_there_may_be_enough(
+def test_min_bytes_limits_rereading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broker = Broker()
@@ -131,7 +131,7 @@ def test_what_is_much_and_not_enough_is_read_again_only_when_there_may_be_enough
 
 
 @pytest.mark.parametrize("what", ["deleted", "trimmed", "epoch"])
-def test_what_changes_otherwise_is_looked_at_at_once(what: str) -> None:
+def test_other_changes_are_immediate(what: str) -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     topic_id = given_topic(ada)
@@ -151,7 +151,7 @@ def test_what_changes_otherwise_is_looked_at_at_once(what: str) -> None:
     assert error is expected.get(what, ErrorCode.not_leader_or_follower)
 
 
-def test_an_error_is_answered_at_once() -> None:
+def test_error_is_immediate() -> None:
     ada = Broker().client()
     given_topic(ada, partitions=2)
     ((first, second),) = (
@@ -161,11 +161,11 @@ def test_an_error_is_answered_at_once() -> None:
     assert second.error_code == ErrorCode.offset_out_of_range
 
 
-def test_nothing_asked_for_is_answered_at_once() -> None:
+def test_empty_fetch_is_immediate() -> None:
     assert fetch(Broker().client(), max_wait_ms=5_000).responses == ()
 
 
-def test_what_clients_leave_unread_is_bounded_together_and_each_gets_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_responses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "ALL_UNREAD_BYTES", 1_000)
     broker = Broker()
     given_topic(broker.client(), partitions=1)
@@ -185,7 +185,7 @@ def test_what_clients_leave_unread_is_bounded_together_and_each_gets_a_batch(mon
     assert broker.cluster.unread_bytes == 0
 
 
-def test_a_fetch_of_a_topic_that_is_deleted_waits_no_longer() -> None:
+def test_topic_deletion_ends_fetch() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     topic_id = given_topic(ada)
@@ -195,7 +195,7 @@ def test_a_fetch_of_a_topic_that_is_deleted_waits_no_longer() -> None:
     assert part.error_code == ErrorCode.unknown_topic_or_partition
 
 
-def test_a_client_that_hung_up_does_not_disturb() -> None:
+def test_disconnected_client_is_ignored() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada)
@@ -205,7 +205,7 @@ def test_a_client_that_hung_up_does_not_disturb() -> None:
     broker.loop.wait(6_000)
 
 
-def test_limits_give_whole_batches_and_the_first_one_always() -> None:
+def test_limits_return_at_least_one_batch() -> None:
     ada = Broker().client()
     given_topic(ada, partitions=2)
     size = len(batch(b"x" * 1_000))
@@ -224,7 +224,7 @@ def test_limits_give_whole_batches_and_the_first_one_always() -> None:
     assert fetched(max_bytes=0, partition_max_bytes=0) == [1, 0]
 
 
-def test_the_broker_s_own_limit_counts_too() -> None:
+def test_broker_fetch_limit() -> None:
     ada = Broker(fetch_max_bytes=1_024).client()
     given_topic(ada)
     for _ in range(5):
@@ -232,7 +232,7 @@ def test_the_broker_s_own_limit_counts_too() -> None:
     assert len(records(fetch(ada, ("topic", 0, 0), max_wait_ms=9_000, min_bytes=1 << 20))) == 1
 
 
-def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
+def test_non_leader_names_the_leader() -> None:
     broker = Broker(nodes=2)
     topic_id = given_topic(broker.client(0))
     bob = broker.client(1)
@@ -243,7 +243,7 @@ def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
     assert [each.node_id for each in response.node_endpoints] == [1]
 
 
-def test_a_fetch_that_waits_holds_no_records() -> None:
+def test_waiting_fetch_holds_no_records() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada)
@@ -256,7 +256,7 @@ def test_a_fetch_that_waits_holds_no_records() -> None:
     assert [value for _, _, value in records(heard_fetch(ada))] == [b"1", b"2"]
 
 
-def test_a_fetch_ends_with_its_connection() -> None:
+def test_fetch_ends_with_connection() -> None:
     broker = Broker()
     ada, bob, eve = broker.client(), broker.client(), broker.client()
     given_topic(ada)
@@ -273,7 +273,7 @@ def test_a_fetch_ends_with_its_connection() -> None:
     assert ada.heard() == bob.heard() == []
 
 
-def test_a_join_goes_on_without_its_connection() -> None:
+def test_join_survives_disconnect() -> None:
     """As in Kafka, where a member that has hung up is one until its session ends."""
     broker = Broker()
     broker.cluster.offsets_topic.create(0)
@@ -304,7 +304,7 @@ def run_out(broker: Broker) -> None:
         pass
 
 
-def test_a_fetch_of_many_partitions_reads_them_when_it_is_its_connection_s_turn() -> None:
+def test_large_fetch_waits_for_its_turn() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada, partitions=100)
@@ -320,7 +320,7 @@ def test_a_fetch_of_many_partitions_reads_them_when_it_is_its_connection_s_turn(
     assert waiting_fetches(broker) == 0
 
 
-def test_it_is_tried_again_for_what_is_appended_while_it_reads() -> None:
+def test_concurrent_append_retries_fetch() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada, partitions=100)
@@ -335,7 +335,7 @@ def test_it_is_tried_again_for_what_is_appended_while_it_reads() -> None:
     assert len(records(heard_fetch(ada))) == 2
 
 
-def test_it_answers_with_what_there_is_when_the_time_is_up() -> None:
+def test_fetch_timeout_returns_available_records() -> None:
     broker = Broker()
     ada, bob = broker.client(), broker.client()
     given_topic(ada, partitions=100)

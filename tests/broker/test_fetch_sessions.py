@@ -46,7 +46,7 @@ class Fetcher:
         return error
 
 
-def test_eight_shards_share_the_places_and_a_full_one_gives_no_session() -> None:
+def test_full_shard_creates_no_session() -> None:
     # The same was asked of Apache Kafka 4.3.0, whose clients had to wait two real minutes.
     broker = Broker(max_incremental_fetch_session_cache_slots=8)
     ada = Fetcher(broker.client())
@@ -72,14 +72,14 @@ def test_fewer_places_than_shards_are_none() -> None:
     assert [ada.begins(1) for _ in range(9)] == [0] * 9
 
 
-def test_the_epoch_after_the_largest_is_the_first() -> None:
+def test_epoch_wraps_to_one() -> None:
     session = FetchSession(by_id=False)
     session.epoch = 2**31 - 1
     session.end_epoch()
     assert session.epoch == 1
 
 
-def test_a_node_that_stops_forgets_its_sessions() -> None:
+def test_stopped_node_drops_sessions() -> None:
     broker = Broker(nodes=2)
     cluster = broker.cluster
     ada = Fetcher(broker.client())
@@ -90,7 +90,7 @@ def test_a_node_that_stops_forgets_its_sessions() -> None:
     assert ada.uses(session_id, 1) is E.fetch_session_id_not_found
 
 
-def test_all_sessions_together_remember_so_many_partitions_and_a_larger_one_is_over() -> None:
+def test_partition_limit_ends_largest_session() -> None:
     def wants(partitions: int) -> FetchSession:
         session = FetchSession(by_id=False)
         grow(session, partitions)
@@ -118,7 +118,7 @@ def test_all_sessions_together_remember_so_many_partitions_and_a_larger_one_is_o
     assert sessions.find(first.id, 1, by_id=False) is E.fetch_session_id_not_found
 
 
-def test_an_id_is_given_once() -> None:
+def test_session_ids_are_unique() -> None:
     class Repeating(Random):
         """Chance that says the same when the first shard has its second turn."""
 
@@ -139,7 +139,7 @@ def test_an_id_is_given_once() -> None:
 
 
 @pytest.mark.plain("it puts another log in the place of one, whose class may be compiled")
-def test_partitions_without_news_cost_no_look_into_their_logs() -> None:
+def test_unchanged_partitions_are_not_read() -> None:
     broker = Broker()
     ada = Fetcher(broker.client())
     given_topic(ada.client, partitions=100)

@@ -19,7 +19,7 @@ def ready(nodes: int = 1, advertise: str = "") -> Broker:
     return broker
 
 
-def test_the_first_question_creates_the_offsets_topic_and_the_next_is_answered() -> None:
+def test_first_request_creates_offsets_topic() -> None:
     broker = Broker()
     client = broker.client()
     none_yet = (-1, "", -1, "coordinator_not_available", "The coordinator is not available.")
@@ -30,7 +30,7 @@ def test_the_first_question_creates_the_offsets_topic_and_the_next_is_answered()
     assert asked(client, 3, "g") == [(1, "10.0.0.1", 9092, "none", "NONE")]
 
 
-def test_an_offsets_topic_that_wants_more_copies_than_nodes_is_never_created(lines: StringIO) -> None:
+def test_too_few_nodes_for_offsets_topic(lines: StringIO) -> None:
     broker = Broker(offsets_topic_replication_factor=3)
     client = broker.client()
     for _ in range(3):
@@ -40,11 +40,11 @@ def test_an_offsets_topic_that_wants_more_copies_than_nodes_is_never_created(lin
 
 
 @pytest.mark.parametrize(("version", "message"), [(1, "NONE"), (2, "NONE"), (3, "NONE"), (4, ""), (5, ""), (6, "")])
-def test_what_the_message_says_when_nothing_is_wrong(version: int, message: str) -> None:
+def test_success_message(version: int, message: str) -> None:
     assert asked(ready().client(), version, "g") == [(1, "10.0.0.1", 9092, "none", message)]
 
 
-def test_several_groups_are_answered_in_their_order_repetitions_included() -> None:
+def test_several_groups_keep_their_order() -> None:
     client = ready(3).client()
     keys = ("", "a", "group", "test-group", "a")
     nodes = [node for node, *_ in asked(client, 4, *keys)]
@@ -76,7 +76,7 @@ def test_unless_another_is_advertised() -> None:
     assert asked(broker.client(), 4, "")[0][1:3] == ("kohort.example", 9092)
 
 
-def test_mapped_ports_are_advertised_node_by_node() -> None:
+def test_mapped_ports_per_node() -> None:
     broker = ready(2, advertise="localhost:19092")
     assert asked(broker.client(), 4, "")[0][1:3] == ("localhost", 19_092)
     assert asked(broker.client(), 4, "a")[0][1:3] == ("localhost", 19_093)

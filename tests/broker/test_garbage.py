@@ -81,7 +81,7 @@ def unreadable(data: bytes) -> bytes:
     ],
 )
 @pytest.mark.parametrize("stays", [True, False])
-def test_a_request_leaves_no_garbage(broker: Broker, data: bytes, stays: bool) -> None:
+def test_request_leaves_no_garbage(broker: Broker, data: bytes, stays: bool) -> None:
     """Whether its client waits for the answer or hangs up in the middle."""
     thread = Thread(broker)
 
@@ -117,7 +117,7 @@ def collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("collector")
-def test_modules_that_are_loaded_later_are_looked_at_once_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_modules_are_collected_once(monkeypatch: pytest.MonkeyPatch) -> None:
     collect_garbage_seldom()
     at_start = gc.get_freeze_count()
     made = [[number] for number in range(1_000)]

@@ -71,7 +71,7 @@ def synonyms(config: Any) -> list[tuple[str, str, int]]:
     return [(each.name, each.value, each.source) for each in config.synonyms]
 
 
-def test_any_group_has_settings_whether_it_exists_or_not() -> None:
+def test_missing_group_can_be_configured() -> None:
     ada = Broker().client()
     configs = told(ada)
     assert len(configs) == 17
@@ -81,7 +81,7 @@ def test_any_group_has_settings_whether_it_exists_or_not() -> None:
     assert synonyms(reset) == [("share.auto.offset.reset", "latest", 5)]
 
 
-def test_what_is_set_is_described_with_what_it_hides() -> None:
+def test_described_configs_have_synonyms() -> None:
     ada = Broker(group_consumer_session_timeout_ms=46_000).client()
     assert changes(ada, {SESSION: "50000"}) == (E.none, None)
     assert synonyms(told(ada)[SESSION]) == [
@@ -96,7 +96,7 @@ def test_what_is_set_is_described_with_what_it_hides() -> None:
     assert told(ada)[SESSION].config_source == 4
 
 
-def test_all_that_was_set_may_be_replaced_at_once() -> None:
+def test_all_configs_are_replaced() -> None:
     ada = Broker().client()
     changes(ada, {SESSION: "50000", HEARTBEAT: "15000"})
     assert replaces(ada, {SESSION: "46000"}) == (E.none, None)
@@ -157,7 +157,7 @@ def test_values_have_kafka_s_limits(name: str, value: str, problem: str) -> None
 
 
 @pytest.mark.parametrize("value", ["never", "by_duration:-PT1H", "by_duration:1h", "by_duration:PT", "EARLIEST"])
-def test_a_share_group_begins_where_kafka_understands(value: str) -> None:
+def test_share_offset_reset_values(value: str) -> None:
     ada = Broker().client()
     name = "share.auto.offset.reset"
     assert changes(ada, {name: value}) == (
@@ -168,7 +168,7 @@ def test_a_share_group_begins_where_kafka_understands(value: str) -> None:
     assert changes(ada, {name: "by_duration:P1DT2H3.5S"}) == (E.none, None)
 
 
-def test_values_are_described_as_they_were_understood() -> None:
+def test_values_are_described_normalized() -> None:
     ada = Broker().client()
     given: dict[str, str | None] = {
         "share.auto.offset.reset": " earliest ",
@@ -179,18 +179,18 @@ def test_values_are_described_as_they_were_understood() -> None:
     assert [told(ada)[name].value for name in given] == ["earliest", "false", "50000"]
 
 
-def test_the_broker_s_own_limits_count() -> None:
+def test_broker_limits_apply() -> None:
     ada = Broker(group_consumer_min_session_timeout_ms=1_000, group_consumer_min_heartbeat_interval_ms=500).client()
     assert changes(ada, {SESSION: "1000", HEARTBEAT: "500"}) == (E.none, None)
     assert changes(ada, {HEARTBEAT: "1000"}) == (E.invalid_config, f"{SESSION} must be greater than {HEARTBEAT}")
 
 
-def test_the_broker_s_limits_are_numbers() -> None:
+def test_broker_limits_are_numeric() -> None:
     with pytest.raises(SettingError, match=r"group\.share\.max\.delivery\.count\.limit=many is not allowed"):
         Settings({"group.share.max.delivery.count.limit": "many"})
 
 
-def test_what_cannot_be_done_to_a_group_is_refused_in_kafka_s_words() -> None:
+def test_kafkas_error_messages() -> None:
     ada = Broker().client()
     assert changes(ada, {SESSION: "50000"}, group="") == (E.invalid_request, "Default group resources are not allowed.")
     assert changes(ada, {SESSION: "50000"}, operation=APPEND) == (
@@ -206,7 +206,7 @@ def test_what_cannot_be_done_to_a_group_is_refused_in_kafka_s_words() -> None:
     assert (result.error_code, result.error_message) == (E.invalid_request, "Group name must not be empty")
 
 
-def test_resources_are_listed_groups_only_if_something_is_set_for_them() -> None:
+def test_configured_groups_are_listed() -> None:
     ada = Broker(nodes=2).client()
     given_topic(ada)
     changes(ada, {SESSION: "50000"}, group="b")
@@ -220,7 +220,7 @@ def test_resources_are_listed_groups_only_if_something_is_set_for_them() -> None
     assert listed(ada, version=0) == (E.none, [])
 
 
-def test_they_outlive_the_broker_that_keeps_its_logs_on_disk(tmp_path: Path) -> None:
+def test_group_configs_survive_restart(tmp_path: Path) -> None:
     def cluster() -> tuple[BrokerCluster, DataDirectory]:
         directory = DataDirectory(tmp_path)
         return BrokerCluster(Settings(), ManualClock(), seed=1, directory=directory), directory
@@ -236,7 +236,7 @@ def test_they_outlive_the_broker_that_keeps_its_logs_on_disk(tmp_path: Path) -> 
         directory.close()
 
 
-def test_what_counts_for_a_share_group() -> None:
+def test_effective_share_group_configs() -> None:
     """As what counts for a consumer group: the group's own settings, the broker's, and the broker's limits."""
     configs = GroupConfigs(
         {"group.share.record.lock.duration.ms": "20000", "group.share.max.delivery.count.limit": "6"}

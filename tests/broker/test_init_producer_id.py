@@ -16,7 +16,7 @@ def asks(client: Client, transactional_id: str | None = None, version: int = 4, 
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_everybody_gets_an_id_of_their_own(version: int) -> None:
+def test_producer_ids_are_unique(version: int) -> None:
     broker = Broker(nodes=2)
     ids = {asks(broker.client(node), version=version)[1] for node in (0, 1, 0)}
     assert len(ids) == 3
@@ -24,15 +24,15 @@ def test_everybody_gets_an_id_of_their_own(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_an_empty_transactional_id_is_refused(version: int) -> None:
+def test_rejects_empty_transactional_id(version: int) -> None:
     assert asks(Broker().client(), "", version) == (ErrorCode.invalid_request, -1, -1)
 
 
-def test_before_there_is_a_coordinator_a_transactional_id_is_sent_to_look_for_one() -> None:
+def test_missing_coordinator_is_reported() -> None:
     assert asks(Broker().client(), "t") == (ErrorCode.not_coordinator, -1, -1)
 
 
-def test_id_and_epoch_come_together_or_not_at_all() -> None:
+def test_id_and_epoch_are_required_together() -> None:
     ada = Broker().client()
     assert asks(ada, producer_id=5) == (ErrorCode.invalid_request, -1, -1)
     assert asks(ada, producer_epoch=5) == (ErrorCode.invalid_request, -1, -1)

@@ -49,7 +49,7 @@ def answer_of(broker: Broker, ada: Client, bob: Client) -> Any:
     return told
 
 
-def test_a_large_topology_is_looked_at_in_steps_whenever_it_is() -> None:
+def test_large_topology_is_validated_in_slices() -> None:
     broker = Broker(group_streams_initial_rebalance_delay_ms=0)
     ada, bob = broker.client(), broker.client()
     given_topic(ada, "topic", 1)
@@ -65,7 +65,7 @@ def test_a_large_topology_is_looked_at_in_steps_whenever_it_is() -> None:
     assert told.error_code is ErrorCode.none, "it is known now: nobody waits"
 
 
-def test_many_internal_topics_are_made_a_few_at_a_time() -> None:
+def test_internal_topics_are_created_in_slices() -> None:
     broker = Broker(group_streams_initial_rebalance_delay_ms=0)
     ada, bob = broker.client(), broker.client()
     given_topic(ada, "topic", 1)

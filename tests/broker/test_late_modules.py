@@ -15,14 +15,14 @@ def said_by(code: str, before: str = "") -> list[str]:
     return (ended.stdout + ended.stderr).splitlines()
 
 
-def test_nothing_is_loaded_until_it_is_called() -> None:
+def test_import_happens_at_first_call() -> None:
     code = """
 print("inspect" in sys.modules, asyncio.coroutines.inspect.isgenerator(i for i in ()), "inspect" in sys.modules)
 """
     assert said_by(code) == ["False True True"]
 
 
-def test_a_function_may_be_called_while_others_still_import_it_late() -> None:
+def test_concurrent_import_is_safe() -> None:
     code = """
 from kohort.broker.late_modules import LateModule, late
 del sys.modules["inspect"]
@@ -34,20 +34,20 @@ print(sys.modules["inspect"].isgenerator(0))
     assert said_by(f"import inspect\n{code}") == ["True False False", "False"]
 
 
-def test_who_wants_more_than_functions_gets_the_module() -> None:
+def test_attribute_access_imports_module() -> None:
     before = "import kohort.broker.late_modules as late_modules\ndel late_modules.LateModule.__getattr__"
     assert said_by("print(asyncio.coroutines.inspect.isgenerator.__name__, uvloop.Loop.__name__)", before) == [
         "isgenerator Loop"
     ]
 
 
-def test_who_imports_it_later_gets_it() -> None:
+def test_later_import_gets_module() -> None:
     assert said_by("import inspect, traceback\nprint(inspect.Parameter.empty, traceback.StackSummary.__name__)") == [
         "<class 'inspect._empty'> StackSummary"
     ]
 
 
-def test_an_exception_that_nobody_caught_is_shown_with_its_lines() -> None:
+def test_uncaught_exception_shows_lines() -> None:
     code = """
 import logging
 try:
@@ -62,7 +62,7 @@ except ZeroDivisionError:
 
 
 @pytest.mark.parametrize("loop", ["asyncio.new_event_loop", "uvloop.new_event_loop"])
-def test_a_loop_that_is_debugged_says_where_a_callback_came_from(loop: str) -> None:
+def test_debug_mode_reports_callback_source(loop: str) -> None:
     code = f"""
 async def main():
     asyncio.get_running_loop().call_soon(lambda: 1 / 0)
@@ -79,7 +79,7 @@ with asyncio.Runner(debug=True, loop_factory={loop}) as runner:
 @pytest.mark.parametrize(
     ("handler", "outcome"), [("stopped.set", "heard"), ("main", "coroutines cannot be used with add_signal_handler()")]
 )
-def test_a_handler_of_signals_is_a_function(handler: str, outcome: str) -> None:
+def test_signal_handler_is_a_function(handler: str, outcome: str) -> None:
     code = f"""
 import os, signal
 

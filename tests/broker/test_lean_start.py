@@ -64,19 +64,19 @@ def loaded_by_a_broker(*options: str) -> set[str]:
         return set(re.findall(r"^import time:.*\| +([\w.]+)$", told.read(), re.MULTILINE))
 
 
-def test_a_plain_broker_has_loaded_nothing_that_its_first_client_does_not_need() -> None:
+def test_plain_broker_loads_little() -> None:
     loaded = loaded_by_a_broker()
     assert {"uvloop", "kohort.broker.runtime.server"} <= loaded
     assert loaded & NOT_AT_START.keys() == set()
 
 
-def test_a_control_address_does_not_bring_what_describes_types_to_tests() -> None:
+def test_control_address_loads_no_typing_tools() -> None:
     loaded = loaded_by_a_broker("--control", "127.0.0.1:0")
     assert "kohort.control.listening" in loaded
     assert "hypothesis" not in loaded
 
 
-def test_a_first_member_of_a_classic_group_loads_nothing_that_serves_the_other_protocol() -> None:
+def test_classic_member_loads_no_consumer_modules() -> None:
     code = "import sys, kohort.broker.apis.join_group, kohort.broker.apis.sync_group; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     serving = "kohort.coordinator.group_conversion", "kohort.coordinator.consumer.classic_members"
@@ -91,7 +91,7 @@ def listening_with_tls(before: str) -> str:
     return "".join(ended.stderr.splitlines()[-1:])
 
 
-def test_a_loop_without_tls_refuses_to_listen_with_it() -> None:
+def test_plain_loop_rejects_tls() -> None:
     assert listening_with_tls("") == "TypeError: ssl argument must be an SSLContext or None"
 
 
@@ -105,5 +105,5 @@ def test_a_loop_without_tls_refuses_to_listen_with_it() -> None:
         ),
     ],
 )
-def test_a_loop_with_tls_listens_with_it(before: str) -> None:
+def test_tls_loop_listens_with_tls(before: str) -> None:
     assert listening_with_tls(before) == ""

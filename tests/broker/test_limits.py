@@ -74,7 +74,7 @@ def test_group_max_size() -> None:
     assert [joins(broker), joins(broker)] == [E.none, E.group_max_size_reached]
 
 
-def test_group_min_session_timeout_ms_and_group_max_session_timeout_ms() -> None:
+def test_group_session_timeout_limits() -> None:
     for session_ms, error in ((1_999, REFUSED), (2_000, E.none), (3_000, E.none), (3_001, REFUSED)):
         limits = {"group_min_session_timeout_ms": 2_000, "group_max_session_timeout_ms": 3_000}
         assert joins(ready(**limits, group_initial_rebalance_delay_ms=0), session_ms) is error
@@ -132,7 +132,7 @@ def test_group_streams_max_size() -> None:
         ("group_share_min_partition_max_record_locks", "share.partition.max.record.locks", 200, 199),
     ],
 )
-def test_what_a_share_group_must_grant(limit: str, name: str, least: int, too_few: int) -> None:
+def test_share_group_minimums(limit: str, name: str, least: int, too_few: int) -> None:
     ada = ready(**{limit: least}).client()
     assert [configure(ada, name, value) for value in (least, too_few)] == [E.none, E.invalid_config]
 
@@ -155,7 +155,7 @@ def test_what_a_share_group_must_grant(limit: str, name: str, least: int, too_fe
         ("group_streams_max_standby_replicas", "streams.num.standby.replicas", 1),
     ],
 )
-def test_what_a_group_may_set_for_itself(limit: str, name: str, most: int) -> None:
+def test_group_config_limits(limit: str, name: str, most: int) -> None:
     ada = ready(**{limit: most}).client()
     assert [configure(ada, name, value) for value in (most, most + 1)] == [E.none, E.invalid_config]
 
@@ -193,7 +193,7 @@ def test_transaction_max_timeout_ms() -> None:
     ("limit", "direction"),
     [("log_message_timestamp_after_max_ms", 1), ("log_message_timestamp_before_max_ms", -1)],
 )
-def test_how_far_the_time_of_a_record_may_be_from_now(limit: str, direction: int) -> None:
+def test_message_timestamp_limits(limit: str, direction: int) -> None:
     ada = ready(**{limit: 5_000}).client()
     given_topic(ada)
     near, far = (batch(b"x", at=NOW_MS + direction * away_ms) for away_ms in (5_000, 5_001))

@@ -49,7 +49,7 @@ def pipe() -> Iterator[Pipe]:
     os.close(made.writes)
 
 
-def test_a_log_that_nobody_reads_loses_lines_and_says_how_many(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_log_counts_lost_lines(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BYTES_WAITING", 10_000)
     log = Log()
     log.configure(writer=LineWriter(pipe.writes))
@@ -75,7 +75,7 @@ def test_json_says_it_as_a_value(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) ->
     assert json.loads(lines[-1])["dropped"] == 10 - len(lines[:-1])
 
 
-def test_an_end_does_not_wait_for_a_reader_that_never_comes(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_does_not_wait_for_reader(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LAST_LINES_S", 0.0)
     writer = LineWriter(pipe.writes)
     put(writer, b"last words\n")
@@ -83,7 +83,7 @@ def test_an_end_does_not_wait_for_a_reader_that_never_comes(pipe: Pipe, monkeypa
     assert pipe.read_until(b"\n") == b"last words\n"
 
 
-def test_a_pipe_that_another_process_has_made_non_blocking_is_waited_for(pipe: Pipe) -> None:
+def test_foreign_nonblocking_pipe_is_awaited(pipe: Pipe) -> None:
     os.set_blocking(pipe.writes, False)
     writer = LineWriter(pipe.writes)
     put(writer, b"a line\n")
@@ -91,7 +91,7 @@ def test_a_pipe_that_another_process_has_made_non_blocking_is_waited_for(pipe: P
     writer.close()
 
 
-def test_a_reader_that_is_gone_is_in_nobodys_way() -> None:
+def test_closed_reader_is_ignored() -> None:
     reads, writes = os.pipe()
     os.close(reads)
     met: list[OSError] = []
@@ -109,7 +109,7 @@ def test_a_reader_that_is_gone_is_in_nobodys_way() -> None:
     os.close(writes)
 
 
-def test_a_full_disk_costs_lines_until_there_is_room() -> None:
+def test_full_disk_drops_lines() -> None:
     reads, writes = os.pipe()
     with open("/dev/full", "wb", buffering=0) as full:
         failed = threading.Event()
@@ -128,7 +128,7 @@ def test_a_full_disk_costs_lines_until_there_is_room() -> None:
     assert lines[1].endswith("kept")
 
 
-def test_many_threads_lose_nothing_where_there_is_room() -> None:
+def test_threads_lose_no_lines() -> None:
     reads, writes = os.pipe()
     writer = LineWriter(writes)
 
@@ -148,7 +148,7 @@ def test_many_threads_lose_nothing_where_there_is_room() -> None:
     assert sorted(lines) == sorted(["a" * 9, "b" * 9, "c" * 9] * 500)
 
 
-def test_a_line_that_can_not_be_made_says_so_and_the_next_one_is_written(pipe: Pipe) -> None:
+def test_failing_line_is_reported(pipe: Pipe) -> None:
     writer = LineWriter(pipe.writes)
 
     def fails() -> bytes:

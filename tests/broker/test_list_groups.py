@@ -25,7 +25,7 @@ def listed(client: Client) -> list[str]:
     return [group.group_id for group in client.asks("list_groups", 4, states_filter=()).groups]
 
 
-def test_partitions_of_the_offsets_topic_come_by_their_hash() -> None:
+def test_partitions_follow_hash_order() -> None:
     ada = ready().client()
     for number in range(0, 12, 2):
         commits(ada, f"g{number}")
@@ -33,7 +33,7 @@ def test_partitions_of_the_offsets_topic_come_by_their_hash() -> None:
     assert listed(ada) == ["g4", "g0", "g8", "g10", "g6", "g2", "cg"]
 
 
-def test_groups_of_a_partition_come_by_theirs() -> None:
+def test_groups_follow_hash_order() -> None:
     broker = ready(offsets_topic_num_partitions=1)
     ada = broker.client()
     for number in range(20):

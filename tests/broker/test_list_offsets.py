@@ -37,7 +37,7 @@ def test_offsets_are_found_by_time(timestamp: int, answer: tuple[int, int, int])
 
 
 @pytest.mark.parametrize("timestamp", [-1, -2, -3, -4, -5, 0])
-def test_an_empty_log_has_a_start_and_an_end_but_no_times(timestamp: int) -> None:
+def test_empty_log_has_no_timestamps(timestamp: int) -> None:
     ada = Broker().client()
     given_topic(ada)
     found = offset_at(ada, timestamp)
@@ -46,14 +46,14 @@ def test_an_empty_log_has_a_start_and_an_end_but_no_times(timestamp: int) -> Non
 
 
 @pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11)])
-def test_special_times_mean_nothing_before_their_version(timestamp: int, since: int) -> None:
+def test_special_timestamps_require_their_version(timestamp: int, since: int) -> None:
     ada = given_records()
     assert offset_at(ada, timestamp, version=since - 1).error_code == ErrorCode.unsupported_version
     assert offset_at(ada, timestamp, version=since).error_code == ErrorCode.none
 
 
 @pytest.mark.parametrize("version", range(1, 12))
-def test_every_version_answers_the_start_and_the_end(version: int) -> None:
+def test_every_version_returns_start_and_end(version: int) -> None:
     ada = given_records()
     assert [offset_at(ada, at, version=version).offset for at in (-1, -2)] == [3, 0]
     assert offset_at(ada, -7, version=version).error_code == ErrorCode.unsupported_version

@@ -12,7 +12,7 @@ from kohort.broker.settings.setting import SettingError
 PLAIN = 'PlainLoginModule required user_a="very-secret";'
 
 
-def test_a_file_of_kafkas_own_is_taken_and_controllers_are_passed_over() -> None:
+def test_kafka_file_ignores_controllers() -> None:
     settings = Settings(
         {
             "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
@@ -28,7 +28,7 @@ def test_a_file_of_kafkas_own_is_taken_and_controllers_are_passed_over() -> None
     assert settings.ignored == []
 
 
-def test_names_and_hosts_as_people_write_them() -> None:
+def test_common_listener_notations() -> None:
     settings = Settings(
         {
             "listeners": "inside://[::1]:0, OUTSIDE://example.org:19092",
@@ -40,7 +40,7 @@ def test_names_and_hosts_as_people_write_them() -> None:
     assert (outside.asks_login, outside.speaks_tls) == (True, True)
 
 
-def test_a_listeners_own_settings_count_more_and_a_mechanisms_most() -> None:
+def test_mechanism_settings_take_precedence() -> None:
     listener = ListenerSettings("SASL_SSL", "SASL_SSL", "", 1)
     given = {"x": "all", "listener.name.sasl_ssl.y": "mine", "y": "all", "listener.name.sasl_ssl.plain.z": "plain's"}
     options = ListenerOptions(listener, given)
@@ -82,7 +82,7 @@ def test_a_listeners_own_settings_count_more_and_a_mechanisms_most() -> None:
         ({"listeners": "C://h:1", "controller.listener.names": "C"}, "names no listener that clients may use"),
     ],
 )
-def test_what_contradicts_itself(given: dict[str, str], sentence: str) -> None:
+def test_rejects_contradictions(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(SettingError) as refusal:
         read_listeners(Settings(given))
     assert sentence in str(refusal.value)
@@ -92,7 +92,7 @@ def test_what_contradicts_itself(given: dict[str, str], sentence: str) -> None:
     ("advertised", "sentence"),
     [("SSL://h:1", "names SSL, which listeners does not"), ("PLAINTEXT://0.0.0.0:1", "names no host for PLAINTEXT")],
 )
-def test_what_cannot_be_advertised(advertised: str, sentence: str) -> None:
+def test_rejects_unadvertisable_address(advertised: str, sentence: str) -> None:
     settings = Settings({"listeners": "PLAINTEXT://h:1", "advertised.listeners": advertised})
     with pytest.raises(SettingError, match=sentence):
         read_advertised(settings, read_listeners(settings))

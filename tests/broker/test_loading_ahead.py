@@ -33,14 +33,14 @@ class Process:
         return [api.spec.name for api in self.registry.loaded.values()]
 
 
-def test_what_is_asked_first_is_loaded_first() -> None:
+def test_first_requests_are_loaded_first() -> None:
     process = Process()
     assert process.serves(0.0, looks=PIECES) == ["api_versions"]
     assert process.serves(0.0, looks=PIECES) == ["api_versions", "metadata"]
     assert process.serves(0.0, looks=PIECES) == ["api_versions", "metadata", "find_coordinator"]
 
 
-def test_after_what_was_asked_for_comes_what_is_asked_next() -> None:
+def test_follow_up_modules_come_next() -> None:
     process = Process()
     process.registry.find(API_BY_NAME["join_group"].key)
     assert process.serves(0.0, looks=PIECES) == ["join_group", "sync_group"]
@@ -48,27 +48,27 @@ def test_after_what_was_asked_for_comes_what_is_asked_next() -> None:
     assert {api.spec.name for api in process.registry.loaded.values()} == set(ASKED_FIRST)
 
 
-def test_nothing_is_loaded_while_somebody_is_served() -> None:
+def test_busy_broker_loads_nothing() -> None:
     process = Process()
     assert process.serves(BUSY_S, looks=ALL) == []
     assert process.serves(0.0, looks=PIECES) == ["api_versions"]
     assert process.serves(BUSY_S, looks=ALL) == ["api_versions"]
 
 
-def test_a_few_heartbeats_hinder_nothing_and_in_the_end_nobody_looks_any_more() -> None:
+def test_loading_ends_after_heartbeats() -> None:
     process = Process()
     assert process.serves(AT_REST_S / 2, looks=ALL) == list(ASKED_FIRST)
     assert process.loop.timer is None
 
 
-def test_the_newest_version_can_be_read_at_once() -> None:
+def test_newest_version_is_ready() -> None:
     message = message_of("heartbeat")
     message.readers.clear()
     Process().serves(0.0, looks=ALL)
     assert list(message.readers) == [4]
 
 
-def test_what_a_client_has_asked_for_meanwhile_stays_as_it_is() -> None:
+def test_used_modules_are_not_reloaded() -> None:
     process = Process()
     asked = process.registry.find(0)
     process.serves(0.0, looks=ALL)

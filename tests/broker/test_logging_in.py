@@ -31,7 +31,7 @@ def chosen(client: Client, mechanism: str = "PLAIN", version: int = 1) -> None:
     assert client.asks("sasl_handshake", version, mechanism=mechanism).error_code is ErrorCode.none
 
 
-def test_a_login_and_then_the_work() -> None:
+def test_login_then_requests() -> None:
     client = broker().stranger()
     assert client.asks("api_versions").error_code is ErrorCode.none
     assert client.asks("sasl_handshake", 1, mechanism="PLAIN").mechanisms == ("PLAIN", "SCRAM-SHA-256")
@@ -41,7 +41,7 @@ def test_a_login_and_then_the_work() -> None:
     assert client.asks("metadata", 9, topics=()).brokers
 
 
-def test_handshake_login_and_work_in_one_go() -> None:
+def test_pipelined_handshake_and_requests() -> None:
     client = broker().stranger()
     client.says(
         frame("sasl_handshake", 1, 1, mechanism="PLAIN"),
@@ -60,7 +60,7 @@ def test_messages_without_headers() -> None:
 
 
 @pytest.mark.parametrize("name", ["metadata", "sasl_authenticate", "heartbeat"])
-def test_before_the_handshake_others_are_hung_up_on_at_once(name: str) -> None:
+def test_requests_before_handshake_disconnect(name: str) -> None:
     fields: dict[str, dict[str, Any]] = {
         "metadata": {"topics": ()},
         "sasl_authenticate": {"auth_bytes": GOOD},
@@ -72,7 +72,7 @@ def test_before_the_handshake_others_are_hung_up_on_at_once(name: str) -> None:
     assert client.heard() == []
 
 
-def test_a_refusal_and_the_end_come_after_the_delay_and_others_do_not_wait() -> None:
+def test_rejection_is_delayed_individually() -> None:
     world = broker(connection_failed_authentication_delay_ms=300)
     client, other = world.stranger(), world.stranger()
     chosen(client)
@@ -88,7 +88,7 @@ def test_a_refusal_and_the_end_come_after_the_delay_and_others_do_not_wait() -> 
     assert client.closed
 
 
-def test_another_request_in_the_middle_hears_so_in_its_own_answer() -> None:
+def test_other_request_during_login_fails() -> None:
     world = broker()
     client = world.stranger()
     chosen(client)
@@ -101,7 +101,7 @@ def test_another_request_in_the_middle_hears_so_in_its_own_answer() -> None:
     assert client.closed
 
 
-def test_a_message_that_is_too_long_ends_it_after_the_delay() -> None:
+def test_oversized_message_closes_after_delay() -> None:
     world = broker(sasl_server_max_receive_size=1_000)
     client = world.stranger()
     client.says((1_001).to_bytes(4, "big"))
@@ -110,7 +110,7 @@ def test_a_message_that_is_too_long_ends_it_after_the_delay() -> None:
     assert client.closed
 
 
-def test_after_the_login_a_request_may_be_longer() -> None:
+def test_authenticated_requests_may_be_longer() -> None:
     client = broker(sasl_server_max_receive_size=1_000).stranger()
     chosen(client)
     client.asks("sasl_authenticate", 2, auth_bytes=GOOD)
@@ -118,7 +118,7 @@ def test_after_the_login_a_request_may_be_longer() -> None:
     assert client.connection.frame_max_bytes == 104_857_600
 
 
-def test_a_session_that_is_over_ends_with_the_next_request() -> None:
+def test_expired_session_ends_at_request() -> None:
     world = broker(connections_max_reauth_ms=2_000)
     client = world.stranger()
     chosen(client)
@@ -134,14 +134,14 @@ def test_a_session_that_is_over_ends_with_the_next_request() -> None:
     assert client.heard() == []
 
 
-def test_where_nobody_is_asked_to_log_in_a_login_is_refused_and_the_connection_stays() -> None:
+def test_login_on_plaintext_is_rejected() -> None:
     client = Broker().client()
     assert client.asks("sasl_handshake", 1, mechanism="PLAIN").error_code is ErrorCode.illegal_sasl_state
     assert client.asks("sasl_authenticate", 2, auth_bytes=GOOD).error_code is ErrorCode.illegal_sasl_state
     assert not client.closed
 
 
-def test_a_thousand_failed_logins_leave_nothing_behind() -> None:
+def test_failed_logins_leave_nothing() -> None:
     world = broker()
     before = len(world.cluster.purgatory)
     for _ in range(1_000):
@@ -174,7 +174,7 @@ def test_no_log_line_shows_a_password(lines: StringIO) -> None:
         assert secret not in text
 
 
-def test_scram_with_a_credential_of_the_cluster() -> None:
+def test_scram_with_cluster_credential() -> None:
     world = broker()
     salted = salted_password(ScramMechanism.SCRAM_SHA_256, "x", b"salt", 4096)
     sha_256 = ScramMechanism.SCRAM_SHA_256

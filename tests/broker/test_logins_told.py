@@ -72,7 +72,7 @@ def told() -> Told:
     return Told()
 
 
-def test_a_failed_login_is_told_without_the_password(told: Told) -> None:
+def test_failed_login_event_has_no_password(told: Told) -> None:
     told.logs_in(BAD)
     (event,) = told.events
     assert (event.kind, event.client_host, event.group_id) == ("authentication_failed", "/10.0.0.7", None)
@@ -85,7 +85,7 @@ def test_a_failed_login_is_told_without_the_password(told: Told) -> None:
     assert (told.count(FAILED), told.count(SUCCEEDED)) == (1, 0)
 
 
-def test_who_comes_in_is_counted_and_not_told(told: Told) -> None:
+def test_successful_login_is_only_counted(told: Told) -> None:
     told.logs_in()
     assert told.events == []
     assert (told.count(FAILED), told.count(SUCCEEDED)) == (0, 1)
@@ -103,7 +103,7 @@ def test_bare_messages_count_too(told: Told) -> None:
     assert (told.count(SUCCEEDED), told.count(FAILED)) == (1, 2)
 
 
-def test_one_who_fails_again_and_again_is_told_every_ten_seconds(told: Told) -> None:
+def test_repeated_failure_is_reported_periodically(told: Told) -> None:
     for _ in range(3):
         told.logs_in(BAD)
     told.broker.loop.wait(TOLD_EVERY_MS)
@@ -111,7 +111,7 @@ def test_one_who_fails_again_and_again_is_told_every_ten_seconds(told: Told) -> 
     assert [each.detail["n"] for each in told.events] == ["1", "4"]
 
 
-def test_a_storm_of_failed_logins_is_a_number_and_few_events(told: Told) -> None:
+def test_login_storm_is_counted(told: Told) -> None:
     """From more addresses than are remembered, as if there were many who guess."""
     many = MOST_REMEMBERED + 100
     for number in range(many):
@@ -123,7 +123,7 @@ def test_a_storm_of_failed_logins_is_a_number_and_few_events(told: Told) -> None
     assert len(told.broker.cluster.logins._failing) == MOST_REMEMBERED
 
 
-def test_sessions_that_end_and_sessions_that_are_renewed() -> None:
+def test_session_expiry_and_renewal_events() -> None:
     told = Told(connections_max_reauth_ms=5_000)
     alice, bob = told.logs_in(), told.logs_in()
     told.broker.loop.wait(2_000)
@@ -137,7 +137,7 @@ def test_sessions_that_end_and_sessions_that_are_renewed() -> None:
     assert [told.count(each) for each in (SUCCEEDED, RENEWED, NOT_RENEWED, FAILED, EXPIRED)] == [2, 1, 1, 0, 1]
 
 
-def test_metrics_are_called_as_kafka_calls_them(told: Told) -> None:
+def test_metrics_have_kafkas_names(told: Told) -> None:
     told.broker.cluster.nodes[0].listens(LISTENER, 9092)
     told.logs_in()
     told.logs_in(BAD)
@@ -154,7 +154,7 @@ def test_metrics_are_called_as_kafka_calls_them(told: Told) -> None:
     assert found["expired_connections_killed_count"] == 0
 
 
-def test_a_right_that_is_lacking_for_a_topic_is_told_as_well() -> None:
+def test_missing_topic_right_is_reported() -> None:
     told = Told(authorizer_class_name=STANDARD_AUTHORIZER)
     alice = told.logs_in()
     alice.asks("delete_topics", 5, topics=(DeleteTopicState(name="secret"),), timeout_ms=1_000)

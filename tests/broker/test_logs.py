@@ -13,7 +13,7 @@ from kohort.broker.logs import LibraryLines, log
 FORGED = "g\n12:00:00.000 [info] group payments: Stable -> Dead\x1b[2J\u202e\ud800"
 
 
-def test_a_name_forges_no_line_and_commands_no_terminal(lines: StringIO) -> None:
+def test_names_are_escaped(lines: StringIO) -> None:
     log.info(f"group {FORGED}: Empty -> Stable")
     (line,) = lines.getvalue().splitlines()
     assert line.endswith(
@@ -41,7 +41,7 @@ def test_json_escapes_by_itself() -> None:
     assert json.loads(line)["group"] == FORGED
 
 
-def test_what_libraries_log_is_a_line_of_ours(lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_logs_use_our_format(lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     logger = logging.getLogger("tests.a_library")
     # pytest captures what reaches the root logger, and pytest-xdist cannot send half a surrogate pair.
     monkeypatch.setattr(logger, "propagate", False)
@@ -59,7 +59,7 @@ def test_what_libraries_log_is_a_line_of_ours(lines: StringIO, monkeypatch: pyte
     assert "[error] tests.a_library: it broke\n  | Traceback" in told
 
 
-def test_a_name_of_32_kb_is_cut_on_the_console(lines: StringIO) -> None:
+def test_long_name_is_cut_on_console(lines: StringIO) -> None:
     log.info(f"group {'x' * 32_000}: Empty -> Stable")
     (line,) = lines.getvalue().splitlines()
     assert line.endswith("x… and 28,023 characters more")

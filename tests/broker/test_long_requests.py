@@ -128,7 +128,7 @@ def test_produce_in_a_transaction(version: int) -> None:
     assert (errors, beat[:4]) == ({ErrorCode.none}, bytes((0, 0, 0, 2)))
 
 
-def test_a_transaction_that_is_named_often_is_looked_at_a_little_at_a_time() -> None:
+def test_repeated_transaction_is_sliced() -> None:
     broker, client = ready()
     named = (AddPartitionsToTxnTopic(name="one", partitions=tuple(range(COUNT))),)
     whose: dict[str, Any] = {"transactional_id": "t", "producer_id": 1, "producer_epoch": 0}
@@ -170,7 +170,7 @@ def test_offsets_are_committed_fetched_and_deleted() -> None:
     assert group.topics == ()
 
 
-def test_one_request_creates_ten_thousand_partitions_at_most() -> None:
+def test_partition_creation_is_limited() -> None:
     """As heard from Kafka 4.3.0."""
     client = Broker().client()
 
@@ -191,7 +191,7 @@ def offsets_of(count: int) -> tuple[OffsetDeleteRequestTopic, ...]:
     return tuple(OffsetDeleteRequestTopic(name=name, partitions=parts) for name in ("one", "two"))
 
 
-def test_the_offsets_of_one_request_are_deleted_in_parts() -> None:
+def test_offset_deletion_is_sliced() -> None:
     broker, client = ready()
     heard(broker, client, "offset_commit", 8, **commit(COUNT))
     group = broker.cluster.coordinators[0].groups["g"]
@@ -209,13 +209,13 @@ def test_the_offsets_of_one_request_are_deleted_in_parts() -> None:
         ]  # fmt: skip
 
 
-def test_a_request_that_is_refused_in_parts_is_refused_as_a_whole() -> None:
+def test_partial_rejection_is_total() -> None:
     broker, client = ready()
     response = heard(broker, client, "offset_delete", 0, group_id="nobody", topics=offsets_of(COUNT))
     assert (response.error_code, response.topics) == (ErrorCode.group_id_not_found, ())
 
 
-def test_what_is_refused_after_something_was_deleted_is_refused_by_itself() -> None:
+def test_later_rejection_is_individual() -> None:
     broker, client = ready()
     heard(broker, client, "offset_commit", 8, **commit(COUNT))
     client.says(frame("offset_delete", 0, 1, group_id="g", topics=offsets_of(COUNT)))
@@ -230,7 +230,7 @@ def test_what_is_refused_after_something_was_deleted_is_refused_by_itself() -> N
     assert errors == [*[ErrorCode.none] * deleted, *[ErrorCode.group_id_not_found] * (2 * COUNT - deleted)]
 
 
-def test_a_topic_is_deleted_a_few_groups_at_a_time() -> None:
+def test_topic_deletion_is_sliced() -> None:
     broker, client = ready()
     names = [f"group-{n}" for n in range(300)]
     client.says(*(frame("offset_commit", 8, 1, **(commit(2) | {"group_id": name})) for name in names))
@@ -248,7 +248,7 @@ def test_a_topic_is_deleted_a_few_groups_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("by_id", [False, True])
-def test_a_topic_that_another_request_has_deleted_in_between_is_unknown(by_id: bool) -> None:
+def test_concurrently_deleted_topic_is_unknown(by_id: bool) -> None:
     """Its successor of the same name is another topic, and stays."""
     broker, client = ready()
     topics = broker.cluster.topics
@@ -270,7 +270,7 @@ def test_a_topic_that_another_request_has_deleted_in_between_is_unknown(by_id: b
     assert topics.by_name("two") is successor
 
 
-def test_settings_of_many_topics_are_answered_in_their_order() -> None:
+def test_many_topic_configs_keep_order() -> None:
     broker, client = ready()
     given = (AlterableConfig(name="retention.ms", value="1000"),)
     resources = tuple(AlterConfigsResource(resource_type=2, resource_name=f"t{n}", configs=given) for n in range(300))
@@ -282,7 +282,7 @@ def test_settings_of_many_topics_are_answered_in_their_order() -> None:
     assert [each.resource_name for each in response.responses] == [each.resource_name for each in resources]
 
 
-def test_old_groups_are_swept_a_few_at_a_time() -> None:
+def test_group_expiration_is_sliced() -> None:
     broker, client = ready(offsets_retention_minutes=1, offsets_retention_check_interval_ms=90_000)
     client.says(*(frame("offset_commit", 8, 1, **(commit(2) | {"group_id": f"group-{n}"})) for n in range(300)))
     while broker.loop.run_soon():

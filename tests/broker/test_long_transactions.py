@@ -92,7 +92,7 @@ def test_one_partition_that_is_missing() -> None:
     assert transaction.state is State.EMPTY
 
 
-def test_the_end_is_written_to_a_few_partitions_at_a_time() -> None:
+def test_markers_are_sliced() -> None:
     transaction = Transaction()
     transaction.adds()
     broker, bob = transaction.broker, transaction.broker.client()
@@ -110,7 +110,7 @@ def test_the_end_is_written_to_a_few_partitions_at_a_time() -> None:
     assert transaction.marked() == COUNT
 
 
-def test_a_coordinator_that_resigns_writes_no_further_markers() -> None:
+def test_resigned_coordinator_writes_no_markers() -> None:
     """The next one reads the decision, and writes all of them."""
     transaction = Transaction()
     transaction.adds()
@@ -121,7 +121,7 @@ def test_a_coordinator_that_resigns_writes_no_further_markers() -> None:
     assert transaction.marked() == MARKERS_AT_ONCE
 
 
-def test_offsets_are_looked_at_in_slices_and_written_with_one_append() -> None:
+def test_many_offsets_are_one_append() -> None:
     transaction = Transaction()
     broker, client, bob = transaction.broker, transaction.client, transaction.broker.client()
     assert client.asks("add_offsets_to_txn", 3, group_id="g", **transaction.who).error_code is ErrorCode.none
@@ -148,7 +148,7 @@ def test_offsets_are_looked_at_in_slices_and_written_with_one_append() -> None:
     assert len(offsets.topics["wide"]) == COUNT
 
 
-def test_offsets_of_a_transaction_that_nobody_coordinates() -> None:
+def test_uncoordinated_transaction_offsets() -> None:
     """Refused on the way, the request is answered all the same, in slices."""
     transaction = Transaction()
     transaction.broker.cluster.nodes[0].transactions.transactions.clear()
@@ -160,7 +160,7 @@ def test_offsets_of_a_transaction_that_nobody_coordinates() -> None:
     assert errors == [ErrorCode.invalid_producer_id_mapping] * COUNT
 
 
-def test_an_administrator_s_markers_are_written_in_slices() -> None:
+def test_admin_markers_are_sliced() -> None:
     transaction = Transaction()
     topics = (WritableTxnMarkerTopic(name="wide", partition_indexes=tuple(range(COUNT))),)
     marker = WritableTxnMarker(

@@ -34,16 +34,16 @@ def test_at_rest_after_work() -> None:
     assert process.works(AT_REST_S / 2) == 1, "nothing has been done since"
 
 
-def test_a_broker_that_has_done_little_is_left_alone() -> None:
+def test_idle_broker_is_not_trimmed() -> None:
     assert Process().works(0.0, looks=10) == 0
 
 
-def test_many_heartbeats_are_work_in_the_end() -> None:
+def test_heartbeats_count_as_work() -> None:
     a_little = AT_REST_S / 2
     assert Process().works(a_little, looks=round(WORKED_S / a_little)) == 1
 
 
-def test_a_large_process_would_stand_still_for_too_long() -> None:
+def test_large_process_is_not_trimmed() -> None:
     process = Process()
     process.resident = LARGEST + 1
     process.works(WORKED_S)
@@ -52,7 +52,7 @@ def test_a_large_process_would_stand_still_for_too_long() -> None:
     assert process.works(0.0) == 1
 
 
-def test_a_broker_that_has_grown_is_trimmed_once_however_little_it_has_worked() -> None:
+def test_grown_broker_is_trimmed_once() -> None:
     process = Process()
     process.resident += GROWN - 1
     assert process.works(0.0, looks=3) == 0

@@ -26,7 +26,7 @@ def asks(client: Client, *names: str | UUID, version: int = 12, create: bool = F
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_a_topic_in_every_version(version: int) -> None:
+def test_topic_in_every_version(version: int) -> None:
     ada = Broker().client()
     topic_id = given_topic(ada, partitions=2)
     create = {"create": True} if version < 4 else {}
@@ -41,7 +41,7 @@ def test_a_topic_in_every_version(version: int) -> None:
     assert {each.leader_epoch for each in topic.partitions} == {0 if version >= 7 else -1}
 
 
-def test_null_asks_for_all_and_an_empty_list_for_none_but_in_version_0() -> None:
+def test_null_and_empty_topic_lists() -> None:
     ada = Broker().client()
     given_topic(ada, "a")
     given_topic(ada, "b")
@@ -57,7 +57,7 @@ def test_null_asks_for_all_and_an_empty_list_for_none_but_in_version_0() -> None
         assert [each.node_id for each in response.brokers] == [1]
 
 
-def test_asking_for_a_topic_creates_it_but_not_for_this_answer() -> None:
+def test_missing_topic_is_created_later() -> None:
     ada = Broker(num_partitions=3).client()
     (topic,) = asks(ada, "topic")
     assert (topic.error_code, topic.partitions) == (ErrorCode.unknown_topic_or_partition, ())
@@ -73,7 +73,7 @@ def test_unless_that_is_switched_off() -> None:
     assert len(broker.cluster.topics) == 0
 
 
-def test_asking_for_the_offsets_topic_creates_that_too() -> None:
+def test_offsets_topic_is_created() -> None:
     broker = Broker()
     ada = broker.client()
     (topic,) = asks(ada, "__consumer_offsets", create=True)
@@ -86,7 +86,7 @@ def test_asking_for_the_offsets_topic_creates_that_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["two words", "", ".."])
-def test_names_no_topic_can_have_are_refused_and_not_created(name: str) -> None:
+def test_invalid_names_are_not_created(name: str) -> None:
     broker = Broker()
     (topic,) = asks(broker.client(), name, create=True)
     assert (topic.error_code, topic.name) == (ErrorCode.invalid_topic_exception, name)
@@ -101,7 +101,7 @@ def test_topics_by_id() -> None:
     assert (unknown.error_code, unknown.name, unknown.topic_id) == (ErrorCode.unknown_topic_id, None, UNKNOWN_ID)
 
 
-def test_a_topic_asked_for_twice_is_answered_once() -> None:
+def test_duplicate_topic_is_answered_once() -> None:
     ada = Broker().client()
     given_topic(ada)
     assert len(asks(ada, "topic", "topic")) == 1
@@ -114,7 +114,7 @@ def heard_of(client: Client, version: int, *topics: tuple[str | None, UUID | Non
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_ids_and_null_names_refuse_the_whole_request_before_version_12(version: int) -> None:
+def test_null_names_need_version_12(version: int) -> None:
     """As heard from Kafka 4.3.0, where no broker is named then."""
     client, refused = Broker().client(), ErrorCode.invalid_request
     assert heard_of(client, version, (None, UNKNOWN_ID)) == [(0, "", UNKNOWN_ID, refused)]
@@ -125,7 +125,7 @@ def test_ids_and_null_names_refuse_the_whole_request_before_version_12(version: 
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_one_id_makes_it_a_question_for_ids(version: int) -> None:
+def test_single_id_selects_ids(version: int) -> None:
     client = Broker().client()
     assert heard_of(client, version, ("a", None), (None, UNKNOWN_ID), ("b", UNKNOWN_ID)) == [
         (1, None, UNKNOWN_ID, ErrorCode.unknown_topic_id)
@@ -133,7 +133,7 @@ def test_one_id_makes_it_a_question_for_ids(version: int) -> None:
     assert heard_of(client, version, (None, None)) == [(0, "", None, ErrorCode.unknown_server_error)]
 
 
-def test_everything_is_allowed_if_one_wants_to_know() -> None:
+def test_authorized_operations_on_request() -> None:
     ada = Broker().client()
     given_topic(ada)
     response = ada.asks(
@@ -168,7 +168,7 @@ def test_replicas_and_nodes_of_a_cluster() -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_a_cluster_in_every_version(version: int) -> None:
+def test_cluster_in_every_version(version: int) -> None:
     ada = Broker(broker_rack="r1").client()
     response = ada.asks("describe_cluster", version, include_cluster_authorized_operations=True)
     assert (response.error_code, response.error_message, response.endpoint_type) == (ErrorCode.none, None, 1)
@@ -176,7 +176,7 @@ def test_a_cluster_in_every_version(version: int) -> None:
     assert response.brokers[0].rack == "r1"
 
 
-def test_controllers_are_not_to_be_found_here() -> None:
+def test_no_controllers_are_listed() -> None:
     ada = Broker().client()
     for kind, error_code in ((2, ErrorCode.mismatched_endpoint_type), (3, ErrorCode.unsupported_endpoint_type)):
         refused = ada.asks("describe_cluster", 1, include_cluster_authorized_operations=False, endpoint_type=kind)
@@ -203,7 +203,7 @@ def describes(
     return topics, None if following is None else (following.topic_name, following.partition_index)
 
 
-def test_topics_are_described_sorted_and_in_pages() -> None:
+def test_topic_descriptions_are_sorted_pages() -> None:
     ada = Broker().client()
     given_topic(ada, "b", partitions=3)
     given_topic(ada, "a")

@@ -36,7 +36,7 @@ def shards(broker: Broker) -> list[Shard | None]:
     return [node.coordinator.shards.get(0) for node in broker.cluster.nodes]
 
 
-def test_others_are_served_while_a_coordinator_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_served_during_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "SLICE_BYTES", 1)
     monkeypatch.setattr(replay, "STEP_BYTES", 1)
     broker, topic = with_commits(20)
@@ -59,7 +59,7 @@ def test_others_are_served_while_a_coordinator_loads(monkeypatch: pytest.MonkeyP
     assert [group.group_id for group in broker.cluster.nodes[1].coordinator.groups.values()] == ["g"]
 
 
-def test_it_moves_on_while_a_coordinator_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leader_moves_during_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "SLICE_BYTES", 1)
     monkeypatch.setattr(replay, "STEP_BYTES", 1)
     broker, topic = with_commits(20)
@@ -79,7 +79,7 @@ def test_it_moves_on_while_a_coordinator_loads(monkeypatch: pytest.MonkeyPatch) 
     assert [node.coordinator.groups for node in (broker.cluster.nodes[0], broker.cluster.nodes[2])] == [{}, {}]
 
 
-def test_the_topic_is_deleted_while_a_coordinator_loads() -> None:
+def test_topic_deletion_during_load() -> None:
     broker, topic = with_commits(3)
     moves(broker, topic, 2)
     broker.cluster.topics.delete(topic)
@@ -88,7 +88,7 @@ def test_the_topic_is_deleted_while_a_coordinator_loads() -> None:
     assert shards(broker) == [None, None, None]
 
 
-def test_a_partition_that_was_added_to_the_offsets_topic_moves_too() -> None:
+def test_added_offsets_partition_moves() -> None:
     broker, topic = with_commits(0)
     assert broker.cluster.topics.grow(topic, 2) is None
     leader = topic.partitions[1].leader
@@ -109,7 +109,7 @@ def test_epochs_grow_and_are_stamped() -> None:
     assert [partition.log.end_offset_for_epoch(epoch) for epoch in range(4)] == [(0, 2), (0, 2), (2, 3), (-1, -1)]
 
 
-def test_a_replica_that_is_taken_away_begins_an_epoch_but_moves_no_coordinator() -> None:
+def test_replica_removal_keeps_coordinator() -> None:
     broker, topic = with_commits(1)
     partition = topic.partitions[0]
     broker.server.act(lambda now_ms: reassign(broker.cluster, topic, partition, (2, 1), now_ms))
@@ -125,7 +125,7 @@ def test_where_it_cannot_go() -> None:
             moves(broker, topic, node)
 
 
-def test_new_topics_are_led_by_nodes_that_run() -> None:
+def test_new_topics_use_running_nodes() -> None:
     broker, _ = with_commits(0)
     topics = broker.cluster.topics
     broker.server.stop_node(broker.cluster.nodes[0])
@@ -141,7 +141,7 @@ def test_new_topics_are_led_by_nodes_that_run() -> None:
     assert {each.leader for each in single.partitions} == {2, 3}
 
 
-def test_the_last_node_may_stop_too() -> None:
+def test_last_node_can_stop() -> None:
     broker, topic = with_commits(2)
     for node in broker.cluster.nodes:
         broker.server.stop_node(node)
@@ -153,7 +153,7 @@ def test_the_last_node_may_stop_too() -> None:
     assert broker.client(2).asks("metadata", 9, topics=()).controller_id == 3
 
 
-def test_nobody_is_preferred_again_if_that_is_switched_off() -> None:
+def test_preferred_election_can_be_disabled() -> None:
     broker, _ = with_commits(0)
     broker.cluster.settings.__dict__["auto_leader_rebalance_enable"] = False
     broker.server.stop_node(broker.cluster.nodes[0])

@@ -18,7 +18,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_kafka_said(name: str) -> None:
+def test_kafkas_answers(name: str) -> None:
     case = CASES[name]
     ada = Broker().client()
     given_topic(ada, case.topic, 1, **{key.replace(".", "_"): value for key, value in TOPICS[case.topic].items()})
@@ -35,9 +35,9 @@ def test_what_kafka_said(name: str) -> None:
     assert said == expected
 
 
-def test_each_case_has_an_answer_and_each_answer_a_case() -> None:
+def test_cases_match_answers() -> None:
     assert list(answers()) == list(CASES)
 
 
-def test_what_differs_differs() -> None:
+def test_known_differences_still_exist() -> None:
     assert all(answers()[name] != said for name, (said, _) in DIFFERENT.items())

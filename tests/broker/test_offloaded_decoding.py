@@ -35,7 +35,7 @@ def broker() -> Broker:
     return broker
 
 
-def test_its_connection_waits_and_others_are_served(broker: Broker) -> None:
+def test_other_connections_are_served(broker: Broker) -> None:
     thread, eve, bob = Thread(broker), broker.client(), broker.client()
     eve.says(asked(READ_AT_ONCE + 1), asked(1, 2))
     assert answers(broker, eve) == []
@@ -48,14 +48,14 @@ def test_its_connection_waits_and_others_are_served(broker: Broker) -> None:
     assert len(short.groups) == 1
 
 
-def test_a_short_one_needs_no_thread(broker: Broker) -> None:
+def test_short_request_needs_no_thread(broker: Broker) -> None:
     thread, eve = Thread(broker), broker.client()
     eve.says(asked(READ_AT_ONCE))
     assert len(answers(broker, eve)) == 1
     assert thread.works() == 0
 
 
-def test_an_answer_that_comes_later(broker: Broker) -> None:
+def test_later_response(broker: Broker) -> None:
     """DeleteGroups waits for its write."""
     thread, eve = Thread(broker), broker.client()
     eve.says(frame("delete_groups", 2, 7, groups_names=names(READ_AT_ONCE + 1)), asked(1, 8))
@@ -66,7 +66,7 @@ def test_an_answer_that_comes_later(broker: Broker) -> None:
     assert (int.from_bytes(first[:4]), int.from_bytes(second[:4])) == (7, 8)
 
 
-def test_more_than_a_request_may_hold_ends_its_connection(lines: StringIO) -> None:
+def test_oversized_request_closes_connection(lines: StringIO) -> None:
     broker = Broker(kohort_request_max_elements=MOST)
     thread, eve, bob = Thread(broker), broker.client(), broker.client()
     eve.says(asked(MOST + 1))
@@ -77,7 +77,7 @@ def test_more_than_a_request_may_hold_ends_its_connection(lines: StringIO) -> No
     assert len(bob.heard()) == 1
 
 
-def test_what_cannot_be_read_ends_its_connection(broker: Broker, lines: StringIO) -> None:
+def test_malformed_request_closes_connection(broker: Broker, lines: StringIO) -> None:
     thread, eve = Thread(broker), broker.client()
     eve.says(asked(READ_AT_ONCE + 1))
     broker.api("describe_groups").read = lambda *_: 1 // 0
@@ -87,7 +87,7 @@ def test_what_cannot_be_read_ends_its_connection(broker: Broker, lines: StringIO
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_a_client_that_leaves_meanwhile(broker: Broker, reads: bool) -> None:
+def test_client_disconnects_during_decoding(broker: Broker, reads: bool) -> None:
     """What only it would have read is not looked up; what changes something is done, as in Kafka."""
     thread, eve = Thread(broker), broker.client()
     handled: list[object] = []

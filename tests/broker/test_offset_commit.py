@@ -4,7 +4,7 @@ from tests.support.data_requests import given_topic
 from tests.support.frames import to_commit
 
 
-def test_a_commit_of_which_nothing_is_kept_makes_its_group_all_the_same() -> None:
+def test_empty_commit_creates_group() -> None:
     """As in Kafka 4.3.0, which looks at the metadata's size when it has the group."""
     broker = Broker()
     ada = broker.client()

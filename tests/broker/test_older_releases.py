@@ -39,7 +39,7 @@ def served(broker: Broker) -> dict[int, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("release", OLD)
-def test_what_both_know_is_served(release: str) -> None:
+def test_common_versions_are_served(release: str) -> None:
     theirs = recorded(release)
     for spec in apis_of(release):
         lowest, highest = theirs[spec.key]
@@ -61,19 +61,19 @@ def test_every_api_has_its_line() -> None:
     assert {spec.key for spec in APIS} - {spec.key for release in RELEASES for spec in apis_of(release)} == set()
 
 
-def test_a_version_that_the_release_does_not_know_closes_the_connection() -> None:
+def test_unknown_version_closes_connection() -> None:
     client = Broker(kohort_as_kafka="2.8").client()
     client.says(frame("list_groups", 5))
     assert client.closed
 
 
-def test_an_api_that_the_release_does_not_know_closes_the_connection() -> None:
+def test_unknown_api_closes_connection() -> None:
     client = Broker(kohort_as_kafka="2.8").client()
     client.says(frame("describe_topic_partitions", topics=(), response_partition_limit=1))
     assert client.closed
 
 
-def test_a_client_that_begins_with_a_newer_version_learns_what_there_is() -> None:
+def test_newer_client_negotiates_down() -> None:
     """Heard from 1.1.1: UNSUPPORTED_VERSION in version 0, without a range; from 2.4 on the range is named (KIP-511)."""
     said = frame("api_versions", 4, 77, client_software_name="x", client_software_version="1")
     client = Broker(kohort_as_kafka="1.1").client()
@@ -93,7 +93,7 @@ def test_features_came_later() -> None:
     assert new.client().asks("api_versions", 3, **about).finalized_features != ()
 
 
-def test_defaults_are_those_of_the_release_unless_somebody_says_otherwise() -> None:
+def test_release_defaults_can_be_overridden() -> None:
     old = Settings({"kohort.as.kafka": "1.1"})
     assert (old.group_max_session_timeout_ms, old.offsets_retention_minutes) == (300_000, 1_440)
     assert Settings({"kohort.as.kafka": "2.4"}).group_max_session_timeout_ms == 1_800_000
@@ -102,7 +102,7 @@ def test_defaults_are_those_of_the_release_unless_somebody_says_otherwise() -> N
     assert "consumer" not in Settings({"kohort.as.kafka": "3.9"}).group_coordinator_rebalance_protocols
 
 
-def test_consumer_groups_are_for_those_who_ask_for_them_in_3_9() -> None:
+def test_release_3_9_enables_consumer_groups() -> None:
     asked = {"group_id": "g", "member_id": "", "member_epoch": 0, "rebalance_timeout_ms": 1_000}
     broker = Broker(kohort_as_kafka="3.9")
     answer = broker.client().asks("consumer_group_heartbeat", 0, **asked)
@@ -119,7 +119,7 @@ def test_consumer_groups_are_for_those_who_ask_for_them_in_3_9() -> None:
         ("3.9", ErrorCode.none),
     ],
 )
-def test_a_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> None:
+def test_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> None:
     """As the real brokers of these releases answered it."""
     broker = Broker(kohort_as_kafka=release, group_initial_rebalance_delay_ms=0)
     broker.cluster.offsets_topic.create(0)
@@ -134,7 +134,7 @@ def test_a_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> No
 
 
 @pytest.mark.parametrize(("release", "version"), [("1.1", 1), ("2.4", 3), ("3.9", 3), (CURRENT, 4)])
-def test_offsets_are_kept_as_tools_of_that_time_decode_them(release: str, version: int) -> None:
+def test_offset_records_have_old_version(release: str, version: int) -> None:
     """Once, again, and with another note."""
     broker = Broker(kohort_as_kafka=release)
     broker.cluster.offsets_topic.create(0)

@@ -13,7 +13,7 @@ from tests.support.frames import frame
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_records_come_back_as_they_were_sent(version: int) -> None:
+def test_records_are_returned_unchanged(version: int) -> None:
     broker = Broker()
     ada = broker.client()
     topic_id = given_topic(ada)
@@ -25,7 +25,7 @@ def test_records_come_back_as_they_were_sent(version: int) -> None:
     assert records(fetch(ada, ("topic", 0, 0))) == [(0, b"k", b"v"), (1, None, b"w"), (2, None, b"x")]
 
 
-def test_what_does_not_exist_is_not_created() -> None:
+def test_missing_topic_is_not_created() -> None:
     broker = Broker()
     ada = broker.client()
     topic_id = given_topic(ada)
@@ -55,7 +55,7 @@ def test_refusals_come_in_kafka_s_order() -> None:
     )
 
 
-def test_one_bad_partition_does_not_spoil_the_others() -> None:
+def test_partitions_fail_individually() -> None:
     ada = Broker().client()
     given_topic(ada, partitions=2)
     good, bad = production(batch(b"x")), production(batch(b"x", crc_off_by=1), index=1)
@@ -64,7 +64,7 @@ def test_one_bad_partition_does_not_spoil_the_others() -> None:
     assert answers == [ErrorCode.none, ErrorCode.corrupt_message]
 
 
-def test_a_batch_that_does_not_suit_the_topic_is_refused_with_reasons() -> None:
+def test_invalid_batch_is_rejected_with_reasons() -> None:
     ada = Broker().client()
     given_topic(ada, "compacted", cleanup_policy="compact")
     refused = produce(ada, batch((b"k", b"v"), b"w"), "compacted")
@@ -74,7 +74,7 @@ def test_a_batch_that_does_not_suit_the_topic_is_refused_with_reasons() -> None:
     assert problem == "Compacted topic cannot accept message without key in topic partition compacted-0"
 
 
-def test_the_broker_s_time_is_answered_when_the_topic_wants_it() -> None:
+def test_log_append_time_is_returned() -> None:
     broker = Broker()
     ada = broker.client()
     given_topic(ada, "stamped", message_timestamp_type="LogAppendTime")
@@ -82,7 +82,7 @@ def test_the_broker_s_time_is_answered_when_the_topic_wants_it() -> None:
     assert produce(ada, batch(b"x", at=1), "stamped").log_append_time_ms == NOW_MS + 5
 
 
-def test_acks_0_is_never_answered_unless_by_hanging_up() -> None:
+def test_acks_0_gets_no_response() -> None:
     ada = Broker().client()
     given_topic(ada)
     ada.says(frame("produce", 9, **production(batch(b"x"), acks=0)), frame("api_versions", 0))
@@ -93,7 +93,7 @@ def test_acks_0_is_never_answered_unless_by_hanging_up() -> None:
     assert ada.closed
 
 
-def test_an_idempotent_producer_s_batches_are_stored_once_and_in_order() -> None:
+def test_idempotent_batches_are_deduplicated() -> None:
     ada = Broker().client()
     given_topic(ada)
     producer = ada.asks("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=0).producer_id
@@ -108,7 +108,7 @@ def test_an_idempotent_producer_s_batches_are_stored_once_and_in_order() -> None
     assert produce(ada, batch(b"f", producer=(producer, 0, 3))).error_code == ErrorCode.invalid_producer_epoch
 
 
-def test_transactions_are_refused_as_by_a_kafka_without_coordinator_for_them() -> None:
+def test_transactions_need_a_coordinator() -> None:
     ada = Broker().client()
     given_topic(ada)
     transactional = batch(b"x", attributes=0x10, producer=(1, 0, 0))
@@ -126,7 +126,7 @@ def test_internal_topics_are_not_for_producers() -> None:
     assert produce(ada, batch(b"x"), "__consumer_offsets").error_code == ErrorCode.invalid_topic_exception
 
 
-def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
+def test_non_leader_names_the_leader() -> None:
     broker = Broker(nodes=2)
     given_topic(broker.client(0))
     bob = broker.client(1)
@@ -136,7 +136,7 @@ def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
     assert [(each.node_id, each.port) for each in response.node_endpoints] == [(1, 9092)]
 
 
-def test_a_topic_id_stays_that_of_its_topic() -> None:
+def test_topic_id_is_stable() -> None:
     ada = Broker().client()
     old = given_topic(ada)
     assert isinstance(old, UUID)

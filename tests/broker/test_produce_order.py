@@ -61,7 +61,7 @@ def ada() -> Ada:
 
 @pytest.mark.parametrize(("kind", "error"), [(LATE, E.invalid_timestamp), (SPOILED, E.corrupt_message)])
 @pytest.mark.parametrize("version", [11, 12])
-def test_what_comes_behind_a_refused_first_batch_must_wait_for_it(ada: Ada, version: int, kind: str, error: E) -> None:
+def test_later_batches_wait_for_first(ada: Ada, version: int, kind: str, error: E) -> None:
     if version == 11:
         ada.adds(0)
     assert ada.hears(version, kind, 0) is error
@@ -70,14 +70,14 @@ def test_what_comes_behind_a_refused_first_batch_must_wait_for_it(ada: Ada, vers
     assert [ada.hears(version, GOOD, sequence) for sequence in (0, 1, 2)] == [E.none] * 3
 
 
-def test_a_batch_counts_as_the_first_even_before_its_partition_is_added(ada: Ada) -> None:
+def test_first_batch_counts_before_addition(ada: Ada) -> None:
     assert ada.hears(11, GOOD, 0) is E.transaction_abortable
     ada.adds(0)
     assert ada.hears(11, GOOD, 1) is E.out_of_order_sequence_number
     assert ada.hears(11, GOOD, 0) is E.none
 
 
-def test_older_clients_may_begin_anywhere_and_newer_ones_at_0(ada: Ada) -> None:
+def test_newer_clients_start_at_zero(ada: Ada) -> None:
     ada.adds(0)
     assert [ada.hears(11, GOOD, sequence) for sequence in (5, 6)] == [E.none, E.none]
     bob = Ada.__new__(Ada)
@@ -87,14 +87,14 @@ def test_older_clients_may_begin_anywhere_and_newer_ones_at_0(ada: Ada) -> None:
     assert bob.hears(12, GOOD, 0) is E.none
 
 
-def test_without_a_transaction_a_refused_batch_is_not_remembered(ada: Ada) -> None:
+def test_rejected_batch_is_forgotten(ada: Ada) -> None:
     late, good = ada.made(LATE, 0, 0), ada.made(GOOD, 1, 0)
     for data, error in ((late, E.invalid_timestamp), (good, E.none)):
         topic = TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=0, records=data),))
         assert [each[1] for each in ada.asks_for(11, topic, transactional=False)] == [error]
 
 
-def test_of_a_partition_that_is_named_twice_the_last_batch_counts(ada: Ada) -> None:
+def test_duplicate_partition_uses_last(ada: Ada) -> None:
     good, late = ada.made(GOOD, -1, 0, -1), ada.made(LATE, -1, 0, -1)
     assert ada.sends(11, (0, good), (0, good)) == [(0, E.none, 0)]
     assert ada.sends(11, (0, late), (0, good)) == [(0, E.none, 1)]
@@ -102,14 +102,14 @@ def test_of_a_partition_that_is_named_twice_the_last_batch_counts(ada: Ada) -> N
     assert ada.sends(11, (9, good), (9, good)) == [(9, E.unknown_topic_or_partition, -1)]
 
 
-def test_a_batch_that_is_none_is_what_is_heard_while_the_other_is_stored(ada: Ada) -> None:
+def test_invalid_duplicate_reports_error(ada: Ada) -> None:
     good = ada.made(GOOD, -1, 0, -1)
     assert ada.sends(11, (0, good), (0, b"")) == [(0, E.invalid_record, -1)]
     assert ada.sends(11, (0, b""), (0, good)) == [(0, E.invalid_record, -1)]
     assert ada.sends(11, (0, good)) == [(0, E.none, 2)]
 
 
-def test_a_topic_that_is_named_twice_is_answered_once(ada: Ada) -> None:
+def test_duplicate_topic_is_answered_once(ada: Ada) -> None:
     good = ada.made(GOOD, -1, 0, -1)
     first, second = (
         TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=index, records=good),))
@@ -121,7 +121,7 @@ def test_a_topic_that_is_named_twice_is_answered_once(ada: Ada) -> None:
     assert ada.asks_for(11, empty) == ada.asks_for(11) == []
 
 
-def test_of_a_transactional_partition_that_is_named_twice_the_last_batch_counts(ada: Ada) -> None:
+def test_duplicate_transactional_partition_uses_last(ada: Ada) -> None:
     ada.adds(0)
     assert [each[1] for each in ada.sends(11, (0, ada.made(GOOD, 0)), (0, ada.made(GOOD, 1)))] == [E.none]
 

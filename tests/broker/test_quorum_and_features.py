@@ -19,7 +19,7 @@ def asked(name: str, *indexes: int) -> TopicRequest:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_all_nodes_vote_and_the_controller_leads(version: int) -> None:
+def test_all_nodes_vote(version: int) -> None:
     broker = Broker(nodes=3)
     response = broker.client().asks("describe_quorum", version, topics=(asked("__cluster_metadata", 0),))
     (partition,) = response.topics[0].partitions
@@ -47,7 +47,7 @@ def updates(feature: str, level: int, version: int = 1, **more: Any) -> tuple[Er
     return response.error_code, response.error_message, [each.feature for each in response.results]
 
 
-def test_a_level_that_a_feature_has_is_no_change() -> None:
+def test_same_level_changes_nothing() -> None:
     assert updates("group.version", 1) == (ErrorCode.none, None, ["group.version"])
     assert updates("group.version", 1, version=2) == (ErrorCode.none, None, [])
 
@@ -72,7 +72,7 @@ def test_another_level_is_refused(feature: str, level: int, upgrade_type: int, w
     assert words in message
 
 
-def test_clients_learn_the_levels_that_kafka_4_3_tells() -> None:
+def test_finalized_levels_of_kafka() -> None:
     """One of its features is not there: streams.version."""
     about = {"client_software_name": "x", "client_software_version": "1"}
     newer, older = (Broker().client().asks("api_versions", version, **about) for version in (4, 3))
@@ -105,7 +105,7 @@ def shares_at(broker: Broker) -> tuple[int | None, int]:
     return levels.get("share.version"), answer.finalized_features_epoch
 
 
-def test_share_groups_can_be_switched_off_and_on() -> None:
+def test_share_groups_can_be_disabled() -> None:
     broker = Broker()
     assert shares_at(broker) == (1, 0)
 

@@ -115,7 +115,7 @@ def busy() -> Broker:
 
 
 @pytest.mark.parametrize(("api", "version", "name"), CASES)
-def test_what_is_named_often_takes_its_room_once(api: str, version: int, name: str, busy: Broker) -> None:
+def test_repeated_names_share_memory(api: str, version: int, name: str, busy: Broker) -> None:
     request = filled(message(api).request, {name: TIMES})
     data = frame(api, version, **request)
     once = frame(api, version, **filled(message(api).request, {}))

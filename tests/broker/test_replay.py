@@ -62,13 +62,13 @@ def commit(partition: int, offset: int, group: str = "g") -> Pair:
     return offset_key(group, "t", partition), expiring_offset_value(offset, "", 5, 9)
 
 
-def test_an_empty_log_is_loaded_at_once() -> None:
+def test_empty_log_loads_immediately() -> None:
     place = Place()
     assert place.starts().over
     assert place.shard is Shard.ACTIVE
 
 
-def test_a_slice_at_a_time() -> None:
+def test_load_is_sliced() -> None:
     place = Place()
     for number in range(3):
         place.writes(commit(number, number + 10))
@@ -109,7 +109,7 @@ def test_one_after_the_other() -> None:
     assert second.over
 
 
-def test_a_load_that_is_cancelled_leaves_nothing() -> None:
+def test_cancelled_load_leaves_nothing() -> None:
     place = Place()
     place.writes(commit(0, 1))
     place.writes(commit(0, 2))
@@ -125,7 +125,7 @@ def test_a_load_that_is_cancelled_leaves_nothing() -> None:
     assert place.shard is Shard.ACTIVE
 
 
-def test_what_is_appended_and_compacted_meanwhile() -> None:
+def test_append_and_compaction_during_load() -> None:
     place = Place()
     place.writes(commit(0, 1))
     place.writes(commit(1, 1))
@@ -138,7 +138,7 @@ def test_what_is_appended_and_compacted_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("record", [(None, b""), (b"\x00", b""), (commit(0, 0)[0], b"\x00\x09")])
-def test_what_cannot_be_read_makes_it_no_coordinator(record: Pair, lines: StringIO) -> None:
+def test_unreadable_record_stops_load(record: Pair, lines: StringIO) -> None:
     place = Place()
     place.writes(commit(0, 1))
     place.writes(record)
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_makes_it_no_coordinator(record: Pair, lines: String
     assert "Traceback" not in lines.getvalue()
 
 
-def test_the_log_says_what_was_loaded(lines: StringIO) -> None:
+def test_load_is_logged(lines: StringIO) -> None:
     place = Place()
     place.writes(commit(0, 1), commit(1, 1, "h"))
     place.starts()

@@ -36,7 +36,7 @@ USUAL = {
 }
 
 
-def test_every_api_and_every_row_has_a_case() -> None:
+def test_every_need_has_a_case() -> None:
     assert {need.api for need in NEEDS} | FOR_EVERYBODY == API_BY_NAME.keys()
     assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in ALL_CASES]
     assert not {need.api for need in NEEDS} & FOR_EVERYBODY
@@ -120,7 +120,7 @@ DIFFERENT = {"describe_acls", "create_acls", "delete_acls", "describe_configs"}
 
 
 @pytest.mark.parametrize(("need", "case"), ROWS)
-def test_a_super_user_is_answered_as_without_an_authorizer(need: Need, case: Case) -> None:
+def test_super_user_needs_no_right(need: Need, case: Case) -> None:
     if case.api not in DIFFERENT:
         assert of_a_super_user(case) == without_an_authorizer(case)
 
@@ -145,7 +145,7 @@ def comparable(message: Any) -> Any:
 
 
 @pytest.mark.parametrize(("need", "case"), [row for row in ROWS if row.values[0].refused is not None])  # type: ignore[union-attr]
-def test_who_lacks_a_right_is_refused_and_who_has_it_is_answered_as_before(need: Need, case: Case) -> None:
+def test_right_decides_the_response(need: Need, case: Case) -> None:
     refusal = with_rights(case)
     assert need.refused in set(errors_in(refusal))
     before = of_a_super_user(case)
@@ -155,7 +155,7 @@ def test_who_lacks_a_right_is_refused_and_who_has_it_is_answered_as_before(need:
 
 
 @pytest.mark.parametrize(("need", "case"), [row for row in ROWS if row.values[0].refused is None])  # type: ignore[union-attr]
-def test_what_one_may_not_see_is_left_out(need: Need, case: Case) -> None:
+def test_invisible_resources_are_omitted(need: Need, case: Case) -> None:
     assert case.sees is not None
     assert case.sees(with_rights(case)) in ([], [None], 0, None, ())
     seen = case.sees(of_a_super_user(case))
@@ -165,7 +165,7 @@ def test_what_one_may_not_see_is_left_out(need: Need, case: Case) -> None:
         assert now == seen if need.api != "describe_cluster" else now
 
 
-def test_a_partition_of_a_refused_topic_is_refused_as_often_as_it_is_named() -> None:
+def test_denied_topic_counts_each_partition() -> None:
     """So Kafka 4.3.0 answers; where it is allowed, one that is named twice is an invalid request, once."""
     broker = guarded_broker()
     broker.cluster.topics.create("t", 1, 1)
@@ -181,7 +181,7 @@ def test_a_partition_of_a_refused_topic_is_refused_as_often_as_it_is_named() -> 
     assert answered == {"alice": [refused, refused], "admin": [ErrorCode.invalid_request]}
 
 
-def test_refusals_are_remembered_without_what_was_asked_and_within_bounds() -> None:
+def test_denials_are_recorded_within_bounds() -> None:
     broker = guarded_broker()
     alice = client_of(broker, "alice")
     for number in range(MOST_REMEMBERED + 5):

@@ -44,7 +44,7 @@ async def test_requests_over_a_real_socket() -> None:
         assert await reader.read() == b""
 
 
-async def test_the_offsets_topic_comes_a_moment_after_the_first_question() -> None:
+async def test_offsets_topic_follows_first_request() -> None:
     async with serving() as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.cluster.nodes[0].port)
         while True:
@@ -57,7 +57,7 @@ async def test_the_offsets_topic_comes_a_moment_after_the_first_question() -> No
         writer.close()
 
 
-async def test_every_node_has_a_port_and_names_the_others() -> None:
+async def test_node_ports_and_addresses() -> None:
     async with serving(nodes=3) as server:
         server.cluster.offsets_topic.create(0)
         ports = [node.port for node in server.cluster.nodes]
@@ -97,7 +97,7 @@ async def test_ipv6() -> None:
         writer.close()
 
 
-async def test_a_stopped_node_keeps_its_port_for_itself() -> None:
+async def test_stopped_node_keeps_port() -> None:
     async with serving(nodes=2) as server:
         node = server.cluster.nodes[1]
         server.stop_node(node)
@@ -113,18 +113,18 @@ async def test_a_stopped_node_keeps_its_port_for_itself() -> None:
     bind("127.0.0.1", node.port)[0].close()
 
 
-def test_a_port_in_use() -> None:
+def test_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ListenError, match=rf"127.0.0.1:{port} is in use; .*127.0.0.1:0"):
             bind("127.0.0.1", port)
 
 
-def test_an_address_that_is_not_ours() -> None:
+def test_foreign_address() -> None:
     with pytest.raises(ListenError, match=r"cannot listen on 192\.0\.2\.1:1234: .*; give an address of this machine"):
         bind("192.0.2.1", 1234)
 
 
-def test_a_name_that_nobody_knows() -> None:
+def test_unknown_host_name() -> None:
     with pytest.raises(ListenError, match=r"cannot listen on no\.such\.host\.invalid"):
         bind("no.such.host.invalid", 0)

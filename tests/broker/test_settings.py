@@ -23,7 +23,7 @@ def test_faithful_is_kafka() -> None:
     assert topic_defaults(settings)["retention.ms"] == str(7 * 24 * 3_600_000)
 
 
-def test_the_test_profile_hardly_lets_anybody_wait() -> None:
+def test_test_profile_has_short_delays() -> None:
     settings = Settings(profile="test")
     assert settings.group_initial_rebalance_delay_ms == 50
     assert settings.group_min_session_timeout_ms == 10
@@ -31,17 +31,17 @@ def test_the_test_profile_hardly_lets_anybody_wait() -> None:
     assert GroupConfigs(settings.changed).consumer_config("g") == ConsumerConfig(45_000, 100, 0)
 
 
-def test_a_consumer_group_has_what_the_broker_was_given_for_all() -> None:
+def test_consumer_groups_use_broker_settings() -> None:
     given = {"group.consumer.session.timeout.ms": "50000", "group.consumer.assignment.interval.ms": "7"}
     assert GroupConfigs(Settings(given).changed).consumer_config("g") == ConsumerConfig(50_000, 5_000, 7)
     assert Settings(given).ignored == []
 
 
-def test_what_is_given_counts_more_than_the_profile() -> None:
+def test_explicit_setting_overrides_profile() -> None:
     assert Settings({"group.min.session.timeout.ms": "100"}, "test").group_min_session_timeout_ms == 100
 
 
-def test_one_node_is_enough_unless_somebody_insists() -> None:
+def test_single_node_needs_one_replica() -> None:
     assert Settings(nodes=1).offsets_topic_replication_factor == 1
     assert Settings(nodes=5).offsets_topic_replication_factor == 3
     assert Settings({"offsets.topic.replication.factor": "3"}, nodes=1).offsets_topic_replication_factor == 3
@@ -67,7 +67,7 @@ def test_kafkas_other_settings_are_accepted() -> None:
         ("log.cleanup.policy", "delete,forget", "it must be a list of delete, compact"),
     ],
 )
-def test_mistakes_are_reported_with_what_would_be_right(name: str, value: str, sentence: str) -> None:
+def test_typo_suggests_setting(name: str, value: str, sentence: str) -> None:
     with pytest.raises(SettingError) as refusal:
         Settings({name: value})
     assert sentence in str(refusal.value)
@@ -84,14 +84,14 @@ def test_no_name_is_said_twice() -> None:
         assert changes.keys() <= SETTINGS.keys()
 
 
-def test_every_setting_is_documented_and_shows_what_it_reads() -> None:
+def test_every_setting_is_documented() -> None:
     for setting, value in Settings():
         assert setting.documentation
         if value not in (None, ""):
             assert setting.read(setting.show(value)) == value
 
 
-def test_the_command_line_counts_more_than_the_file(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_command_line_overrides_file(tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("config") / "server.properties"
     file.write_text("# ours\ngroup.max.size=5\nnum.partitions = 4\n")
     given, from_file = read_settings(str(file), ("group.max.size=6", "group.max.size = 7"))
@@ -99,17 +99,17 @@ def test_the_command_line_counts_more_than_the_file(tmp_path_factory: pytest.Tem
 
 
 @pytest.mark.parametrize("assignment", ["group.max.size", "=5", ""])
-def test_an_assignment_has_a_name_and_a_value(assignment: str) -> None:
+def test_malformed_assignment(assignment: str) -> None:
     with pytest.raises(SettingError, match="write --set NAME=VALUE"):
         read_assignments((assignment,))
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
+def test_missing_file_message() -> None:
     with pytest.raises(SettingError, match="/nowhere/at/all can't be read: No such file"):
         read_file("/nowhere/at/all")
 
 
-def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
+def test_file_is_read_like_java(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
         "# a comment\r\n! another\n\n  a=1\nb : 2\nc 3\nd=x\\\n    y\ne=tab\\tand\\\\backslash\n"
@@ -134,7 +134,7 @@ def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
     }
 
 
-def test_an_escape_that_is_no_character_is_named(tmp_path: Path) -> None:
+def test_invalid_escape_message(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("a=\\u12x\n")
     with pytest.raises(SettingError, match=r"\\u12x is not a character"):

@@ -31,7 +31,7 @@ def test_records_are_fetched_and_accepted() -> None:
     assert bob.acquires() == [(2, 2, 2)]
 
 
-def test_a_fetch_waits_for_records_and_for_locks_that_expire() -> None:
+def test_fetch_waits_for_records_and_locks() -> None:
     broker = Broker()
     ready(broker)
     ada, bob = Member(broker), Member(broker, "bob")
@@ -46,7 +46,7 @@ def test_a_fetch_waits_for_records_and_for_locks_that_expire() -> None:
     assert acquired(bob.hears()) == [(0, 0, 2)]
 
 
-def test_one_who_is_gone_is_given_nothing() -> None:
+def test_departed_member_gets_no_records() -> None:
     broker = Broker()
     ready(broker)
     ada, bob = Member(broker), Member(broker, "bob")
@@ -56,7 +56,7 @@ def test_one_who_is_gone_is_given_nothing() -> None:
     assert bob.acquires(0) == [(0, 0, 1)]
 
 
-def test_a_connection_that_ends_lets_go_of_everything_at_once() -> None:
+def test_disconnect_releases_everything() -> None:
     broker = Broker()
     ready(broker)
     produce(broker, b"a", b"b")
@@ -69,7 +69,7 @@ def test_a_connection_that_ends_lets_go_of_everything_at_once() -> None:
     assert len(broker.cluster.nodes[0].led_share_partitions) == 0, "nobody of the group is there any more"
 
 
-def test_a_fetch_that_is_overtaken_takes_nothing() -> None:
+def test_overtaken_fetch_acquires_nothing() -> None:
     broker = Broker()
     ready(broker)
     ada = Member(broker)
@@ -85,7 +85,7 @@ def test_a_fetch_that_is_overtaken_takes_nothing() -> None:
     assert other.acquires() == [(0, 0, 1)]
 
 
-def test_who_has_no_session_or_is_ahead_of_it_is_refused_and_what_it_holds_stays_its_own() -> None:
+def test_invalid_session_keeps_records() -> None:
     broker = Broker()
     ready(broker)
     produce(broker, b"a")
@@ -102,7 +102,7 @@ def test_who_has_no_session_or_is_ahead_of_it_is_refused_and_what_it_holds_stays
     assert ada.acknowledges((0, 0, [ACCEPT])) is E.none, "its session is where it was"
 
 
-def test_who_was_gone_has_lost_what_it_held_whoever_has_it_now() -> None:
+def test_departed_member_loses_records() -> None:
     broker = Broker()
     ready(broker)
     produce(broker, b"a", b"b")
@@ -120,7 +120,7 @@ def test_who_was_gone_has_lost_what_it_held_whoever_has_it_now() -> None:
 
 @pytest.mark.deep
 @pytest.mark.timeout(300)
-def test_ten_thousand_sessions_of_one_client_are_no_more_than_the_broker_has() -> None:
+def test_client_session_limit() -> None:
     broker = Broker()
     ready(broker)
     crowd, most = Member(broker), broker.cluster.settings.group_share_max_share_sessions
@@ -136,7 +136,7 @@ def test_ten_thousand_sessions_of_one_client_are_no_more_than_the_broker_has() -
     assert Member(broker).acquires(0) == [(0, 0, 1)]
 
 
-def test_sessions_are_limited_whoever_opens_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(group_share_max_share_sessions=100, group_share_max_size=100)
     ready(broker)
     crowd = Member(broker)
@@ -156,7 +156,7 @@ def test_sessions_are_limited_whoever_opens_them(monkeypatch: pytest.MonkeyPatch
     assert greedy.hears().error_code is E.share_session_limit_reached
 
 
-def test_no_more_is_in_flight_than_the_broker_lets_a_group_have() -> None:
+def test_in_flight_limit() -> None:
     broker = Broker(group_share_partition_max_record_locks=100)
     ready(broker)
     ada, bob = Member(broker), Member(broker, "bob")
@@ -170,7 +170,7 @@ def test_no_more_is_in_flight_than_the_broker_lets_a_group_have() -> None:
     assert bob.acquires() == [(100, 149, 1)]
 
 
-def test_a_record_is_delivered_as_often_as_the_broker_lets_a_group_have_it() -> None:
+def test_delivery_count_limit() -> None:
     broker = Broker(group_share_delivery_count_limit=2)
     ready(broker)
     produce(broker, b"bad")
@@ -182,7 +182,7 @@ def test_a_record_is_delivered_as_often_as_the_broker_lets_a_group_have_it() -> 
     assert ada.acquires(0, most=1) == [(1, 1, 1)]
 
 
-def test_many_partitions_are_read_in_steps_while_others_are_served() -> None:
+def test_many_partitions_are_read_in_slices() -> None:
     broker = Broker()
     ready(broker, partitions=100)
     for index in (3, 40, 99):
@@ -204,7 +204,7 @@ def test_many_partitions_are_read_in_steps_while_others_are_served() -> None:
     assert ada.hears().responses == ()
 
 
-def test_a_giant_acknowledgement_is_answered_as_a_small_one() -> None:
+def test_large_acknowledgement_equals_small_ones() -> None:
     broker = Broker()
     ready(broker)
     count = 600
@@ -224,7 +224,7 @@ def test_a_giant_acknowledgement_is_answered_as_a_small_one() -> None:
 
 
 @pytest.mark.parametrize("how", ["moved", "stopped"])
-def test_a_new_leader_knows_what_was_written(how: str) -> None:
+def test_new_leader_has_written_state(how: str) -> None:
     broker = Broker(nodes=2, share_coordinator_state_topic_replication_factor=2)
     topic = ready(broker, replicas=2)
     produce(broker, b"a", b"b", b"c")
@@ -249,7 +249,7 @@ def test_a_new_leader_knows_what_was_written(how: str) -> None:
     assert acquired(bob.hears()) == [(1, 2, 1)], "what was held was never written about"
 
 
-def test_what_was_accepted_before_a_kill_is_not_delivered_again(tmp_path: Path) -> None:
+def test_accepted_records_survive_kill(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     broker = Broker(directory=directory)
     ready(broker)
@@ -265,7 +265,7 @@ def test_what_was_accepted_before_a_kill_is_not_delivered_again(tmp_path: Path) 
     assert acquired(ada.hears()) == [(1, 1, 2), (3, 3, 1)]
 
 
-def test_what_cannot_be_written_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_acknowledgement_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker()
     ready(broker)
     lasting = {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": "60000"}
@@ -287,7 +287,7 @@ def test_what_cannot_be_written_does_not_count(monkeypatch: pytest.MonkeyPatch) 
     assert ada.acknowledges((0, 0, [ACCEPT])) is E.none
 
 
-def test_a_topic_that_goes_takes_its_share_partitions_along() -> None:
+def test_topic_deletion_removes_share_partitions() -> None:
     broker = Broker()
     ready(broker)
     produce(broker, b"a")
@@ -297,7 +297,7 @@ def test_a_topic_that_goes_takes_its_share_partitions_along() -> None:
     assert len(broker.cluster.nodes[0].led_share_partitions) == 0
 
 
-def test_a_time_to_begin_at_is_looked_for_a_little_at_a_time() -> None:
+def test_start_timestamp_search_is_sliced() -> None:
     broker = Broker()
     topic = ready(broker)
     assert broker.cluster.group_configs.configure("g", {"share.auto.offset.reset": "by_duration:PT1S"}) is None

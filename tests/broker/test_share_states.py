@@ -83,7 +83,7 @@ class World:
         return self.state_topic.partitions[self.broker.cluster.nodes[0].share_coordinator.partition_of(key)]
 
 
-def test_nothing_of_share_groups_is_there_before_somebody_asks() -> None:
+def test_share_modules_load_on_demand() -> None:
     broker = Broker()
     assert "__share_group_state" not in broker.cluster.topics
     client = broker.client()
@@ -92,7 +92,7 @@ def test_nothing_of_share_groups_is_there_before_somebody_asks() -> None:
     assert (asked.coordinators[0].error_code, asked.coordinators[0].node_id) == (E.none, 1)
 
 
-def test_the_persister_has_the_topic_made_and_is_answered() -> None:
+def test_persister_creates_topic() -> None:
     world = World()
     world.initializes(0, 1)
     assert world.errors() == [E.none, E.none]
@@ -109,7 +109,7 @@ def test_the_persister_has_the_topic_made_and_is_answered() -> None:
     assert world.errors() == []
 
 
-def test_without_a_topic_it_gives_up_after_some_attempts() -> None:
+def test_missing_topic_exhausts_retries() -> None:
     world = World(share_coordinator_state_topic_replication_factor=3)
     world.initializes(0)
     for pause_ms in (2_000, 4_000, 8_000, 16_000):
@@ -160,7 +160,7 @@ class Writers:
         world.broker.server.act(partial(persister.write, GROUP, {world.which: write}, then))
 
 
-def test_what_is_written_later_stays_behind_a_write_that_is_tried_again() -> None:
+def test_later_write_waits_behind_retry() -> None:
     world = World()
     world.initializes(0)
     assert world.errors() == [E.none]
@@ -178,7 +178,7 @@ def test_what_is_written_later_stays_behind_a_write_that_is_tried_again() -> Non
     assert writers.heard[-1] == (11, E.none), "nobody waits any more"
 
 
-def test_what_was_asked_while_a_write_was_under_way_stays_behind_it_if_that_is_tried_again() -> None:
+def test_request_waits_behind_retried_write() -> None:
     world = World()
     world.initializes(0)
     assert world.errors() == [E.none]
@@ -197,7 +197,7 @@ def test_what_was_asked_while_a_write_was_under_way_stays_behind_it_if_that_is_t
     assert world.heard[world.which].start_offset == 5
 
 
-def test_a_summary_of_what_the_topic_does_not_have_takes_its_time() -> None:
+def test_summary_of_missing_topic() -> None:
     world = World()
     world.asks("read_summary", {(world.topic.topic_id, 7): 0})
     world.broker.loop.wait(29_999)
@@ -207,7 +207,7 @@ def test_a_summary_of_what_the_topic_does_not_have_takes_its_time() -> None:
 
 
 @pytest.mark.parametrize("how", ["moved", "stopped"])
-def test_a_coordinator_that_moves_has_all_that_was_written(how: str) -> None:
+def test_moved_coordinator_keeps_states(how: str) -> None:
     world = World(nodes=2, share_coordinator_state_topic_replication_factor=2)
     world.initializes(0)
     assert world.errors() == [E.none]
@@ -229,7 +229,7 @@ def test_a_coordinator_that_moves_has_all_that_was_written(how: str) -> None:
     assert (outcome.start_offset, outcome.batches) == (2, (StateBatch(2, 4, 2, 1),))
 
 
-def test_a_broker_that_is_killed_has_all_that_was_written(tmp_path: Path) -> None:
+def test_killed_broker_keeps_states(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     world = World(Broker(directory=directory))
     world.initializes(0)
@@ -243,7 +243,7 @@ def test_a_broker_that_is_killed_has_all_that_was_written(tmp_path: Path) -> Non
     assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (1, 3, (StateBatch(3, 4, 2, 1),))
 
 
-def test_a_topic_that_is_deleted_takes_its_states_along() -> None:
+def test_topic_deletion_removes_states() -> None:
     world = World()
     world.initializes(0, 1)
     client = world.broker.client()
@@ -253,7 +253,7 @@ def test_a_topic_that_is_deleted_takes_its_states_along() -> None:
     assert sum(len(shard.states) for each in states for shard in each.shards.values()) == 0
 
 
-def test_the_log_does_not_keep_what_says_nothing_any_more() -> None:
+def test_obsolete_records_are_compacted() -> None:
     world = World(share_coordinator_snapshot_update_records_per_snapshot=2)
     world.initializes(0)
     for offset in range(9):
@@ -267,7 +267,7 @@ def test_the_log_does_not_keep_what_says_nothing_any_more() -> None:
     assert world.reads().batches == (StateBatch(0, 8, 2, 1),)
 
 
-def test_a_coordinator_that_leads_nothing_says_so_to_whoever_asks_it() -> None:
+def test_coordinator_without_partitions_reports_it() -> None:
     world = World(nodes=2)
     world.initializes(0)
     other = world.broker.client(2 - world.home.leader)

@@ -16,19 +16,19 @@ def production(topics: int, records: bytes) -> ProduceRequest:
     return ProduceRequest(transactional_id=None, acks=1, timeout_ms=1, topic_data=(data,) * topics)
 
 
-def test_what_is_short_is_shown_whole() -> None:
+def test_short_values_are_complete() -> None:
     request = production(1, b"abc")
     assert short_text(request) == repr(request)
 
 
-def test_what_is_long_is_cut_wherever_it_is_long() -> None:
+def test_long_values_are_cut() -> None:
     assert len(short_text(production(50_000, bytes(1_000_000)))) <= LONGEST + 1
     assert "(1000000 bytes)" in short_text(production(1, bytes(1_000_000)))
     assert short_text("a" * 1_000_000).endswith("(1000000 letters)")
     assert short_text(tuple(range(1_000))) == "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)"
 
 
-def test_the_line_about_a_request_that_failed_is_short(lines: StringIO) -> None:
+def test_failed_request_line_is_short(lines: StringIO) -> None:
     broker = Broker()
 
     def handle(node: Node, request: Any, ticket: Ticket) -> None:

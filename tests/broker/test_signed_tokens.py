@@ -70,7 +70,7 @@ def unsigned() -> str:
     return f"{parts[0]}.{parts[1]}."
 
 
-def test_a_token_signed_by_a_known_key(path: Path) -> None:
+def test_token_with_known_key(path: Path) -> None:
     assert comes_in(listener(path)(), signed())
 
 
@@ -106,15 +106,15 @@ def test_a_token_signed_by_a_known_key(path: Path) -> None:
         "long",
     ],
 )
-def test_what_does_not_count(path: Path, token: str) -> None:
+def test_rejected_tokens(path: Path, token: str) -> None:
     assert not comes_in(listener(path)(), token)
 
 
-def test_clocks_may_be_half_a_minute_apart(path: Path) -> None:
+def test_clock_skew_of_30_seconds(path: Path) -> None:
     assert comes_in(listener(path)(), signed(exp=NOW_S - 29))
 
 
-def test_keys_that_are_replaced_count_from_the_next_login_on(path: Path) -> None:
+def test_replaced_keys_apply_to_next_login(path: Path) -> None:
     new_login = listener(path)
     assert not comes_in(new_login(), signed(NEW))
     write_keys(path, NEW)
@@ -122,7 +122,7 @@ def test_keys_that_are_replaced_count_from_the_next_login_on(path: Path) -> None
     assert not comes_in(new_login(), signed(OLD))
 
 
-def test_a_file_that_is_broken_or_gone_leaves_the_keys_that_there_were(path: Path) -> None:
+def test_broken_key_file_keeps_old_keys(path: Path) -> None:
     told = StringIO()
     log.configure(level="warning", stream=told)
     new_login = listener(path)
@@ -134,7 +134,7 @@ def test_a_file_that_is_broken_or_gone_leaves_the_keys_that_there_were(path: Pat
     assert comes_in(new_login(), signed())
 
 
-def test_a_file_that_is_wrong_from_the_start(path: Path) -> None:
+def test_invalid_key_file_at_start(path: Path) -> None:
     path.write_text('{"keys": []}')
     with pytest.raises(SettingError, match=r"jwks\.endpoint\.url.*not a JWKS document"):
         listener(path)

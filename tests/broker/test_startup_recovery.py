@@ -52,7 +52,7 @@ def places(tmp_path: Path) -> Places:
     return Places(tmp_path / "data")
 
 
-def test_topics_are_there_with_their_records_and_a_new_leader_epoch(places: Places) -> None:
+def test_topics_return_with_new_epoch(places: Places) -> None:
     before = places.broker()
     client = before.client()
     topic_id = given_topic(client, "orders", 2)
@@ -67,13 +67,13 @@ def test_topics_are_there_with_their_records_and_a_new_leader_epoch(places: Plac
     assert places.broker().cluster.topics.by_name("orders").partitions[0].leader_epoch == 2  # type: ignore[union-attr]
 
 
-def test_it_says_what_it_took_over(places: Places, log_stream: StringIO) -> None:
+def test_adoption_is_logged(places: Places, log_stream: StringIO) -> None:
     given_topic(places.broker().client(), "orders", 2)
     places.broker()
     assert "1 topics with 2 partitions and 0 bytes taken over" in log_stream.getvalue()
 
 
-def test_copies_of_nodes_that_are_no_more_are_gone_and_those_of_new_ones_come_with_new_topics(places: Places) -> None:
+def test_replicas_follow_current_nodes(places: Places) -> None:
     given_topic(places.broker(nodes=3).client(), "orders", 3)
     one = places.broker(nodes=1)
     topic = one.cluster.topics.by_name("orders")
@@ -84,7 +84,7 @@ def test_copies_of_nodes_that_are_no_more_are_gone_and_those_of_new_ones_come_wi
     assert {partition.leader for partition in three.cluster.topics.by_name("more").partitions} == {1, 2, 3}  # type: ignore[union-attr]
 
 
-def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_path: Path, log_stream: StringIO) -> None:
+def test_kafka_folders_become_topics(tmp_path: Path, log_stream: StringIO) -> None:
     before = Places(tmp_path / "before").broker()
     before.cluster.offsets_topic.create(0)
     before.cluster.append(before.cluster.topics.by_name(OFFSETS_TOPIC).partitions[7], batch((b"key", b"value")), 0)  # type: ignore[union-attr]
@@ -98,7 +98,7 @@ def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_pat
     assert "taken over with 50 partitions from folders that were here" in log_stream.getvalue()
 
 
-def test_members_that_live_are_loaded_once_though_the_offsets_topic_is_wanted_at_the_start(places: Places) -> None:
+def test_existing_offsets_topic_loads_once(places: Places) -> None:
     before = places.broker()
     before.cluster.offsets_topic.create(0)
     ada, member = before.client(), ClassicMember("ada", session_ms=6_000, rebalance_ms=6_000)

@@ -49,7 +49,7 @@ def committed(client: Client) -> ErrorCode:
     return code
 
 
-def test_a_producer_hears_when_its_records_are_on_the_disk(broker: OnSlowDisk) -> None:
+def test_produce_waits_for_sync(broker: OnSlowDisk) -> None:
     ada, bob = broker.client(), broker.client()
     produce(ada, b"one")
     produce(bob, b"two")
@@ -59,7 +59,7 @@ def test_a_producer_hears_when_its_records_are_on_the_disk(broker: OnSlowDisk) -
     assert (produced(ada), produced(bob)) == ((ErrorCode.none, 0), (ErrorCode.none, 1))
 
 
-def test_who_writes_during_a_sync_waits_for_the_next_one(broker: OnSlowDisk) -> None:
+def test_write_during_sync_waits_for_next(broker: OnSlowDisk) -> None:
     ada, bob, cyd = broker.client(), broker.client(), broker.client()
     produce(ada, b"one")
     broker.loop.run_soon()
@@ -73,7 +73,7 @@ def test_who_writes_during_a_sync_waits_for_the_next_one(broker: OnSlowDisk) -> 
     assert committed(cyd) is ErrorCode.none
 
 
-def test_a_producer_that_wants_no_answer_does_not_wait(broker: OnSlowDisk) -> None:
+def test_acks_0_does_not_wait(broker: OnSlowDisk) -> None:
     ada = broker.client()
     produce(ada, b"one", acks=0)
     produce(ada, b"two", acks=1)
@@ -81,7 +81,7 @@ def test_a_producer_that_wants_no_answer_does_not_wait(broker: OnSlowDisk) -> No
     assert produced(ada) == (ErrorCode.none, 1)
 
 
-def test_nobody_reads_what_is_not_on_the_disk(broker: OnSlowDisk) -> None:
+def test_unsynced_records_are_not_readable(broker: OnSlowDisk) -> None:
     ada, bob = broker.client(), broker.client()
     produce(ada, b"one")
     bob.says(fetch_frame(("orders", 0, 0), max_wait_ms=500))
@@ -93,7 +93,7 @@ def test_nobody_reads_what_is_not_on_the_disk(broker: OnSlowDisk) -> None:
     assert records(response) == [(0, None, b"one")]
 
 
-def test_a_sync_that_fails_is_the_last_one(broker: OnSlowDisk) -> None:
+def test_failed_sync_is_the_last(broker: OnSlowDisk) -> None:
     ada, bob = broker.client(), broker.client()
     produce(ada, b"one")
     commit(bob, 5)
@@ -105,7 +105,7 @@ def test_a_sync_that_fails_is_the_last_one(broker: OnSlowDisk) -> None:
     assert broker.cluster.topics.by_name("orders").partitions[0].log.high_watermark == 0  # type: ignore[union-attr]
 
 
-def test_now_and_then_is_enough_where_nobody_waits(tmp_path: Path) -> None:
+def test_periodic_sync_without_waiters(tmp_path: Path) -> None:
     broker = OnSlowDisk(tmp_path, always=False)
     broker.cluster.topics.create("orders", 1)
     SyncNowAndThen(broker.cluster, broker.syncs, 1_000).wait(0)
@@ -119,7 +119,7 @@ def test_now_and_then_is_enough_where_nobody_waits(tmp_path: Path) -> None:
     broker.directory.abandon()
 
 
-def test_an_answer_that_fails_keeps_nobody_else_waiting(broker: OnSlowDisk) -> None:
+def test_failing_response_blocks_no_other(broker: OnSlowDisk) -> None:
     client = broker.client()
 
     def fail(now_ms: int, problem: OSError | None) -> None:
@@ -131,7 +131,7 @@ def test_an_answer_that_fails_keeps_nobody_else_waiting(broker: OnSlowDisk) -> N
     assert len(client.heard()) == 1
 
 
-def test_a_sync_that_fails_as_nobody_foresaw_is_a_failed_sync() -> None:
+def test_unexpected_sync_error_fails_writes() -> None:
     class Closed:
         def sync(self) -> None:
             raise ValueError("I/O operation on closed file")
@@ -141,7 +141,7 @@ def test_a_sync_that_fails_as_nobody_foresaw_is_a_failed_sync() -> None:
     assert problem.errno == EIO
 
 
-async def test_what_would_begin_after_the_threads_have_stopped_does_not() -> None:
+async def test_no_sync_starts_after_stop() -> None:
     """SIGTERM under load: a sync that ends wants the next one to begin."""
 
     class File:

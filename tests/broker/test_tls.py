@@ -84,7 +84,7 @@ async def asks(server: Server, tls: ssl.SSLContext) -> str:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_a_certificate_names_its_owner_and_without_one_there_is_nobody(
+async def test_certificate_names_principal(
     settings: dict[str, str], version: ssl.TLSVersion
 ) -> None:
     async with serving(settings) as server:
@@ -95,7 +95,7 @@ async def test_a_certificate_names_its_owner_and_without_one_there_is_nobody(
 
 
 @pytest.mark.parametrize("auth", ["requested", "required"])
-async def test_a_strangers_certificate_ends_the_connection(settings: dict[str, str], auth: str) -> None:
+async def test_unknown_authority_closes_connection(settings: dict[str, str], auth: str) -> None:
     stranger = trustme.CA().issue_cert(common_name="Alice")
     async with serving(settings | {"ssl.client.auth": auth}) as server:
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
@@ -103,20 +103,20 @@ async def test_a_strangers_certificate_ends_the_connection(settings: dict[str, s
         assert not server.connections
 
 
-async def test_where_one_is_required_nobody_comes_in_without(settings: dict[str, str]) -> None:
+async def test_required_client_certificate(settings: dict[str, str]) -> None:
     async with serving(settings | {"ssl.client.auth": "required"}) as server:
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             await asks(server, context())
 
 
-async def test_a_name_that_no_rule_fits_ends_the_connection(settings: dict[str, str]) -> None:
+async def test_unmapped_name_closes_connection(settings: dict[str, str]) -> None:
     other = AUTHORITY.issue_cert(common_name="x")
     async with serving(settings) as server:
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             await asks(server, context(other))
 
 
-async def test_an_old_version_is_not_spoken_where_only_the_new_one_is_enabled(settings: dict[str, str]) -> None:
+async def test_old_tls_version_is_rejected(settings: dict[str, str]) -> None:
     async with serving(settings | {"ssl.enabled.protocols": "TLSv1.3"}) as server:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await asks(server, context(None, ssl.TLSVersion.TLSv1_2))
@@ -125,7 +125,7 @@ async def test_an_old_version_is_not_spoken_where_only_the_new_one_is_enabled(se
 @pytest.mark.parametrize(
     "garbage", [b"\0\0\0\x0a" + bytes(10), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000)]
 )
-async def test_garbage_in_place_of_a_hello_is_hung_up_on(settings: dict[str, str], garbage: bytes) -> None:
+async def test_garbage_handshake_is_closed(settings: dict[str, str], garbage: bytes) -> None:
     async with serving(settings) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.cluster.nodes[0].port)
         writer.write(garbage)
@@ -135,7 +135,7 @@ async def test_garbage_in_place_of_a_hello_is_hung_up_on(settings: dict[str, str
         assert await asks(server, context(ALICE)) == "User:alice"
 
 
-async def test_a_handshake_that_stalls_is_ended_and_nobody_waits_for_it(
+async def test_stalled_handshake_is_closed(
     settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "HANDSHAKE_S", 0.2)
@@ -165,7 +165,7 @@ async def test_a_handshake_that_stalls_is_ended_and_nobody_waits_for_it(
         ({"listener.name.ssl.ssl.keystore.location": "/nowhere"}, "listener.name.ssl.ssl.keystore.location: /nowhere"),
     ],
 )
-def test_what_is_wrong_is_said_before_the_start(
+def test_startup_errors_are_reported(
     settings: dict[str, str], changed: dict[str, str], sentence: str
 ) -> None:
     changed = {name: value.replace("{ca}", settings["ssl.truststore.location"]) for name, value in changed.items()}
@@ -174,14 +174,14 @@ def test_what_is_wrong_is_said_before_the_start(
     assert sentence in str(refusal.value)
 
 
-def test_key_and_chain_may_stand_in_the_settings(settings: dict[str, str]) -> None:
+def test_inline_key_and_chain(settings: dict[str, str]) -> None:
     del settings["ssl.keystore.location"]
     settings["ssl.keystore.key"] = BROKER.private_key_pem.bytes().decode()
     settings["ssl.keystore.certificate.chain"] = BROKER.cert_chain_pems[0].bytes().decode()
     Securing(Settings(settings), 1, time.time())
 
 
-def test_a_certificate_that_has_expired(settings: dict[str, str]) -> None:
+def test_expired_certificate(settings: dict[str, str]) -> None:
     expired = AUTHORITY.issue_cert("127.0.0.1", not_after=datetime(2020, 1, 2, tzinfo=UTC))
     expired.private_key_and_cert_chain_pem.write_to_path(settings["ssl.keystore.location"])
     with pytest.raises(

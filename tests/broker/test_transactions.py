@@ -16,7 +16,7 @@ from tests.broker.transactional_producer import GROUP, TOPIC, E, Producer
 from tests.support.broker import Broker
 
 
-def test_readers_of_committed_records_wait_for_the_end() -> None:
+def test_read_committed_waits_for_end() -> None:
     ada = Producer()
     ada.init()
     assert ada.adds(0) == [E.none]
@@ -32,14 +32,14 @@ def test_readers_of_committed_records_wait_for_the_end() -> None:
 
 
 @pytest.mark.parametrize(("version", "error"), [(9, E.invalid_txn_state), (11, E.transaction_abortable)])
-def test_older_clients_must_add_a_partition_first(version: int, error: E) -> None:
+def test_older_clients_add_partitions_first(version: int, error: E) -> None:
     ada = Producer()
     ada.init()
     assert ada.writes(version) is error
     assert ada.adds(0, 7) == [E.operation_not_attempted, E.unknown_topic_or_partition]
 
 
-def test_newer_clients_begin_with_what_they_write_and_get_an_epoch_with_each_end() -> None:
+def test_newer_clients_add_partitions_implicitly() -> None:
     ada = Producer(nodes=2)
     ada.init()
     assert [ada.writes(12, 0), ada.writes(12, 1)] == [E.none, E.none]
@@ -53,7 +53,7 @@ def test_newer_clients_begin_with_what_they_write_and_get_an_epoch_with_each_end
     assert ada.writes(12, epoch=0) is E.invalid_producer_epoch
 
 
-def test_a_newer_producer_fences_an_older_one() -> None:
+def test_newer_producer_fences_older() -> None:
     ada = Producer()
     ada.init()
     ada.adds(0)
@@ -67,7 +67,7 @@ def test_a_newer_producer_fences_an_older_one() -> None:
     assert ada.writes(9, epoch=0) is E.invalid_producer_epoch
 
 
-def test_a_producer_that_says_who_it_is_may_ask_twice() -> None:
+def test_repeated_init_with_identity() -> None:
     ada = Producer()
     ada.init()
     who = {"producer_id": ada.producer_id, "producer_epoch": 0}
@@ -76,7 +76,7 @@ def test_a_producer_that_says_who_it_is_may_ask_twice() -> None:
     assert ada.init(**who) is E.producer_fenced
 
 
-def test_epochs_that_are_used_up_are_followed_by_another_producer_id() -> None:
+def test_exhausted_epoch_changes_producer_id() -> None:
     ada = Producer()
     ada.init()
     first = ada.producer_id
@@ -89,7 +89,7 @@ def test_epochs_that_are_used_up_are_followed_by_another_producer_id() -> None:
     assert ada.writes(12) is E.none
 
 
-def test_a_transaction_that_takes_too_long_is_aborted() -> None:
+def test_slow_transaction_is_aborted() -> None:
     ada = Producer()
     ada.init()
     ada.writes(12)
@@ -102,7 +102,7 @@ def test_a_transaction_that_takes_too_long_is_aborted() -> None:
     assert ada.ends(5, committed=False) is E.none
 
 
-def test_an_id_that_nobody_uses_is_forgotten() -> None:
+def test_idle_transactional_id_expires() -> None:
     ada = Producer(transactional_id_expiration_ms=1_000, connections_max_idle_ms=-1)
     ada.init()
     before = ada.producer_id
@@ -112,7 +112,7 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
     assert (ada.producer_id > before, ada.epoch) == (True, 0)
 
 
-def test_list_offsets_ends_where_committed_records_do() -> None:
+def test_list_offsets_ends_at_stable_offset() -> None:
     ada = Producer()
     ada.init()
     ada.writes(12)
@@ -124,7 +124,7 @@ def test_list_offsets_ends_where_committed_records_do() -> None:
 
 
 @pytest.mark.parametrize(("home", "coordinator"), [(1, 2), (2, 1)])
-def test_a_commit_is_answered_whichever_node_looks_after_the_transaction(home: int, coordinator: int) -> None:
+def test_any_node_answers_commits(home: int, coordinator: int) -> None:
     ada = Producer(nodes=2)
     cluster = ada.broker.cluster
     topics = [cluster.topics.by_name(name) for name in ("__transaction_state", "__consumer_offsets")]
@@ -165,7 +165,7 @@ def takes_over(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("moment", ["never", "open", "half", "over"])
-def test_of_two_transactions_the_later_commit_counts_whichever_ends_first(moment: str) -> None:
+def test_later_commit_wins(moment: str) -> None:
     ada = Producer()
     ada.init()
     bob = ada.another("y")
@@ -201,7 +201,7 @@ def test_of_two_transactions_the_later_commit_counts_whichever_ends_first(moment
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
+def test_new_coordinator_has_open_transactions(ended: bool) -> None:
     ada = Producer()
     ada.init()
     ada.commits_offset(5, 5)
@@ -214,7 +214,7 @@ def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
     assert ada.offset() == [5]
 
 
-def test_the_transaction_coordinator_can_be_loaded_from_its_log(lines: StringIO) -> None:
+def test_coordinator_loads_from_log(lines: StringIO) -> None:
     ada = Producer()
     ada.init()
     ada.writes(12)
@@ -234,7 +234,7 @@ def test_the_transaction_coordinator_can_be_loaded_from_its_log(lines: StringIO)
     assert ada.reads() == ([0, 1], [], 2)
 
 
-def test_a_replayed_log_has_its_producers_and_transactions() -> None:
+def test_replayed_log_has_transactions() -> None:
     ada = Producer()
     ada.init()
     for committed in (True, False):

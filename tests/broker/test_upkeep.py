@@ -5,7 +5,7 @@ import pytest
 from tests.support.broker import Broker
 
 
-def test_steps_that_take_longer_than_the_pause_between_them_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_steps_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker()
     steps = 0
 

@@ -62,7 +62,7 @@ def hears(client: Client) -> list[tuple[int, E, int]]:
 @pytest.mark.parametrize(
     "records", [many(), *(unfolding(DECOMPRESSED_PER_TURN, codec) for codec in (ZSTD, GZIP, SNAPPY))]
 )
-def test_its_connection_waits_and_others_are_served(
+def test_other_connections_are_served(
     thread: Thread, broker: Broker, ada: Client, records: bytes
 ) -> None:
     bob = broker.client()
@@ -75,7 +75,7 @@ def test_its_connection_waits_and_others_are_served(
     assert [each[:2] for each in hears(ada)] == [(1, E.none), (2, E.none)]
 
 
-def test_what_is_short_needs_no_thread(thread: Thread, ada: Client) -> None:
+def test_short_batch_needs_no_thread(thread: Thread, ada: Client) -> None:
     sends(ada, many(RECORDS_PER_TURN))
     sends(ada, unfolding(DECOMPRESSED_PER_TURN - 100))
     assert [each[1] for each in hears(ada)] == [E.none, E.none]
@@ -83,7 +83,7 @@ def test_what_is_short_needs_no_thread(thread: Thread, ada: Client) -> None:
 
 
 @pytest.mark.parametrize("codec", [ZSTD, GZIP, SNAPPY])
-def test_records_may_come_to_so_much_and_no_more(codec: int) -> None:
+def test_decompressed_size_limit(codec: int) -> None:
     broker = Broker(kohort_batch_decompressed_max_bytes=2 * MIB)
     thread, ada = Thread(broker), broker.client()
     given_topic(ada)
@@ -97,7 +97,7 @@ def test_records_may_come_to_so_much_and_no_more(codec: int) -> None:
     assert "kohort.batch.decompressed.max.bytes" in refused.error_message
 
 
-def test_a_bomb_is_stopped_at_its_limit(thread: Thread, ada: Client) -> None:
+def test_decompression_bomb_is_stopped(thread: Thread, ada: Client) -> None:
     bomb = batch(zstd(bytes(200 * MIB)), now=NOW_MS, attributes=ZSTD)
     assert len(bomb) < 20_000
     sends(ada, bomb)
@@ -105,7 +105,7 @@ def test_a_bomb_is_stopped_at_its_limit(thread: Thread, ada: Client) -> None:
     assert hears(ada) == [(1, E.message_too_large, -1)]
 
 
-def test_of_very_many_bad_records_the_first_are_named(thread: Thread, ada: Client) -> None:
+def test_record_errors_are_limited(thread: Thread, ada: Client) -> None:
     given_topic(ada, "compacted", cleanup_policy="compact")
     count = ERRORS_ANSWERED + 5
     body = zstd(b"".join(record(n, key=None) for n in range(count)))
@@ -118,14 +118,14 @@ def test_of_very_many_bad_records_the_first_are_named(thread: Thread, ada: Clien
     assert f"due to {ERRORS_ANSWERED} record errors in total" in part.error_message
 
 
-def test_a_topic_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) -> None:
+def test_topic_deletion_during_threaded_produce(thread: Thread, broker: Broker, ada: Client) -> None:
     sends(ada, many())
     delete(broker.client())
     thread.works()
     assert hears(ada) == [(1, E.unknown_topic_or_partition, -1)]
 
 
-def test_a_leader_may_move_meanwhile() -> None:
+def test_leader_moves_during_threaded_produce() -> None:
     broker = Broker(nodes=2)
     thread, ada = Thread(broker), broker.client()
     given_topic(ada)
@@ -139,7 +139,7 @@ def test_a_leader_may_move_meanwhile() -> None:
     assert hears(leader) == [(1, E.not_leader_or_follower, -1)]
 
 
-def test_a_client_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) -> None:
+def test_disconnect_during_threaded_produce(thread: Thread, broker: Broker, ada: Client) -> None:
     sends(ada, many(), acks=0)
     ada.connection.connection_lost(None)
     assert thread.works() == 1
@@ -148,7 +148,7 @@ def test_a_client_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) 
     assert hears(bob) == [(2, E.none, RECORDS_PER_TURN + 1)]
 
 
-def test_what_is_never_answered_lets_the_next_request_come(thread: Thread, ada: Client) -> None:
+def test_unanswered_request_frees_connection(thread: Thread, ada: Client) -> None:
     sends(ada, many(), acks=0)
     sends(ada, batch(record(), now=NOW_MS), 2)
     assert thread.works() == 1
@@ -158,7 +158,7 @@ def test_what_is_never_answered_lets_the_next_request_come(thread: Thread, ada: 
     assert ada.closed
 
 
-def test_without_a_thread_it_is_done_at_once(ada: Client) -> None:
+def test_work_without_thread_is_immediate(ada: Client) -> None:
     sends(ada, many())
     sends(ada, batch(record(), now=NOW_MS), 2)
     assert hears(ada) == [(1, E.none, 0), (2, E.none, RECORDS_PER_TURN + 1)]
@@ -167,7 +167,7 @@ def test_without_a_thread_it_is_done_at_once(ada: Client) -> None:
     assert [each[0] for each in hears(ada)] == [4]
 
 
-def test_work_that_fails_ends_its_connection_only(
+def test_failing_work_closes_its_connection(
     thread: Thread, broker: Broker, ada: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> None:

@@ -12,7 +12,7 @@ from tests.support.broker import Broker, Stopwatch, Wire
 from tests.support.frames import heartbeat, long_request
 
 
-def test_requests_are_handled_before_replies_are_written() -> None:
+def test_requests_precede_writes() -> None:
     broker = Broker()
     one, other = broker.client(), broker.client()
     one.sends(heartbeat(1))
@@ -23,7 +23,7 @@ def test_requests_are_handled_before_replies_are_written() -> None:
     assert not broker.loop.run_soon()
 
 
-def test_a_client_that_sends_again_before_its_reply_hears_both_in_one_write() -> None:
+def test_quick_repeat_shares_one_write() -> None:
     broker = Broker()
     client = broker.client()
     client.sends(heartbeat(1))
@@ -33,7 +33,7 @@ def test_a_client_that_sends_again_before_its_reply_hears_both_in_one_write() ->
     assert client.ids() == [1, 2]
 
 
-def test_no_reply_waits_for_more_than_so_many_requests() -> None:
+def test_response_waits_for_few_requests() -> None:
     broker = Broker()
     clients = [broker.client() for _ in range(AT_ONCE + 1)]
     for number, client in enumerate(clients):
@@ -43,7 +43,7 @@ def test_no_reply_waits_for_more_than_so_many_requests() -> None:
     assert clients[-1].ids() == [AT_ONCE]
 
 
-def test_no_reply_waits_for_a_long_request() -> None:
+def test_response_does_not_wait_for_slices() -> None:
     broker = Broker()
     one, other = broker.client(), broker.client()
     heard_at_each_step: list[list[int]] = []
@@ -60,7 +60,7 @@ def test_no_reply_waits_for_a_long_request() -> None:
     assert heard_at_each_step == [[1], []]
 
 
-def test_no_reply_waits_for_requests_behind_one_that_took_a_while() -> None:
+def test_response_does_not_wait_for_pipeline() -> None:
     broker = Broker()
     Stopwatch(broker, COUNTED_NS // 1_000 + 1)
     one, other = broker.client(), broker.client()
@@ -69,7 +69,7 @@ def test_no_reply_waits_for_requests_behind_one_that_took_a_while() -> None:
     assert (one.ids(), other.ids()) == ([1], [2])
 
 
-def test_no_reply_waits_for_a_round_of_the_row() -> None:
+def test_response_does_not_wait_for_round() -> None:
     broker = Broker()
     stopwatch = Stopwatch(broker, 1)
     one, other = broker.client(), broker.client()
@@ -87,7 +87,7 @@ def test_no_reply_waits_for_a_round_of_the_row() -> None:
     assert heard == [[], [3]], "the second one stood in the queue"
 
 
-def test_no_reply_waits_for_those_whom_a_request_wakes() -> None:
+def test_response_does_not_wait_for_wakeups() -> None:
     broker = Broker()
     one, other, waiting = broker.client(), broker.client(), broker.client()
     tickets: list[Ticket] = []
@@ -110,7 +110,7 @@ def test_no_reply_waits_for_those_whom_a_request_wakes() -> None:
     assert heard == [([3], [4])], "what is behind the request that has waited is handled after both replies"
 
 
-def test_who_comes_last_is_not_charged_for_the_replies_of_all() -> None:
+def test_last_client_is_not_charged() -> None:
     broker = Broker()
     stopwatch = Stopwatch(broker, 1)
 
@@ -126,7 +126,7 @@ def test_who_comes_last_is_not_charged_for_the_replies_of_all() -> None:
     assert broker.server.scheduler.spent_ns == 0
 
 
-def test_no_reply_waits_for_what_is_due() -> None:
+def test_response_does_not_wait_for_timers() -> None:
     broker = Broker()
     client = broker.client()
     client.sends(heartbeat(1))
@@ -134,7 +134,7 @@ def test_no_reply_waits_for_what_is_due() -> None:
     assert client.ids() == [1]
 
 
-def test_a_reply_that_cannot_be_written_ends_its_own_connection_only() -> None:
+def test_unwritable_response_closes_its_connection() -> None:
     broker = Broker()
     one, other = broker.client(), broker.client()
     one.wire.write = fail  # type: ignore[method-assign]

@@ -38,7 +38,7 @@ class Marked:
         return self.producer.reads()[2]
 
 
-def test_a_late_marker_does_not_end_the_transaction_that_is_open_now() -> None:
+def test_delayed_marker_keeps_open_transaction() -> None:
     ada = Marked()
     assert ada.marks(0, 2) is E.invalid_producer_epoch
     assert ada.marks(0, 3) is E.invalid_producer_epoch
@@ -47,21 +47,21 @@ def test_a_late_marker_does_not_end_the_transaction_that_is_open_now() -> None:
     assert ada.last_stable_offset == 2
 
 
-def test_transactions_of_the_older_form_end_with_their_own_epoch() -> None:
+def test_old_protocol_keeps_epoch() -> None:
     ada = Marked()
     assert ada.marks(0, 1) is E.none
     assert ada.last_stable_offset == 2
     assert ada.marks(0, 0, version=1) is E.none
 
 
-def test_a_marker_that_comes_again_is_written_again_and_changes_nothing() -> None:
+def test_repeated_marker_changes_nothing() -> None:
     ada = Marked()
     assert [ada.marks(1, 2), ada.marks(1, 2)] == [E.none] * 2
     assert ada.last_stable_offset == 3
     assert ada.producer.reads()[1] == [0], "one transaction was aborted, not two"
 
 
-def test_what_is_older_is_refused_in_either_form() -> None:
+def test_older_epoch_is_rejected() -> None:
     ada = Marked()
     ada.marks(1, 2)
     assert ada.marks(0, 0) is E.invalid_producer_epoch

@@ -30,7 +30,7 @@ STEPS = EFFORT.steps * 3 // 5
 
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
-def test_a_repeated_request_is_answered_as_one_that_is_read(seed: int, guarded: bool) -> None:
+def test_repeated_request_equals_decoded_one(seed: int, guarded: bool) -> None:
     world = World(seed, guarded=guarded)
     world.plays(STEPS)
     quick, slow = map(world.logs, world.brokers)
@@ -43,7 +43,7 @@ def test_a_repeated_request_is_answered_as_one_that_is_read(seed: int, guarded: 
 
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
-def test_members_of_a_consumer_group_hear_and_write_what_they_would_if_each_heartbeat_were_read(
+def test_consumer_heartbeats_equal_decoded_ones(
     seed: int, guarded: bool
 ) -> None:
     world = ConsumerWorld(seed, guarded=guarded)
@@ -77,7 +77,7 @@ def remembered(client: Client) -> list[CachedRequest]:
     return [each for each in known(client).requests.values() if each.request is not None]
 
 
-def test_a_right_that_is_lost_between_two_commits_is_missed_at_once() -> None:
+def test_revoked_right_applies_immediately() -> None:
     broker = guarded_broker()
     given_topic(client_of(broker, "admin"), "t")
     broker.cluster.offsets_topic.create(0)
@@ -94,7 +94,7 @@ def test_a_right_that_is_lost_between_two_commits_is_missed_at_once() -> None:
         allow(broker, right)
 
 
-def test_a_repeated_request_whose_answer_fails_is_answered_with_an_error() -> None:
+def test_failing_repeated_request_returns_error() -> None:
     broker = Broker()
     ada = broker.client()
     beat = frame("heartbeat", 4, 7, group_id="g", generation_id=1, member_id="m")
@@ -111,7 +111,7 @@ def test_a_repeated_request_whose_answer_fails_is_answered_with_an_error() -> No
     assert not ada.closed
 
 
-def test_a_repeated_fetch_sees_offsets_of_an_open_transaction() -> None:
+def test_repeated_fetch_sees_pending_offsets() -> None:
     ada = Producer()
     ada.init()
     fetch = frame("offset_fetch", 9, 7, groups=to_fetch(GROUP, TOPIC, 0), require_stable=True)
@@ -130,7 +130,7 @@ def test_a_repeated_fetch_sees_offsets_of_an_open_transaction() -> None:
         assert [watched() for _ in range(3)] == [[(offset, ErrorCode.none)]] * 3
 
 
-def test_what_is_remembered_is_given_back_when_the_client_hangs_up() -> None:
+def test_disconnect_frees_cache() -> None:
     broker = Broker()
     ada = broker.client()
     for _ in range(3):
@@ -140,7 +140,7 @@ def test_what_is_remembered_is_given_back_when_the_client_hangs_up() -> None:
     assert not known(ada).requests
 
 
-def test_what_comes_once_and_what_is_long_is_not_remembered() -> None:
+def test_single_or_long_requests_uncached() -> None:
     ada = Broker().client()
     ada.says(commit(1))
     assert not remembered(ada)
@@ -149,7 +149,7 @@ def test_what_comes_once_and_what_is_long_is_not_remembered() -> None:
     assert not remembered(ada)
 
 
-def test_one_version_of_an_api_is_remembered() -> None:
+def test_one_version_per_api_is_cached() -> None:
     ada = Broker().client()
     for version in (0, 1, 4):
         for number in range(3):
@@ -158,7 +158,7 @@ def test_one_version_of_an_api_is_remembered() -> None:
     assert len(known(ada).requests) == 1
 
 
-def test_a_connection_that_many_members_share_is_left_alone_for_a_while() -> None:
+def test_shared_connection_is_not_cached() -> None:
     broker = Broker()
     ada = broker.client()
     for number in range(PATIENCE + 2):
@@ -204,7 +204,7 @@ def names_remembered(client: Client) -> list[str]:
     return [each.api.spec.name for each in remembered(client)]
 
 
-def test_a_heartbeat_of_another_generation_is_repeated_and_heard_as_such() -> None:
+def test_heartbeat_of_next_generation_is_cached() -> None:
     broker = Broker(group_initial_rebalance_delay_ms=0)
     broker.cluster.offsets_topic.create(0)
     broker.loop.wait(1)
@@ -219,7 +219,7 @@ def test_a_heartbeat_of_another_generation_is_repeated_and_heard_as_such() -> No
     assert names_remembered(ada) == ["heartbeat"]
 
 
-def test_a_join_is_remembered_when_its_bytes_come_a_second_time() -> None:
+def test_repeated_join_is_cached() -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, beat(1), *[join(metadata=b"generation %03d" % number) for number in range(2 * PATIENCE)])
@@ -233,7 +233,7 @@ def test_a_join_is_remembered_when_its_bytes_come_a_second_time() -> None:
     assert known(ada).skips == 0
 
 
-def test_a_sync_with_assignments_is_read_each_time() -> None:
+def test_sync_with_assignments_is_decoded() -> None:
     broker = Broker()
     ada = broker.client()
     share = SyncGroupRequestAssignment(member_id="m", assignment=b"share")
@@ -244,7 +244,7 @@ def test_a_sync_with_assignments_is_read_each_time() -> None:
     assert names_remembered(ada) == ["sync_group"]
 
 
-def test_syncs_of_many_members_on_one_connection_are_left_alone_for_a_while() -> None:
+def test_shared_connection_syncs_are_not_cached() -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, beat(1), *[sync(1, member_id=f"member-{number:03}") for number in range(PATIENCE + 2)])
@@ -252,7 +252,7 @@ def test_syncs_of_many_members_on_one_connection_are_left_alone_for_a_while() ->
     assert known(ada).skips == SKIPPED
 
 
-def test_who_joins_once_costs_no_memory() -> None:
+def test_single_join_costs_no_memory() -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, *[join(), sync(1)] * 3)
@@ -265,7 +265,7 @@ def consumer_beat(epoch: int, version: int = 1, **more: Any) -> bytes:
     return frame("consumer_group_heartbeat", version, group_id="g", member_id="m", member_epoch=epoch, **more)
 
 
-def test_what_a_member_of_a_consumer_group_says_beside_its_epoch_is_read_each_time() -> None:
+def test_other_heartbeat_fields_are_decoded() -> None:
     ada = Broker().client()
     more: tuple[dict[str, Any], ...] = (
         {"rebalance_timeout_ms": 9_000}, {"subscribed_topic_names": ("t",)}, {"subscribed_topic_regex": "t.*"},
@@ -293,7 +293,7 @@ def versions(name: str) -> range:
         *[pytest.param(consumer_beat(7, v), "member_epoch", id=f"consumer-{v}") for v in (0, 1)],
     ],
 )
-def test_a_bit_that_differs_is_one_of_the_generation(said: bytes, generation: str) -> None:
+def test_changed_generation_bit(said: bytes, generation: str) -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, beat(1, said[7] if said[5] == 12 else 0), said, said, said)
@@ -316,7 +316,7 @@ def test_a_bit_that_differs_is_one_of_the_generation(said: bytes, generation: st
 # What may differ
 
 
-def test_whatever_differs_in_one_bit_is_another_request() -> None:
+def test_other_bit_makes_another_request() -> None:
     said = commit(1_000, partitions=2)[8:]
     places = NUMBERS_AT["offset_commit"](9, commit(1_000, partitions=2), commit_body())
     assert places is not None

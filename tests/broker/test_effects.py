@@ -97,9 +97,7 @@ def test_failing_effect_affects_no_other(lines: StringIO) -> None:
 
 
 @pytest.mark.plain("it replaces a method of an object whose class may be compiled")
-def test_failed_write_is_logged_and_reported(
-    lines: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_write_is_logged_and_reported(lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     broker = ready()
     heard: list[ErrorCode] = []
     coordinator = broker.cluster.coordinators[0]

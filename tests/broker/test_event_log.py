@@ -127,9 +127,7 @@ def test_completes_files_of_earlier_process(tmp_path: Path) -> None:
     other.finish()
 
 
-def test_full_disk_is_logged_once(
-    logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_logged_once(logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     logged.happens()
     logged.written()
     ((_, file),) = logged.log._files.open_files()
@@ -181,9 +179,7 @@ class SlowDisk:
         return True
 
 
-def test_slow_disk_drops_events(
-    logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_disk_drops_events(logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = SlowDisk()
     monkeypatch.setattr(logged.log, "_jobs", disk)
     monkeypatch.setattr(module, "EVENTS_WAITING", 2)

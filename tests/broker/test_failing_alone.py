@@ -132,9 +132,7 @@ def test_failing_connection_callback_affects_no_other(
     assert is_served(bob)
 
 
-def test_failing_effect_closes_its_connection(
-    lines: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_effect_closes_its_connection(lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker()
     tickets: list[Ticket] = []
     broker.api("heartbeat").handle = lambda node, request, ticket: tickets.append(ticket)
@@ -173,9 +171,7 @@ def test_failing_expiration_affects_no_other(lines: StringIO) -> None:
     assert "ZeroDivisionError" in lines.getvalue()
 
 
-def test_failing_fetch_spares_producer(
-    lines: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_fetch_spares_producer(lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     broker = with_topic()
     eve, bob, ada = broker.client(), broker.client(), broker.client()
     eve.says(waiting_fetch())
@@ -196,9 +192,7 @@ def waiting_operations(broker: Broker) -> list[DelayedOperation]:
 
 
 @pytest.mark.plain("it replaces a method of an object whose class may be compiled")
-def test_periodic_work_continues_after_failure(
-    lines: StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_periodic_work_continues_after_failure(lines: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(connections_max_idle_ms=10_000)
     ada = broker.client()
     monkeypatch.setattr(Connection, "close", broken)

@@ -84,9 +84,7 @@ async def asks(server: Server, tls: ssl.SSLContext) -> str:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_certificate_names_principal(
-    settings: dict[str, str], version: ssl.TLSVersion
-) -> None:
+async def test_certificate_names_principal(settings: dict[str, str], version: ssl.TLSVersion) -> None:
     async with serving(settings) as server:
         assert await asks(server, context(ALICE, version)) == "User:alice"
         await asyncio.sleep(0)
@@ -135,9 +133,7 @@ async def test_garbage_handshake_is_closed(settings: dict[str, str], garbage: by
         assert await asks(server, context(ALICE)) == "User:alice"
 
 
-async def test_stalled_handshake_is_closed(
-    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stalled_handshake_is_closed(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "HANDSHAKE_S", 0.2)
     async with serving(settings) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.cluster.nodes[0].port)
@@ -165,9 +161,7 @@ async def test_stalled_handshake_is_closed(
         ({"listener.name.ssl.ssl.keystore.location": "/nowhere"}, "listener.name.ssl.ssl.keystore.location: /nowhere"),
     ],
 )
-def test_startup_errors_are_reported(
-    settings: dict[str, str], changed: dict[str, str], sentence: str
-) -> None:
+def test_startup_errors_are_reported(settings: dict[str, str], changed: dict[str, str], sentence: str) -> None:
     changed = {name: value.replace("{ca}", settings["ssl.truststore.location"]) for name, value in changed.items()}
     with pytest.raises(SettingError) as refusal:
         Securing(Settings(settings | changed), 1, time.time())

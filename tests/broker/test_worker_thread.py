@@ -62,9 +62,7 @@ def hears(client: Client) -> list[tuple[int, E, int]]:
 @pytest.mark.parametrize(
     "records", [many(), *(unfolding(DECOMPRESSED_PER_TURN, codec) for codec in (ZSTD, GZIP, SNAPPY))]
 )
-def test_other_connections_are_served(
-    thread: Thread, broker: Broker, ada: Client, records: bytes
-) -> None:
+def test_other_connections_are_served(thread: Thread, broker: Broker, ada: Client, records: bytes) -> None:
     bob = broker.client()
     sends(ada, records)
     sends(ada, batch(record(), now=NOW_MS), 2)

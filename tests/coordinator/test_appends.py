@@ -20,7 +20,7 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("error", "told"), TOLD)
-def test_storage_errors_are_answered_as_clients_know_them(error: E, told: E) -> None:
+def test_storage_errors_map_to_coordinator_errors(error: E, told: E) -> None:
     world = World(group_initial_rebalance_delay_ms=0)
     (ada,) = world.stable("ada")
     world.failing = error
@@ -36,7 +36,7 @@ def test_no_storage_error_is_forgotten() -> None:
 # The leader's assignment
 
 
-def test_nobody_gets_a_share_before_it_is_written() -> None:
+def test_assignment_waits_for_write() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -52,7 +52,7 @@ def test_nobody_gets_a_share_before_it_is_written() -> None:
     assert world.state() == "Stable 2"
 
 
-def test_an_assignment_that_cannot_be_written_starts_over() -> None:
+def test_failed_assignment_restarts_rebalance() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -69,7 +69,7 @@ def test_an_assignment_that_cannot_be_written_starts_over() -> None:
 
 
 @pytest.mark.parametrize("outcome", [E.none, E.not_enough_replicas])
-def test_somebody_who_joins_while_it_is_written_makes_it_worthless(outcome: E) -> None:
+def test_join_invalidates_pending_assignment(outcome: E) -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -83,7 +83,7 @@ def test_somebody_who_joins_while_it_is_written_makes_it_worthless(outcome: E) -
     assert not any(member.assignment for member in world.group().members.values())
 
 
-def test_the_assignment_of_a_generation_that_is_over_is_not_handed_out() -> None:
+def test_stale_assignment_is_not_distributed() -> None:
     """It is in the log, and a coordinator that loads it now restores it (classic-groups §5.3)."""
     world = World()
     ada, bob = world.stable("ada", "bob")
@@ -103,7 +103,7 @@ def test_the_assignment_of_a_generation_that_is_over_is_not_handed_out() -> None
 # The other records of a group
 
 
-def test_a_group_that_cannot_be_created_is_none() -> None:
+def test_failed_creation_leaves_no_group() -> None:
     world = World(group_initial_rebalance_delay_ms=3_000)
     world.failing = E.not_leader_or_follower
     ada = world.speaker("ada", needs_id=False)
@@ -115,7 +115,7 @@ def test_a_group_that_cannot_be_created_is_none() -> None:
     assert world.log[0] == []
 
 
-def test_whoever_came_while_the_group_was_created_hears_it_too() -> None:
+def test_failed_creation_answers_all_joins() -> None:
     world = World(group_initial_rebalance_delay_ms=3_000)
     world.holding = True
     joins = [world.speaker("ada", needs_id=False).joins(), world.speaker("bob", needs_id=False).joins()]
@@ -125,7 +125,7 @@ def test_whoever_came_while_the_group_was_created_hears_it_too() -> None:
     assert len(world.purgatory) == 0
 
 
-def test_offsets_that_were_written_before_that_failed_are_kept() -> None:
+def test_earlier_offsets_survive_failed_creation() -> None:
     world = World()
     world.holding = True
     world.speaker("tool").commits(7)
@@ -136,7 +136,7 @@ def test_offsets_that_were_written_before_that_failed_are_kept() -> None:
     assert world.group().is_simple
 
 
-def test_a_group_that_was_faster_than_its_first_record_lives_on() -> None:
+def test_overtaken_first_record_keeps_group() -> None:
     """That record only says that there is a group; the next one says more."""
     world = World()
     world.holding = True
@@ -150,7 +150,7 @@ def test_a_group_that_was_faster_than_its_first_record_lives_on() -> None:
     assert world.state() == "Stable 1"
 
 
-def test_a_leave_that_empties_the_group_is_answered_when_that_is_written() -> None:
+def test_emptying_leave_waits_for_write() -> None:
     world = World()
     (ada,) = world.stable("ada")
     world.holding = True
@@ -161,7 +161,7 @@ def test_a_leave_that_empties_the_group_is_answered_when_that_is_written() -> No
     assert (leave.error, leave.heard.members[0].error_code) == (E.none, E.none)
 
 
-def test_a_leave_whose_record_fails_says_so_and_the_group_is_empty_all_the_same() -> None:
+def test_failed_leave_still_empties_group() -> None:
     world = World()
     (ada,) = world.stable("ada")
     world.failing = E.not_enough_replicas
@@ -182,7 +182,7 @@ def static_pair(world: World) -> list[Speaker]:
     return pair
 
 
-def test_a_static_member_takes_its_place_back_when_that_is_written() -> None:
+def test_static_return_counts_once_written() -> None:
     world = World()
     ada, bob = static_pair(world)
     world.holding = True
@@ -196,7 +196,7 @@ def test_a_static_member_takes_its_place_back_when_that_is_written() -> None:
     assert bob.syncs().heard.assignment == b"share of bob"
 
 
-def test_when_that_cannot_be_written_the_old_id_is_valid_again() -> None:
+def test_failed_return_restores_old_id() -> None:
     world = World()
     ada, bob = static_pair(world)
     old_id = ada.member_id
@@ -213,7 +213,7 @@ def test_when_that_cannot_be_written_the_old_id_is_valid_again() -> None:
     assert {m.metadata for m in leading.heard.members} == {subscription("t")}
 
 
-def test_a_member_that_comes_back_twice_is_answered_once_its_last_return_is_written() -> None:
+def test_two_returns_get_one_response() -> None:
     world = World()
     _, bob = static_pair(world)
     world.holding = True
@@ -227,7 +227,7 @@ def test_a_member_that_comes_back_twice_is_answered_once_its_last_return_is_writ
     assert bob.beats() is E.none
 
 
-def test_when_only_the_last_return_fails_the_first_one_counts() -> None:
+def test_failed_last_return_keeps_first() -> None:
     world = World()
     _, bob = static_pair(world)
     world.holding = True
@@ -239,7 +239,7 @@ def test_when_only_the_last_return_fails_the_first_one_counts() -> None:
     assert bob.beats(member_id=first.heard.member_id) is E.none
 
 
-def test_when_only_the_first_return_fails_the_last_one_counts() -> None:
+def test_failed_first_return_keeps_last() -> None:
     world = World()
     _, bob = static_pair(world)
     world.holding = True
@@ -252,7 +252,7 @@ def test_when_only_the_first_return_fails_the_last_one_counts() -> None:
 
 
 @pytest.mark.parametrize("outcome", [E.none, E.not_enough_replicas])
-def test_a_member_removed_while_its_return_is_written_is_gone(outcome: E) -> None:
+def test_member_removed_during_return_is_gone(outcome: E) -> None:
     world = World()
     ada, bob = static_pair(world)
     world.holding = True
@@ -269,7 +269,7 @@ def test_a_member_removed_while_its_return_is_written_is_gone(outcome: E) -> Non
 # Commits and deletions
 
 
-def test_a_commit_counts_when_it_is_written() -> None:
+def test_commit_counts_once_written() -> None:
     world = World()
     (ada,) = world.stable("ada")
     world.holding = True
@@ -284,7 +284,7 @@ def test_a_commit_counts_when_it_is_written() -> None:
     assert world.offsets("t") == {"t-0": 5}
 
 
-def test_a_simple_group_begins_when_its_first_commit_is_written() -> None:
+def test_first_commit_creates_simple_group() -> None:
     world = World()
     world.holding = True
     ada = world.speaker("ada")
@@ -297,7 +297,7 @@ def test_a_simple_group_begins_when_its_first_commit_is_written() -> None:
     assert (world.state(), world.group().is_simple) == ("Empty 0", True)
 
 
-def test_what_is_not_deleted_in_the_log_is_not_deleted() -> None:
+def test_failed_deletion_keeps_offsets() -> None:
     world = World()
     ada = world.speaker("ada")
     ada.commits(5)
@@ -310,7 +310,7 @@ def test_what_is_not_deleted_in_the_log_is_not_deleted() -> None:
     assert world.state() == ""
 
 
-def test_a_commit_before_a_deletion_is_deleted_and_one_after_it_is_not() -> None:
+def test_deletion_covers_earlier_commits_only() -> None:
     """Whatever memory holds in the end is what a replay of the log gives."""
     world = World()
     ada = world.speaker("ada")
@@ -327,7 +327,7 @@ def test_a_commit_before_a_deletion_is_deleted_and_one_after_it_is_not() -> None
     assert world.offsets() == left
 
 
-def test_a_group_that_somebody_joins_while_it_is_deleted_lives_on() -> None:
+def test_join_during_deletion_keeps_group() -> None:
     world = World()
     ada = world.speaker("ada", needs_id=False)
     ada.commits(5)
@@ -342,7 +342,7 @@ def test_a_group_that_somebody_joins_while_it_is_deleted_lives_on() -> None:
     assert world.state() == "CompletingRebalance 1"
 
 
-def test_a_group_that_somebody_has_joined_and_left_while_it_is_deleted_is_what_the_log_says_last() -> None:
+def test_recreated_group_follows_the_log() -> None:
     """Nobody is in it again when the deletion is written. But a newer generation follows in the log."""
     world = World()
     (ada,) = world.stable("ada", needs_id=False)
@@ -367,7 +367,7 @@ def test_a_group_that_somebody_has_joined_and_left_while_it_is_deleted_is_what_t
     assert world.state() == ""
 
 
-def test_the_sweep_does_not_delete_what_is_just_committed_again() -> None:
+def test_expiration_keeps_concurrent_commit() -> None:
     world = World(offsets_retention_ms=1_000, offsets_retention_check_interval_ms=600)
     ada = world.speaker("ada")
     ada.commits(5)
@@ -386,7 +386,7 @@ def test_the_sweep_does_not_delete_what_is_just_committed_again() -> None:
 # Losing the partition meanwhile (classic-groups §1.5)
 
 
-def test_what_is_not_written_when_the_partition_goes_fails_at_once() -> None:
+def test_unload_fails_pending_writes() -> None:
     world = World()
     _, bob = static_pair(world)
     simple = world.speaker("simple", group_id="offsets")
@@ -406,7 +406,7 @@ def test_what_is_not_written_when_the_partition_goes_fails_at_once() -> None:
     assert len(world.purgatory) == 0
 
 
-def test_a_late_word_from_the_log_does_not_reach_the_next_incarnation() -> None:
+def test_late_confirmation_skips_next_incarnation() -> None:
     world = World()
     (ada,) = world.stable("ada")
     world.holding = True
@@ -421,7 +421,7 @@ def test_a_late_word_from_the_log_does_not_reach_the_next_incarnation() -> None:
     assert world.offsets("t") == {"t-0": 7}
 
 
-def test_syncs_that_wait_for_the_assignment_are_sent_to_the_new_coordinator() -> None:
+def test_pending_syncs_are_redirected() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -433,7 +433,7 @@ def test_syncs_that_wait_for_the_assignment_are_sent_to_the_new_coordinator() ->
     assert len(world.purgatory) == 0
 
 
-def test_a_leave_that_is_being_written_is_sent_there_too() -> None:
+def test_pending_leave_is_redirected() -> None:
     world = World()
     (ada,) = world.stable("ada")
     world.holding = True

@@ -25,7 +25,7 @@ def emptied(kind: str) -> World:
 
 
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
-def test_a_group_is_there_until_its_deletion_is_written(kind: str) -> None:
+def test_group_exists_until_deletion_is_written(kind: str) -> None:
     world = emptied(kind)
     ticket = world.deletes_group()
     assert ticket.error is None
@@ -39,7 +39,7 @@ def test_a_group_is_there_until_its_deletion_is_written(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
-def test_a_deletion_that_cannot_be_written_changes_nothing(kind: str) -> None:
+def test_failed_deletion_changes_nothing(kind: str) -> None:
     world = emptied(kind)
     ticket = world.deletes_group()
     world.write(E.not_enough_replicas)
@@ -49,7 +49,7 @@ def test_a_deletion_that_cannot_be_written_changes_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
-def test_a_member_that_joins_while_the_deletion_is_written_stays(kind: str) -> None:
+def test_join_during_deletion_keeps_member(kind: str) -> None:
     world = emptied(kind)
     ticket = world.deletes_group()
     if isinstance(world, ConsumerWorld):

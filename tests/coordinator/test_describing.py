@@ -8,7 +8,7 @@ from kohort.coordinator.group_placement import partition_for
 from tests.support.coordinator_world import World
 
 
-def test_groups_of_a_partition_stay_together_as_asked_and_partitions_come_by_their_hash() -> None:
+def test_described_groups_follow_hash_order() -> None:
     coordinator = World().coordinator
     coordinator.partitions = 50
     names = [f"group-{number}" for number in range(12)]

@@ -38,7 +38,7 @@ def test_nobody_listens() -> None:
     assert all(member.stats is None for member in world.group().members.values())
 
 
-def test_a_group_from_its_first_word_to_its_first_assignment() -> None:
+def test_group_from_creation_to_assignment() -> None:
     world = listening()
     ada = world.speaker("ada")
     ada.joins()
@@ -79,7 +79,7 @@ def test_a_group_from_its_first_word_to_its_first_assignment() -> None:
     assert (over.ts, over.mono_us) == (EPOCH_MS + 48, 48_000)
 
 
-def test_a_slow_member_blocks_the_group_until_it_is_evicted() -> None:
+def test_slow_member_blocks_until_evicted() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     world.after(8_000)
@@ -147,7 +147,7 @@ def test_silence() -> None:
     assert last(world, "rebalance_completed").members == 0
 
 
-def test_a_member_that_does_not_sync() -> None:
+def test_member_does_not_sync() -> None:
     world = listening()
     ada, bob = world.speaker("ada", session_ms=60_000), world.speaker("bob", session_ms=60_000)
     ada.enters()
@@ -225,7 +225,7 @@ def test_laggard_is_id_that_never_joined() -> None:
     assert last(world, "join_completed").member_id == bob.member_id
 
 
-def test_an_assignment_that_comes_too_late_is_stored_and_the_rebalance_superseded() -> None:
+def test_late_assignment_supersedes_rebalance() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -243,7 +243,7 @@ def test_an_assignment_that_comes_too_late_is_stored_and_the_rebalance_supersede
     assert not world.events_of("rebalance_completed")
 
 
-def test_a_member_says_something_else_of_itself() -> None:
+def test_member_metadata_changes() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     bob.joins(protocols=(("range", subscription("t", "u")),), reason="cached metadata has changed")
@@ -262,7 +262,7 @@ def test_a_member_says_something_else_of_itself() -> None:
     assert last(world, "member_metadata_changed").detail == {"what": "protocols"}
 
 
-def test_a_follow_up_of_a_cooperative_round() -> None:
+def test_cooperative_followup() -> None:
     world = listening()
     _, bob = world.stable("ada", "bob")
     owned = subscription("t") + b"note of the assignor"
@@ -271,7 +271,7 @@ def test_a_follow_up_of_a_cooperative_round() -> None:
     assert not world.events_of("member_metadata_changed")
 
 
-def test_a_static_member_comes_back() -> None:
+def test_static_member_returns() -> None:
     world = listening()
     (ada,) = world.stable("ada", instance="i")
     assert last(world, "member_added").cause == "join_static"
@@ -315,7 +315,7 @@ def test_heartbeats_in_sums() -> None:
     }
 
 
-def test_a_right_that_is_lacking_is_told_of_the_group_that_was_asked_about() -> None:
+def test_missing_right_is_reported_for_group() -> None:
     world = listening()
     (ada,) = world.stable("ada")
     kinds(world)
@@ -325,7 +325,7 @@ def test_a_right_that_is_lacking_is_told_of_the_group_that_was_asked_about() -> 
     assert (denied.group_id, denied.client_id, denied.detail) == ("g", "ada", {"operation": "READ"})
 
 
-def test_commits_in_sums_and_what_was_refused() -> None:
+def test_commit_statistics_and_rejections() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     ada.commits(5)
@@ -349,7 +349,7 @@ def test_commits_in_sums_and_what_was_refused() -> None:
     assert (more.member_id, more.detail) == (ada.member_id, {"n": "2"})
 
 
-def test_whoever_listens_late_finds_groups_at_work() -> None:
+def test_late_listener_finds_running_groups() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     for _ in range(2):
@@ -382,7 +382,7 @@ def test_groups_come_and_go() -> None:
     assert (expired.partitions, expired.log_offset) == (1, len(world.log[0]) - 1)
 
 
-def test_the_coordinator_moves() -> None:
+def test_coordinator_failover_events() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     kinds(world)
@@ -407,7 +407,7 @@ def test_the_coordinator_moves() -> None:
 STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]
 
 
-def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_reach_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds: list[World] = []
 
     def remembered(**settings: Any) -> World:

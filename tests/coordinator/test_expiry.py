@@ -22,7 +22,7 @@ def sweep_at(world: World, age_ms: int) -> None:
     world.sweeps()
 
 
-def test_a_simple_group_loses_what_is_a_day_old_and_then_itself() -> None:
+def test_simple_group_expires() -> None:
     world = world_of_a_day()
     ada = world.speaker("ada")
     ada.commits(1, topic="t")
@@ -38,7 +38,7 @@ def test_a_simple_group_loses_what_is_a_day_old_and_then_itself() -> None:
     assert world.state() == ""
 
 
-def test_a_group_that_had_members_counts_from_when_it_became_empty() -> None:
+def test_retention_starts_when_group_empties() -> None:
     world = world_of_a_day()
     (ada,) = world.stable("ada")
     ada.commits(1)
@@ -50,7 +50,7 @@ def test_a_group_that_had_members_counts_from_when_it_became_empty() -> None:
     assert world.state() == ""
 
 
-def test_a_commit_to_an_empty_group_does_not_make_it_younger() -> None:
+def test_later_commit_does_not_extend_emptiness() -> None:
     world = world_of_a_day()
     (ada,) = world.stable("ada")
     ada.leaves()
@@ -65,7 +65,7 @@ def test_a_commit_to_an_empty_group_does_not_make_it_younger() -> None:
     assert world.state() == ""
 
 
-def test_an_old_record_does_not_say_since_when() -> None:
+def test_old_record_has_no_start_time() -> None:
     """Then the commits count."""
     world = world_of_a_day()
     empty = GroupValue(
@@ -81,7 +81,7 @@ def test_an_old_record_does_not_say_since_when() -> None:
     assert world.state() == ""
 
 
-def test_a_running_consumer_group_keeps_what_it_subscribes_to() -> None:
+def test_subscribed_topics_keep_offsets() -> None:
     world = world_of_a_day()
     (ada,) = world.stable("ada")
     for topic in ("t", "u"):
@@ -96,7 +96,7 @@ def test_a_running_consumer_group_keeps_what_it_subscribes_to() -> None:
 @pytest.mark.parametrize(
     "traits", [{"protocol_type": "connect"}, {"protocols": (("range", b"?"),)}], ids=["connect", "unreadable"]
 )
-def test_a_running_group_with_unknown_subscriptions_keeps_all(traits: dict[str, object]) -> None:
+def test_unknown_subscriptions_keep_offsets(traits: dict[str, object]) -> None:
     world = world_of_a_day()
     (ada,) = world.stable("ada", **traits)
     ada.commits(1, topic="u", retention_ms=5)
@@ -105,7 +105,7 @@ def test_a_running_group_with_unknown_subscriptions_keeps_all(traits: dict[str, 
 
 
 @pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance"])
-def test_a_rebalancing_group_keeps_all(state: str) -> None:
+def test_rebalancing_group_keeps_offsets(state: str) -> None:
     world = world_of_a_day()
     ada, bob = world.stable("ada", "bob")
     ada.commits(1, topic="u", retention_ms=5)
@@ -118,7 +118,7 @@ def test_a_rebalancing_group_keeps_all(state: str) -> None:
 
 
 @pytest.mark.parametrize(("retention_ms", "lives_ms"), [(-1, DAY), (2_000, 2_000), (0, 0), (-2, 0), (2 * DAY, 2 * DAY)])
-def test_a_commit_may_say_how_long_it_is_kept(retention_ms: int, lives_ms: int) -> None:
+def test_commit_can_set_retention(retention_ms: int, lives_ms: int) -> None:
     """-1 leaves it to the broker; anything else is added to the time, whatever comes of it."""
     world = world_of_a_day()
     world.speaker("ada").commits(1, retention_ms=retention_ms)
@@ -130,7 +130,7 @@ def test_a_commit_may_say_how_long_it_is_kept(retention_ms: int, lives_ms: int) 
     assert world.offsets() == {}
 
 
-def test_an_expiry_of_its_own_counts_in_a_running_group_too() -> None:
+def test_explicit_expiry_applies_to_running_groups() -> None:
     world = world_of_a_day()
     (ada,) = world.stable("ada")
     ada.commits(1, topic="t", retention_ms=2_000)
@@ -139,7 +139,7 @@ def test_an_expiry_of_its_own_counts_in_a_running_group_too() -> None:
     assert world.offsets() == {"t-0": 1}
 
 
-def test_a_group_with_handed_out_ids_only_goes_with_the_first_sweep() -> None:
+def test_pending_ids_do_not_keep_group() -> None:
     world = World()
     ada = world.speaker("ada")
     ada.joins()
@@ -148,7 +148,7 @@ def test_a_group_with_handed_out_ids_only_goes_with_the_first_sweep() -> None:
     assert ada.joins().error is E.unknown_member_id
 
 
-def test_the_sweep_comes_again_and_again() -> None:
+def test_expiration_is_periodic() -> None:
     world = World(offsets_retention_ms=1_500, offsets_retention_check_interval_ms=1_000)
     world.purgatory.wait(Sweep(world.coordinator, 0))
     world.speaker("ada").commits(1)
@@ -159,7 +159,7 @@ def test_the_sweep_comes_again_and_again() -> None:
     assert len(world.purgatory) == 1
 
 
-def test_a_deleted_topic_takes_its_offsets_along_and_leaves_the_groups() -> None:
+def test_topic_deletion_removes_its_offsets() -> None:
     world = World()
     old, new = UUID(int=1), UUID(int=2)
     for partition, topic_id in enumerate((None, old, new)):

@@ -19,7 +19,7 @@ IMPOSSIBLE = b"\x00\x00\x7f\xff\xff\xff"
         (1_000, [0, 500], 3_000),
     ],
 )
-def test_the_initial_delay(rebalance_ms: int, joins_at: list[int], completes_at: int) -> None:
+def test_initial_delay(rebalance_ms: int, joins_at: list[int], completes_at: int) -> None:
     """The table of classic-groups §4.2."""
     world = World(group_initial_rebalance_delay_ms=3_000)
     joins = []
@@ -33,7 +33,7 @@ def test_the_initial_delay(rebalance_ms: int, joins_at: list[int], completes_at:
     assert {join.heard.generation_id for join in joins} == {1}
 
 
-def test_pending_ids_do_not_hold_up_the_first_generation_but_every_later_one() -> None:
+def test_pending_ids_delay_later_generations() -> None:
     world = World()
     world.speaker("never").joins(session_ms=60_000)
     (ada,) = world.stable("ada")
@@ -45,7 +45,7 @@ def test_pending_ids_do_not_hold_up_the_first_generation_but_every_later_one() -
     assert again.heard.generation_id == 2
 
 
-def test_a_pending_id_that_expires_ends_even_an_initial_delay() -> None:
+def test_expired_id_ends_initial_delay() -> None:
     world = World(group_initial_rebalance_delay_ms=20_000)
     ada, bob = world.speaker("ada"), world.speaker("bob")
     join = ada.enters()
@@ -56,7 +56,7 @@ def test_a_pending_id_that_expires_ends_even_an_initial_delay() -> None:
     assert join.error is E.none
 
 
-def test_a_new_member_waits_five_minutes_at_most() -> None:
+def test_new_member_waits_five_minutes() -> None:
     world = World()
     (ada,) = world.stable("ada", rebalance_ms=600_000)
     bob = world.speaker("bob")
@@ -68,7 +68,7 @@ def test_a_new_member_waits_five_minutes_at_most() -> None:
     assert (join.error, join.heard.member_id) == (E.unknown_member_id, "")
 
 
-def test_a_heartbeat_of_a_new_member_replaces_the_five_minutes() -> None:
+def test_heartbeat_replaces_new_member_timeout() -> None:
     world = World()
     (ada,) = world.stable("ada", rebalance_ms=600_000)
     bob = world.speaker("bob")
@@ -82,7 +82,7 @@ def test_a_heartbeat_of_a_new_member_replaces_the_five_minutes() -> None:
     assert join.error is E.unknown_member_id
 
 
-def test_the_end_of_a_phase_and_of_a_session_in_the_same_millisecond() -> None:
+def test_phase_and_session_end_together() -> None:
     """Who waits is not dropped: the phase that ends gives it a new session."""
     world = World()
     ada, bob = world.stable("ada", "bob", session_ms=10_000, rebalance_ms=10_000)
@@ -103,7 +103,7 @@ def static_trio(world: World, **traits: int) -> list[Speaker]:
 
 
 @pytest.mark.parametrize("rebalance_ms", [0, 5_000])
-def test_absent_static_members_are_waited_for_as_long_as_their_sessions_last(rebalance_ms: int) -> None:
+def test_absent_static_members_delay_until_expiry(rebalance_ms: int) -> None:
     """With a timeout of 0 the wait must not become a loop in which time stands still."""
     world = World()
     ada, bob, cem = static_trio(world)
@@ -120,7 +120,7 @@ def test_absent_static_members_are_waited_for_as_long_as_their_sessions_last(reb
     assert bob.beats() is E.unknown_member_id
 
 
-def test_an_absent_static_leader_hands_over() -> None:
+def test_absent_static_leader_hands_over() -> None:
     world = World()
     ada, bob, cem = static_trio(world, session_ms=60_000, rebalance_ms=5_000)
     bob.joins(protocols=(("range", b"other"),))
@@ -134,7 +134,7 @@ def test_an_absent_static_leader_hands_over() -> None:
     assert len(leader.tickets[-1].heard.members) == 3
 
 
-def test_a_session_that_ends_while_a_return_is_written_is_renewed() -> None:
+def test_session_is_renewed_during_return() -> None:
     """Else nothing would ever end the membership of one who then stays silent."""
     world = World()
     ada, bob = world.stable("ada", "bob")
@@ -159,7 +159,7 @@ def test_a_session_that_ends_while_a_return_is_written_is_renewed() -> None:
 # What Kafka does not foresee (classic-groups §2.4)
 
 
-def test_impossible_metadata_leaves_the_group_where_it_is() -> None:
+def test_invalid_metadata_blocks_the_group() -> None:
     world = World()
     ada = world.speaker("ada", protocols=(("range", IMPOSSIBLE),))
     join = ada.enters()
@@ -170,7 +170,7 @@ def test_impossible_metadata_leaves_the_group_where_it_is() -> None:
     assert (join.error, world.state()) == (E.unknown_member_id, "Empty 2")
 
 
-def test_a_join_that_would_end_the_phase_fails_and_the_others_wait() -> None:
+def test_failed_join_completion_keeps_others() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     first = ada.joins()
@@ -180,7 +180,7 @@ def test_a_join_that_would_end_the_phase_fails_and_the_others_wait() -> None:
     assert world.group().waiting_joins == 2  # bob still counts as waiting
 
 
-def test_a_leave_that_would_end_the_phase_fails_too() -> None:
+def test_failed_leave_completion_returns_error() -> None:
     world = World()
     ada, bob, cem = world.stable("ada", "bob", "cem")
     waiting = [ada.joins(), bob.joins(protocols=(("range", IMPOSSIBLE),))]
@@ -189,7 +189,7 @@ def test_a_leave_that_would_end_the_phase_fails_too() -> None:
     assert [join.heard for join in waiting] == [None, None]
 
 
-def test_a_session_that_would_end_the_phase_is_only_remarked() -> None:
+def test_failed_expiry_completion_is_logged() -> None:
     world = World()
     ada, bob, _ = world.stable("ada", "bob", "cem")
     ada.joins()
@@ -199,7 +199,7 @@ def test_a_session_that_would_end_the_phase_is_only_remarked() -> None:
     assert len(world.warnings) == 1
 
 
-def test_a_session_that_starts_and_ends_the_phase_is_only_remarked_too() -> None:
+def test_expired_only_member_logs_failure() -> None:
     """Somebody's return is still being written when the only other member falls silent."""
     world = World()
     ada, bob = static_trio(world)[:2]
@@ -217,7 +217,7 @@ def test_a_session_that_starts_and_ends_the_phase_is_only_remarked_too() -> None
     assert len(world.warnings) == 1
 
 
-def test_a_protocol_listed_twice_cannot_be_selected() -> None:
+def test_duplicate_protocol_cannot_be_selected() -> None:
     world = World()
     ada = world.speaker("ada", protocols=(("range", subscription("t")),) * 2)
     join = ada.enters()
@@ -240,7 +240,7 @@ def test_several_leave_and_one_rebalance_follows() -> None:
     assert ada.joins().heard.generation_id == 2
 
 
-def test_the_sync_of_somebody_removed_is_never_answered() -> None:
+def test_removed_members_sync_is_unanswered() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -251,7 +251,7 @@ def test_the_sync_of_somebody_removed_is_never_answered() -> None:
     assert "never answered" in world.warnings[0]
 
 
-def test_the_join_of_somebody_removed_is_answered() -> None:
+def test_removed_members_join_is_answered() -> None:
     world = World()
     ada, bob, _ = world.stable("ada", "bob", "cem")
     join = bob.joins(protocols=(("range", b"other"),))
@@ -260,14 +260,14 @@ def test_the_join_of_somebody_removed_is_answered() -> None:
     assert ada.beats() is E.rebalance_in_progress
 
 
-def test_a_poll_timeout_differs_from_other_leaves() -> None:
+def test_poll_timeout_is_a_distinct_leave() -> None:
     world = World()
     _, bob = world.stable("ada", "bob")
     bob.leaves(reason="consumer poll timeout has expired.")
     assert world.transitions[-1] == "Stable -> PreparingRebalance: leave_poll_timeout"
 
 
-def test_who_never_syncs_is_removed_after_the_rebalance_timeout() -> None:
+def test_missing_sync_removes_member() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob", rebalance_ms=20_000)
     world.joined(ada, bob)

@@ -16,7 +16,7 @@ from tests.support.coordinator_world import World, commit_error, subscription
 BOTH = (("range", subscription("t")), ("sticky", subscription("t")))
 
 
-def test_a_record_is_of_the_group_whose_kinds_have_its_type() -> None:
+def test_record_type_selects_group() -> None:
     assert set(Kind) == CONSUMER_KINDS
     assert set(ShareKind) <= set(SHARE_KINDS)
     assert set(StreamsKind) <= set(STREAMS_KINDS)
@@ -38,7 +38,7 @@ def test_elsewhere_everything_is_refused() -> None:
     assert groups_by_partition(world.coordinator) == []
 
 
-def test_while_it_loads_all_hear_so_but_heartbeats_are_fine() -> None:
+def test_loading_answers_heartbeats_with_none() -> None:
     world = World(lead=False)
     loading = Loading(world.coordinator, 0)
     ada = world.speaker("ada", member_id="ada-1", generation=1)
@@ -54,14 +54,14 @@ def test_while_it_loads_all_hear_so_but_heartbeats_are_fine() -> None:
     assert ada.beats() is E.unknown_member_id
 
 
-def test_what_is_wrong_with_the_request_itself_is_said_first() -> None:
+def test_request_errors_precede_loading() -> None:
     world = World(lead=False)
     assert world.speaker("ada", group_id="").joins(session_ms=1).error is E.invalid_group_id
     assert world.speaker("ada").joins(session_ms=5_999).error is E.invalid_session_timeout
     assert world.speaker("ada", group_id="").beats() is E.invalid_group_id
 
 
-def test_a_group_comes_back_as_it_was() -> None:
+def test_loaded_group_is_unchanged() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob", rebalance_ms=40_000)
     ada.commits(7)
@@ -90,7 +90,7 @@ def test_everybody_gets_a_fresh_session() -> None:
     assert bob.beats() is E.unknown_member_id
 
 
-def test_ids_that_were_handed_out_are_lost() -> None:
+def test_issued_ids_are_lost() -> None:
     world = World()
     world.stable("ada")
     bob = world.speaker("bob")
@@ -99,7 +99,7 @@ def test_ids_that_were_handed_out_are_lost() -> None:
     assert bob.joins().error is E.unknown_member_id
 
 
-def test_a_follower_with_several_protocols_does_not_match_any_more() -> None:
+def test_loaded_follower_has_one_protocol() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob", protocols=BOTH)
     assert bob.joins().error is E.none
@@ -109,7 +109,7 @@ def test_a_follower_with_several_protocols_does_not_match_any_more() -> None:
     assert ada.beats() is E.rebalance_in_progress
 
 
-def test_a_join_phase_whose_assignment_was_not_written_is_lost() -> None:
+def test_unwritten_assignment_is_lost() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     cem = world.speaker("cem")
@@ -122,7 +122,7 @@ def test_a_join_phase_whose_assignment_was_not_written_is_lost() -> None:
     assert cem.beats() is E.unknown_member_id
 
 
-def test_a_group_over_its_limit_rebalances_at_once() -> None:
+def test_oversized_group_rebalances_immediately() -> None:
     """The first who rejoin stay; who comes too late is removed (classic-groups §3.8)."""
     world = World()
     ada, bob = world.stable("ada", "bob")
@@ -140,7 +140,7 @@ def test_a_group_over_its_limit_rebalances_at_once() -> None:
     assert (stays.error, len(stays.heard.members)) == (E.none, 1)
 
 
-def test_an_empty_group_comes_back_empty_and_subscribes_to_nothing() -> None:
+def test_empty_group_loads_without_subscription() -> None:
     """So that offsets can be deleted while its first new member joins (classic-groups §7.5)."""
     world = World()
     (ada,) = world.stable("ada")
@@ -153,7 +153,7 @@ def test_an_empty_group_comes_back_empty_and_subscribes_to_nothing() -> None:
     assert world.offsets("t") == {"t-0": -1}
 
 
-def test_a_deleted_group_stays_deleted() -> None:
+def test_deleted_group_stays_deleted() -> None:
     world = World()
     (ada,) = world.stable("ada")
     ada.commits(7)
@@ -163,7 +163,7 @@ def test_a_deleted_group_stays_deleted() -> None:
     assert world.coordinator.groups == {}
 
 
-def test_only_the_groups_of_that_partition_go() -> None:
+def test_unload_affects_one_partition() -> None:
     world = World(partitions=2)
     for group_id in ("a", "b"):  # hashes 97 and 98
         world.stable("ada", group_id=group_id)
@@ -174,7 +174,7 @@ def test_only_the_groups_of_that_partition_go() -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"\x00\x09", b"\x00\x03\x00\x08consumer"])
-def test_records_that_cannot_be_read_make_it_no_coordinator(value: bytes) -> None:
+def test_unreadable_record_stops_load(value: bytes) -> None:
     world = World(lead=False)
     world.log[0] = [(group_key("g"), value)]
     with pytest.raises(UnreadableRecord):
@@ -183,14 +183,14 @@ def test_records_that_cannot_be_read_make_it_no_coordinator(value: bytes) -> Non
     assert world.speaker("ada").beats() is E.not_coordinator
 
 
-def test_records_of_kinds_that_nobody_knows_are_passed_over() -> None:
+def test_unknown_record_types_are_skipped() -> None:
     world = World(lead=False)
     world.log[0] = [(b"\x00\x12\x00\x01g", b"\x00\x00\x00\x00\x00\x05\x00"), (b"\x00\x63", b"?")]
     assert world.load() == 0
     assert world.coordinator.shards == {0: Shard.ACTIVE}
 
 
-def test_parked_joins_are_sent_away_with_their_own_id() -> None:
+def test_parked_joins_return_their_id() -> None:
     world = World()
     ada, bob = world.stable("ada", "bob")
     join = ada.joins()
@@ -204,7 +204,7 @@ def test_parked_joins_are_sent_away_with_their_own_id() -> None:
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-def test_a_record_counts_that_comes_when_groups_have_been_made_already(deleted: bool) -> None:
+def test_late_records_are_applied(deleted: bool) -> None:
     world = World()
     world.stable("ada")
     records = compacted(world.log[0])

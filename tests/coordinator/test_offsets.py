@@ -70,12 +70,12 @@ def test_commit(state: str, generation: int | str, member_id: str, instance: str
     assert world.state() == ("Empty 0" if (state, error) == ("missing", E.none) else before)
 
 
-def test_a_missing_group_is_an_illegal_generation_to_old_versions() -> None:
+def test_old_versions_receive_illegal_generation() -> None:
     ada = World().speaker("ada", member_id="zzz", generation=5)
     assert commit_error(ada.commits(knows_epochs=False)) is E.illegal_generation
 
 
-def test_an_accepted_commit_counts_as_a_heartbeat() -> None:
+def test_commit_counts_as_heartbeat() -> None:
     world = World()
     (ada,) = world.stable("ada")
     for _ in range(3):
@@ -114,7 +114,7 @@ def test_any_offset_will_do(offset: int) -> None:
     assert world.offsets("t") == {"t-0": offset}
 
 
-def test_the_empty_group_id_may_commit() -> None:
+def test_empty_group_id_can_commit() -> None:
     world = World()
     assert commit_error(world.speaker("ada", group_id="").commits(7)) is E.none
     assert world.offsets("t", group_id="") == {"t-0": 7}
@@ -123,7 +123,7 @@ def test_the_empty_group_id_may_commit() -> None:
 # OffsetFetch
 
 
-def test_what_was_never_committed_is_no_error() -> None:
+def test_missing_offset_is_not_an_error() -> None:
     world = World()
     (topic,) = offset_fetch(
         world.coordinator, "g", (OffsetFetchRequestTopic(name="t", topic_id=None, partition_indexes=(3,)),)
@@ -147,9 +147,7 @@ def test_everybody_may_fetch_in_every_state(state: str) -> None:
 @pytest.mark.parametrize(
     ("stored", "asked", "offset"), [(OLD, OLD, 7), (OLD, NEW, -1), (None, NEW, 7), (OLD, None, 7), (None, None, 7)]
 )
-def test_the_offset_of_an_earlier_topic_of_that_name_is_not_answered(
-    stored: UUID | None, asked: UUID | None, offset: int
-) -> None:
+def test_recreated_topic_hides_old_offset(stored: UUID | None, asked: UUID | None, offset: int) -> None:
     world = World()
     world.speaker("ada").commits(7, topic_id=stored)
     topics = (OffsetFetchRequestTopic(name="t", topic_id=asked, partition_indexes=(0,)),)
@@ -160,13 +158,13 @@ def test_the_offset_of_an_earlier_topic_of_that_name_is_not_answered(
 # OffsetDelete
 
 
-def test_offsets_of_a_missing_group_cannot_be_deleted() -> None:
+def test_missing_group_rejects_offset_deletion() -> None:
     delete = World().deletes_offsets(("t", 0))
     assert (delete.error, delete.heard.top_level) == (E.group_id_not_found, True)
     assert World().deletes_offsets(("t", 0), group_id="").error is E.invalid_group_id
 
 
-def test_a_group_without_members_loses_what_is_asked() -> None:
+def test_memberless_group_loses_requested_offsets() -> None:
     world = World()
     ada = world.speaker("ada")
     for topic in ("t", "u"):
@@ -176,7 +174,7 @@ def test_a_group_without_members_loses_what_is_asked() -> None:
     assert world.deletes_offsets().error is E.none
 
 
-def test_a_consumer_group_keeps_what_it_subscribes_to() -> None:
+def test_subscribed_offsets_cannot_be_deleted() -> None:
     world = World()
     (ada,) = world.stable("ada")
     for topic in ("t", "u"):
@@ -187,20 +185,20 @@ def test_a_consumer_group_keeps_what_it_subscribes_to() -> None:
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\x00\x00\x00\x00\x00\x01\x00"])
-def test_a_consumer_group_with_unknown_subscriptions_keeps_all(metadata: bytes) -> None:
+def test_unknown_subscriptions_prevent_offset_deletion(metadata: bytes) -> None:
     world = World()
     (ada,) = world.stable("ada", protocols=(("range", metadata),))
     ada.commits(7)
     assert world.deletes_offsets(("t", 0)).heard.in_use == {"t"}
 
 
-def test_subscriptions_are_unknown_before_the_first_generation() -> None:
+def test_first_generation_has_unknown_subscriptions() -> None:
     world = World(group_initial_rebalance_delay_ms=3_000)
     world.speaker("ada").enters()
     assert world.deletes_offsets(("u", 0)).heard.in_use == {"u"}
 
 
-def test_a_group_of_another_type_keeps_all() -> None:
+def test_other_group_type_keeps_offsets() -> None:
     world = World()
     (ada,) = world.stable("ada", protocol_type="connect")
     ada.commits(7)
@@ -211,7 +209,7 @@ def test_a_group_of_another_type_keeps_all() -> None:
 # DeleteGroups
 
 
-def test_a_group_with_handed_out_ids_only_can_be_deleted_and_the_ids_are_void() -> None:
+def test_pending_ids_do_not_prevent_deletion() -> None:
     world = World()
     ada = world.speaker("ada")
     ada.joins()
@@ -220,7 +218,7 @@ def test_a_group_with_handed_out_ids_only_can_be_deleted_and_the_ids_are_void() 
     assert len(world.purgatory) == 0
 
 
-def test_a_rebalancing_group_whose_members_have_all_left_cannot_be_deleted() -> None:
+def test_abandoned_rebalance_prevents_deletion() -> None:
     world = World(group_initial_rebalance_delay_ms=3_000)
     ada = world.speaker("ada", needs_id=False)
     join = ada.joins()

@@ -51,7 +51,7 @@ def unowned_ms(world: World) -> int:
     return sum(int(detail["unowned_us"]) for detail in events_of) // 1_000
 
 
-def test_an_eager_member_gives_up_everything_when_it_joins_again() -> None:
+def test_eager_rejoin_revokes_everything() -> None:
     world = listening()
     ada = alone(world, 0, 1, 2, 3)
     bob = world.speaker("bob")
@@ -63,7 +63,7 @@ def test_an_eager_member_gives_up_everything_when_it_joins_again() -> None:
     assert unowned_ms(world) == 4 * 300
 
 
-def test_who_hears_of_its_share_late_leaves_it_alone_for_so_long() -> None:
+def test_late_sync_counts_as_unowned() -> None:
     world = listening()
     ada = alone(world, 0, 1, 2, 3)
     bob = world.speaker("bob")
@@ -79,7 +79,7 @@ def test_who_hears_of_its_share_late_leaves_it_alone_for_so_long() -> None:
     assert unowned_ms(world) == 0, "asked twice, told twice, owned once"
 
 
-def test_a_cooperative_member_keeps_what_it_says_it_owns() -> None:
+def test_cooperative_member_keeps_owned_partitions() -> None:
     world = listening()
     ada = alone(world, 0, 1, 2, 3)
     bob = world.speaker("bob")
@@ -97,7 +97,7 @@ def test_a_cooperative_member_keeps_what_it_says_it_owns() -> None:
     assert unowned_ms(world) == 2 * 100
 
 
-def test_who_falls_silent_leaves_its_partitions_to_nobody() -> None:
+def test_expired_member_leaves_partitions_unowned() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -113,7 +113,7 @@ def test_who_falls_silent_leaves_its_partitions_to_nobody() -> None:
     assert unowned_ms(world) == 500
 
 
-def test_more_can_be_moved_than_had_to() -> None:
+def test_moves_can_exceed_minimum() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -122,7 +122,7 @@ def test_more_can_be_moved_than_had_to() -> None:
     assert hands_out(world, ada, {ada: share(2, 3), bob: share(0, 1)}) == ("4", "0")
 
 
-def test_a_static_member_under_a_new_id_is_who_it_was() -> None:
+def test_renamed_static_member_keeps_partitions() -> None:
     world = listening()
     ada = world.speaker("ada", instance="desk")
     ada.enters()
@@ -137,7 +137,7 @@ def test_a_static_member_under_a_new_id_is_who_it_was() -> None:
     assert hands_out(world, again, {again: share(0), bob: share(1)}) == ("1", "1")
 
 
-def test_a_group_that_was_empty_begins_anew() -> None:
+def test_emptied_group_starts_again() -> None:
     world = listening()
     alone(world, 0, 1).leaves()
     world.after(3_600_000)
@@ -145,7 +145,7 @@ def test_a_group_that_was_empty_begins_anew() -> None:
     assert unowned_ms(world) == 0
 
 
-def test_what_a_node_takes_over_is_owned_already() -> None:
+def test_loaded_partitions_are_owned() -> None:
     world = listening()
     ada = alone(world, 0, 1)
     world.restart()
@@ -156,7 +156,7 @@ def test_what_a_node_takes_over_is_owned_already() -> None:
     assert hands_out(world, ada, {ada: share(0), bob: share(1)}) == ("1", "1")
 
 
-def test_where_members_read_other_topics_nobody_can_say_how_few_had_to_move() -> None:
+def test_different_subscriptions_have_no_minimum() -> None:
     world = listening()
     ada = alone(world, 0, 1)
     bob = world.speaker("bob", protocols=(("range", subscription("t", "u")),))
@@ -165,7 +165,7 @@ def test_where_members_read_other_topics_nobody_can_say_how_few_had_to_move() ->
     assert hands_out(world, ada, {ada: share(0), bob: share(1)}) == ("1", None)
 
 
-def test_of_a_share_that_cannot_be_read_nothing_is_said() -> None:
+def test_unreadable_assignment_has_no_moves() -> None:
     world = listening()
     ada = alone(world, 0, 1)
     ada.joins()

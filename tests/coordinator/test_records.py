@@ -82,7 +82,7 @@ def test_keys() -> None:
 
 
 @pytest.mark.parametrize("kind", [*range(3, 25), 999, -1])
-def test_keys_of_other_kinds_are_nobodys_business_here(kind: int) -> None:
+def test_other_record_keys_are_ignored(kind: int) -> None:
     assert read_key(kind.to_bytes(2, "big", signed=True) + b"\x00\x01g") is None
 
 
@@ -98,7 +98,7 @@ def test_offsets_are_written_as_version_4() -> None:
     assert value_of_commit("", None) == OFFSET_V4_BARE
 
 
-def test_a_record_that_is_kept_ready_is_written_with_the_next_offset() -> None:
+def test_prepared_record_precedes_next_offset() -> None:
     committed = CommittedOffset("m", TOPIC_ID)
     records = [committed.record("g", "t", 3, position, 100 + position, 10, 1_234) for position in (0, 0, 1)]
     assert records[0] == records[1]
@@ -108,7 +108,7 @@ def test_a_record_that_is_kept_ready_is_written_with_the_next_offset() -> None:
     ]
 
 
-def test_offsets_with_an_expiry_of_their_own_are_written_as_version_1() -> None:
+def test_explicit_expiry_uses_version_1() -> None:
     written = expiring_offset_value(100, "m", 1_234, 5_000)
     assert written == OFFSET_V1[:-8] + (5_000).to_bytes(8, "big")
     assert read_offset_value(written) == offset(leader_epoch=-1, expire_timestamp_ms=5_000)
@@ -126,7 +126,7 @@ def test_offsets_with_an_expiry_of_their_own_are_written_as_version_1() -> None:
         (OFFSET_V4_BARE[:-1] + bytes.fromhex("02 00 10" + bytes(16).hex() + "05 02 ffff"), offset(metadata="")),
     ],
 )
-def test_every_version_of_an_offset_is_read(value: bytes, read: OffsetValue) -> None:
+def test_every_offset_version_is_readable(value: bytes, read: OffsetValue) -> None:
     assert read_offset_value(value) == read
 
 
@@ -136,7 +136,7 @@ def test_groups_are_written_as_version_3() -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_every_version_of_a_group_is_read(version: int) -> None:
+def test_every_group_version_is_readable(version: int) -> None:
     """Version 1 brought the rebalance timeout, 2 the timestamp of the state, 3 the instance id."""
     value = version.to_bytes(2, "big") + bytes.fromhex("0008 636f6e73756d6572 00000008 0005 72616e6765 0002 6d31")
     value += bytes.fromhex("00000199c82cc000") if version >= 2 else b""
@@ -157,13 +157,13 @@ def test_golden_groups_are_read() -> None:
 
 
 @pytest.mark.parametrize("value", [OFFSET_V1, OFFSET_V3, OFFSET_V4])
-def test_an_offset_cut_short_cannot_be_read(value: bytes) -> None:
+def test_rejects_truncated_offset(value: bytes) -> None:
     for size in range(len(value)):
         with pytest.raises(UnreadableRecord):
             read_offset_value(value[:size])
 
 
-def test_a_group_cut_short_cannot_be_read() -> None:
+def test_rejects_truncated_group() -> None:
     for size in range(len(GROUP_V3)):
         with pytest.raises(UnreadableRecord):
             read_group_value(GROUP_V3[:size])
@@ -178,7 +178,7 @@ def test_unknown_versions_cannot_be_read(version: int) -> None:
         read_group_value(raw + GROUP_V3[2:])
 
 
-def test_a_topic_id_of_the_wrong_size_cannot_be_read() -> None:
+def test_rejects_topic_id_of_wrong_size() -> None:
     with pytest.raises(UnreadableRecord):
         read_offset_value(OFFSET_V4_BARE[:-1] + bytes.fromhex("01 00 02 ffff"))
 
@@ -198,7 +198,9 @@ def test_no_bytes_do_any_harm(data: bytes) -> None:
     at_ms=st.integers(0, 2**60),
     topic_id=st.none() | st.uuids().filter(lambda value: value.int != 0),
 )
-def test_what_is_written_is_read(offset: int, epoch: int, metadata: str, at_ms: int, topic_id: UUID | None) -> None:
+def test_written_records_are_readable(
+    offset: int, epoch: int, metadata: str, at_ms: int, topic_id: UUID | None
+) -> None:
     record = CommittedOffset(metadata, topic_id).record("g", "t", 0, 0, offset, epoch, at_ms)
     ((_, value),) = EncodedRecords(record, 1)
     assert value is not None

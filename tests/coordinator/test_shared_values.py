@@ -9,7 +9,7 @@ from tests.support.coordinator_world import World, subscription
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_groups_of_one_application_share_what_they_have_in_common(restarts: bool) -> None:
+def test_equal_members_share_values(restarts: bool) -> None:
     world = World()
     for group_id in ("a", "b"):
         world.stable("ada", group_id=group_id)
@@ -31,7 +31,7 @@ def sole(group: ClassicGroup) -> Member:
     return member
 
 
-def test_what_is_long_is_not_remembered() -> None:
+def test_long_protocols_are_not_shared() -> None:
     metadata = subscription("t" * shared_values.LARGEST_BYTES)
     first, second = (shared_values.shared_protocols((("range", bytes(metadata)),)) for _ in range(2))
     assert first == second

@@ -190,7 +190,7 @@ def test_restart(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", LIVING)
-def test_the_wrong_generation(state: State) -> None:
+def test_wrong_generation(state: State) -> None:
     _, ada = begin(state)
     expected = E.unknown_member_id if state is State.EMPTY else E.illegal_generation
     for generation in (ada.generation - 1, ada.generation + 1):
@@ -211,7 +211,7 @@ def test_somebody_else(state: State) -> None:
     assert ada.joins(instance="nobody").error is E.unknown_member_id
 
 
-def test_the_chart_lets_nothing_else_happen() -> None:
+def test_other_transitions_are_rejected() -> None:
     """The moves of the table are those of Kafka's chart."""
     moves = {f"{old.value} -> {new.value}" for new, before in ALLOWED_FROM.items() for old in before}
     assert moves - {f"{old.value} -> Dead" for old in State} == {
@@ -224,7 +224,7 @@ def test_the_chart_lets_nothing_else_happen() -> None:
     }
 
 
-def test_the_functions_that_its_comments_name_are_there() -> None:
+def test_functions_in_comments_exist() -> None:
     source = Path(__file__).parents[2] / "coordinator" / "classic" / "states.py"  # its module may be compiled
     named = re.findall(r"# (\w+)\.(\w+)$", source.read_text(), re.MULTILINE)
     assert len(named) == 3

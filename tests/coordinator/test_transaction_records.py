@@ -31,11 +31,11 @@ TRANSACTIONS = st.builds(
 
 
 @given(TRANSACTIONS)
-def test_what_is_written_is_read_again(transaction: Transaction) -> None:
+def test_written_records_are_readable(transaction: Transaction) -> None:
     assert read_transaction_value("x", transaction_value(transaction)) == transaction
 
 
-def test_the_bytes_of_version_1() -> None:
+def test_version_1_bytes() -> None:
     transaction = Transaction(
         transactional_id="x",
         producer_id=7,
@@ -64,12 +64,12 @@ def test_version_0_is_read() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "0002", "0001 00", "0001 0000000000000007 0003 0000ea60 09"])
-def test_what_cannot_be_read_is_named(value: str) -> None:
+def test_unreadable_record_is_reported(value: str) -> None:
     with pytest.raises(UnreadableRecord):
         read_transaction_value("x", bytes.fromhex(value))
 
 
-def test_keys_of_other_kinds_are_passed_over() -> None:
+def test_other_record_types_are_ignored() -> None:
     assert [read_transaction_key(transaction_key("x")), read_transaction_key(b"\x00\x07")] == ["x", None]
 
 
@@ -85,7 +85,7 @@ def test_keys_of_other_kinds_are_passed_over() -> None:
     ],
     ids=["Empty", "Ongoing", "PrepareCommit", "CompleteAbort"],
 )
-def test_what_kafka_wrote_is_written_again(value: str) -> None:
+def test_kafka_records_are_rewritten_unchanged(value: str) -> None:
     """From the log of an Apache Kafka 4.3.0."""
     raw = bytes.fromhex(value)
     assert transaction_value(read_transaction_value("x", raw)) == raw

@@ -184,9 +184,7 @@ def two_logs_to_compact(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("ending", [".cleaned", ".index", "cleaner-offset-checkpoint.tmp"])
-def test_failed_compaction_loses_nothing(
-    machine: Machine, ending: str
-) -> None:
+def test_failed_compaction_loses_nothing(machine: Machine, ending: str) -> None:
     two_logs_to_compact(machine)
 
     def in_the_first(what: str, path: Path) -> OSError | None:

@@ -59,9 +59,7 @@ def test_nested_arrays_fit_limits(name: str) -> None:
     assert elements(again) == elements(made)  # it does not shrink from one to the next
 
 
-async def test_unanswered_client_is_reported(
-    storm: Storm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unanswered_client_is_reported(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storm_module, "PATIENCE_S", 0.01)
 
     async def stays_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -97,9 +97,7 @@ def interrupted(path: Path, after: int) -> tuple[OnDisk, dict[bytes | None, byte
 
 @pytest.mark.long
 @pytest.mark.parametrize("ends", [OnDisk.dies_and_comes_back, OnDisk.stops_and_comes_back])
-def test_interrupted_compaction_loses_nothing(
-    tmp_path: Path, ends: Callable[[OnDisk], list[str]]
-) -> None:
+def test_interrupted_compaction_loses_nothing(tmp_path: Path, ends: Callable[[OnDisk], list[str]]) -> None:
     for after in range(200):
         there, before, done = interrupted(tmp_path / str(after), after)
         if done:

@@ -43,9 +43,7 @@ def test_repeated_request_equals_decoded_one(seed: int, guarded: bool) -> None:
 
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
-def test_consumer_heartbeats_equal_decoded_ones(
-    seed: int, guarded: bool
-) -> None:
+def test_consumer_heartbeats_equal_decoded_ones(seed: int, guarded: bool) -> None:
     world = ConsumerWorld(seed, guarded=guarded)
     world.plays(STEPS)
     quick, slow = map(world.logs, world.brokers)

@@ -1,10 +1,13 @@
-"""A classic group: who is in it, in which state and generation (classic-groups §2). The files beside change it."""
+"""State of a classic group: members, state and generation (classic-groups §2).
+
+Other modules of this folder change it.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final
 
 from kohort.coordinator.classic.classic_host import ClassicHost
-from kohort.coordinator.classic.classic_member import NOBODY, Member
+from kohort.coordinator.classic.classic_member import ANSWERED, Member
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
@@ -21,12 +24,12 @@ _NONE: Final = ErrorCode.none
 _EMPTY: Final = State.EMPTY
 _PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
 
+# The protocol type of groups whose members send their subscriptions. Those of other groups are unknown.
 CONSUMER: Final = "consumer"
-"""The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
 
 
 class ClassicGroup(Group):
-    """Its state, as classic-groups §2.1 lists it. Collections that most groups never need are made when needed."""
+    """State of a classic group (classic-groups §2.1). Collections that few groups need are created on first use."""
 
     __slots__ = (
         "_supporters",
@@ -55,108 +58,108 @@ class ClassicGroup(Group):
         self.coordinator = coordinator
         self.state = _EMPTY
         self.previous_state = State.DEAD
-        self.state_timestamp_ms = wall_ms
-        """Wall clock of the last change of state; -1 where an old record does not say."""
-        self.protocol_type: str | None = None
-        """None until the first member is added; an empty group keeps it."""
+        self.state_timestamp_ms = wall_ms  # wall clock of the last transition; -1 if an old record does not contain it
+        self.protocol_type: str | None = None  # None until the first member is added; kept when the group gets empty
         self.protocol_name: str | None = None
         self.generation_id = 0
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
-        self.static_members: dict[str, str] | None = None
-        """Group instance id to member id."""
+        self.static_members: dict[str, str] | None = None  # member ids by group instance id
+        # Ids issued with MEMBER_ID_REQUIRED and not used yet, with their timers.
         self.pending_joins: dict[str, DelayedOperation] | None = None
-        """Ids handed out with MEMBER_ID_REQUIRED and not used yet, with the timers that end them."""
+        # `supported_protocols` of a group with two members or more; it costs nothing to compute for one member.
         self._supporters: dict[str, int] | None = None
-        """`supported_protocols` where there are two members or more; what a sole one lists is seen at once."""
         self.waiting_joins = 0
-        self.pending_sync: set[str] | None = None
-        """Members of this generation that have not synced yet."""
+        self.pending_sync: set[str] | None = None  # members of this generation that have not synced yet
         self.pending_sync_timer: DelayedOperation | None = None
         self.join_phase: DelayedOperation | None = None
+        # Subscriptions of all members when the last join phase ended, or None if they are unknown.
         self.subscribed_topics: frozenset[str] | None = None
-        """What members subscribed to when the last join phase ended; None: not known."""
         self.new_member_added = False
-        self.event_state: GroupEventState | None = None
-        """What whoever makes events of this has to remember."""
+        self.event_state: GroupEventState | None = None  # data of the source of events
 
-    # What is so
+    # Queries
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is a group without members that may be deleted; one that rebalances without any may not."""
+        """Whether the group is in state Empty and can be deleted. A rebalancing group without members cannot."""
         return self.state is _EMPTY
 
     @property
     def version(self) -> int:
-        """Its generation."""
         return self.generation_id
 
     def refuses_delete(self) -> ErrorCode:
-        """What `states.DELETE` says."""
         return DELETE[self.state]
 
     def refuses_offset_delete(self) -> ErrorCode:
-        """NON_EMPTY_GROUP if it has members of whom it is not known what they subscribe to."""
         allowed = self.state is _EMPTY or self.protocol_type == CONSUMER
         return _NONE if allowed else ErrorCode.non_empty_group
 
     def is_in_use(self, topic: str) -> bool:
-        """Whether members subscribe to a topic, or may."""
         return self.state is not _EMPTY and self.is_subscribed_to(topic)
 
     def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Since the group became empty; those of a simple group, or that nobody needs, since they were committed."""
+        """Return the start of an offset's retention, or None while it is in use.
+
+        It is the time at which the group became empty; for a simple group or an unsubscribed topic, the time of the
+        commit.
+        """
         if self.state is _EMPTY:
             by_state = self.protocol_type is not None and self.state_timestamp_ms >= 0
             return self.state_timestamp_ms if by_state else committed.commit_timestamp_ms
-        known = self.protocol_type == CONSUMER and self.subscribed_topics is not None
-        if self.state is not State.STABLE or not known or self.is_subscribed_to(topic):
+        has_subscriptions = self.protocol_type == CONSUMER and self.subscribed_topics is not None
+        if self.state is not State.STABLE or not has_subscriptions or self.is_subscribed_to(topic):
             return None
         return committed.commit_timestamp_ms
 
     def record_keys(self) -> list[bytes]:
-        """Its one record."""
         return [group_key(self.group_id)]
 
     @property
     def has_all_members_joined(self) -> bool:
-        """All members' joins wait, and nobody holds an id that is still to be used."""
+        """Whether the joins of all members wait and every issued member id has been used."""
         return self.waiting_joins == len(self.members) and not self.pending_joins
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest of the members', never below 0."""
+        """The longest rebalance timeout of a member, at least 0."""
         return max([0, *[member.rebalance_timeout_ms for member in self.members.values()]])
 
     @property
     def is_simple(self) -> bool:
-        """Holds offsets and never had a member."""
+        """Whether the group has only offsets and never had a member."""
         return self.protocol_type is None and self.state is _EMPTY and not self.pending_joins
 
     @property
     def supported_protocols(self) -> dict[str, int]:
-        """Protocol name to how often members list it. One that lists a name twice counts twice, as in Kafka."""
+        """Number of times that members list a protocol, by name.
+
+        A member that lists a name twice counts twice, as in Kafka.
+        """
         return self._counted_protocols() if self._supporters is None else self._supporters
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody with these protocols may join (classic-groups §2.4).
+        """Return whether a client with these protocols may join (classic-groups §2.4).
 
-        Judged before membership is, and counting the own, old list of whoever asks: a sole member cannot trade its
-        protocols for others.
+        The check precedes that of the membership and includes the old protocols of the sender: a sole member cannot
+        replace its protocols by others.
         """
         if self.state is _EMPTY:
             return bool(protocol_type) and bool(protocols)
         if protocol_type != self.protocol_type:
             return False
         count, supported = len(self.members), self.supported_protocols
-        for name, _ in protocols:  # noqa: SIM110  # nearly always the first one, and `any` takes longer
+        for name, _ in protocols:  # noqa: SIM110  # nearly always the first one; `any` takes longer
             if supported.get(name, 0) == count:
                 return True
         return False
 
     def accepts(self, member_id: str, max_size: int) -> bool:
-        """Whether there is room (classic-groups §3.8). In a rebalance the waiting joins count, not the members."""
+        """Return whether the group is below its maximum size (classic-groups §3.8).
+
+        During a rebalance the waiting joins are counted, not the members.
+        """
         if self.state is _EMPTY:
             return True
         member = self.members.get(member_id)
@@ -165,40 +168,37 @@ class ClassicGroup(Group):
         return member is not None or len(self.members) < max_size
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """NONE, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID (KIP-345; Kafka: `ClassicGroup.validateMember`)."""
+        """Return NONE, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID (KIP-345; Kafka: `ClassicGroup.validateMember`)."""
         if group_instance_id is not None:
-            known = self.static_members.get(group_instance_id) if self.static_members else None
-            if known is None:
+            current_id = self.static_members.get(group_instance_id) if self.static_members else None
+            if current_id is None:
                 return ErrorCode.unknown_member_id
-            if known != member_id:
+            if current_id != member_id:
                 self.coordinator.observer.member_fenced(self, member_id, group_instance_id)
                 return ErrorCode.fenced_instance_id
         return _NONE if member_id in self.members else ErrorCode.unknown_member_id
 
     def static_member_id(self, group_instance_id: str | None) -> str | None:
-        """The member that an instance id stands for."""
         if group_instance_id is None or self.static_members is None:
             return None
         return self.static_members.get(group_instance_id)
 
     def is_pending(self, member_id: str) -> bool:
-        """Whether this id was handed out and not used yet."""
         return self.pending_joins is not None and member_id in self.pending_joins
 
     def choose_protocol(self) -> str:
-        """The outcome of a vote now. Raises NoCommonProtocol."""
+        """Return the protocol that a vote selects now. Raises NoCommonProtocol."""
         count = len(self.members)
         candidates = {name for name, supporters in self.supported_protocols.items() if supporters == count}
         return select_protocol(self.members.values(), candidates)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a `consumer` group uses this topic; one whose subscriptions are not known uses all."""
+        """Return whether a `consumer` group subscribes to a topic; True if its subscriptions are unknown."""
         return self.protocol_type == CONSUMER and (self.subscribed_topics is None or topic in self.subscribed_topics)
 
-    # What changes it
+    # Changes
 
     def add(self, member: Member, ticket: object | None) -> None:
-        """Takes a member in; the first one decides on the group's type and leads."""
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
@@ -210,9 +210,9 @@ class ClassicGroup(Group):
         self.await_join(member, ticket)
 
     def remove(self, member_id: str) -> None:
-        """Forgets a member or a pending id. The one who led is followed by the first of those who remain.
+        """Remove a member or a pending id. The first remaining member replaces a removed leader.
 
-        Its waiting requests are the caller's to answer; a waiting sync never is (classic-groups §6.4).
+        The caller answers its waiting join; a waiting sync is never answered (classic-groups §6.4).
         """
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -230,7 +230,6 @@ class ClassicGroup(Group):
             self.pending_sync.discard(member_id)
 
     def forget_pending(self, member_id: str) -> None:
-        """Takes an id off the list of those handed out, and stops its timer."""
         if self.pending_joins is not None:
             session = self.pending_joins.pop(member_id, None)
             if session is not None:
@@ -239,26 +238,27 @@ class ClassicGroup(Group):
                 self.pending_joins = None
 
     def await_join(self, member: Member, ticket: object | None) -> None:
-        """Lets a member's join wait; None: no longer. An earlier one is never answered (classic-groups §3.5)."""
+        """Set the ticket of a member's waiting join, None if it no longer waits.
+
+        An earlier join is never answered (classic-groups §3.5).
+        """
         self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
         member.join_ticket = ticket
 
     def take_joins(self) -> list[tuple[Any, str]]:
-        """The tickets of all joins that wait, each with the member's id. They wait no longer."""
-        taken = []
+        joins = []
         for member in self.members.values():
             ticket = member.join_ticket
             if ticket is not None:
                 member.join_ticket = None
-                if ticket is not NOBODY:
-                    taken.append((ticket, member.member_id))
+                if ticket is not ANSWERED:
+                    joins.append((ticket, member.member_id))
         self.waiting_joins = 0
-        return taken
+        return joins
 
     def update_member(
         self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
-        """What a member says of itself when it joins again."""
         if protocols != member.protocols:
             self._count_protocols(member.protocols, -1)
             self._count_protocols(protocols, 1)
@@ -269,25 +269,26 @@ class ClassicGroup(Group):
             member.session_timeout_ms = shared_timeout(session_timeout_ms)
 
     def rename_member(self, member: Member, member_id: str) -> None:
-        """Gives a member another id; it keeps everything else, leadership and instance id included.
+        """Give a member another id. It stays the leader and keeps its instance id.
 
-        `pending_sync` stays: a stale id in it makes the sync timer start a rebalance (classic-groups §3.6 step 5).
+        `pending_sync` keeps the old id, which makes the sync timer start a rebalance (classic-groups §3.6 step 5).
         """
-        old = member.member_id
-        del self.members[old]
+        old_id = member.member_id
+        del self.members[old_id]
         member.member_id = member_id
         self.members[member_id] = member
-        if self.leader_id == old:
+        if self.leader_id == old_id:
             self.leader_id = member_id
         assert member.group_instance_id is not None, "only static members are replaced"
         assert self.static_members is not None, "a static member is registered"
         self.static_members[member.group_instance_id] = member_id
 
     def start_generation(self) -> None:
-        """The next generation: its protocol, what it subscribes to, and nobody synced. The state is the caller's.
+        """Start the next generation: select its protocol and read its subscriptions. The caller changes the state.
 
-        Raises NoCommonProtocol and consumer.ImpossibleLengthError when the generation has already been counted: as in
-        Kafka, a phase that fails here leaves the group rebalancing at the new generation (classic-groups §2.4).
+        Raises:
+            NoCommonProtocol: The generation has been incremented already, as for consumer.ImpossibleLengthError: as in
+                Kafka, the group stays in PreparingRebalance with the new generation (classic-groups §2.4).
         """
         self.generation_id += 1
         self.protocol_name = self.choose_protocol() if self.members else None
@@ -295,11 +296,11 @@ class ClassicGroup(Group):
         self.pending_sync = None
 
     def read_subscriptions(self) -> frozenset[str] | None:
-        """The topics of all members, from their metadata for the selected protocol; None: not known."""
+        """Return the topics of all members' metadata for the selected protocol, or None if they are unknown."""
         if self.protocol_type != CONSUMER:
             return None
         topics: set[str] = set()
-        # Members of one application say the same: thousands of them are read at once.
+        # Members of one application send equal metadata: the subscriptions of thousands are read once.
         for metadata in dict.fromkeys(member.metadata(self.protocol_name) for member in self.members.values()):
             subscription = subscribed_topics(metadata)
             if subscription is None:
@@ -308,7 +309,6 @@ class ClassicGroup(Group):
         return shared_topics(frozenset(topics))
 
     def move(self, state: State, cause: Cause, now_ms: int) -> None:
-        """Changes the state, and says so."""
         assert self.state in ALLOWED_FROM[state], f"{self.state} -> {state}"
         coordinator = self.coordinator
         self.previous_state = self.state
@@ -328,17 +328,15 @@ class ClassicGroup(Group):
 
     @property
     def can_rebalance(self) -> bool:
-        """Whether a rebalance may start from here."""
         return self.state in REBALANCES
 
     def _count_protocols(self, protocols: Iterable[tuple[str, bytes]], by: int) -> None:
-        """Takes note of who lists what. Counts are kept where they save looking at many members."""
         supported = self._supporters
         if len(self.members) < 2:
             self._supporters = None
         elif supported is None:
             self._supporters = self._counted_protocols()
-        else:
+        else:  # the counts avoid iterating over many members
             for name, _ in protocols:
                 count = supported.get(name, 0) + by
                 if count:

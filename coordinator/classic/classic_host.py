@@ -1,4 +1,4 @@
-"""What a classic group asks of its coordinator."""
+"""The interface that a classic group needs from its coordinator."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,15 +11,13 @@ if TYPE_CHECKING:
 
 
 class ClassicHost(GroupHost, Protocol):
-    """Met by `GroupCoordinator`."""
+    """Implemented by `GroupCoordinator`."""
 
     groups: "dict[str, ClassicGroup]"
     observer: "Observer"
 
-    def create_group(self, group_id: str, now_ms: int) -> "ClassicGroup":
-        """A new, empty group."""
-        ...
+    def create_group(self, group_id: str, now_ms: int) -> "ClassicGroup": ...
 
     def after(self, token: int, on_written: OnWritten) -> None:
-        """Calls `on_written` too when the write of that token is reported."""
+        """Call `on_written`, too, when the result of the write with that token is reported."""
         ...

@@ -11,15 +11,18 @@ from kohort.purgatory import DelayedOperation
 NO_ASSIGNMENT: Final = b""
 
 
-class Nobody:
-    """Stands for the ticket of a request that is answered already, while its member still counts as waiting."""
+class Answered:
+    """Ticket of a request that was answered although its member still counts as waiting."""
 
 
-NOBODY: Final = Nobody()
+ANSWERED: Final = Answered()
 
 
 class Member:
-    """One consumer. Client id and host are those of its first join, whoever speaks for it later."""
+    """A member of a group.
+
+    Client id and host are those of its first JoinGroup, even if other connections send for it later.
+    """
 
     __slots__ = (
         "assignment",
@@ -56,29 +59,26 @@ class Member:
         self.session_timeout_ms = shared_timeout(session_timeout_ms)
         self.protocols = shared_protocols(protocols)
         self.assignment = assignment
-        self.is_new = False
-        """Has not yet taken part in a completed join phase."""
-        self.join_ticket: object | None = None
-        """The JoinGroup that waits, if one does."""
-        self.sync_ticket: object | None = None
-        """The SyncGroup that waits, if one does."""
-        self.session: DelayedOperation | None = None
-        """The timer that removes it when it stays silent (`sessions.py`)."""
-        self.stats: MemberStats | None = None
-        """Its heartbeats and commits in sums, while somebody listens."""
+        self.is_new = False  # has not completed a join phase yet
+        self.join_ticket: object | None = None  # the waiting JoinGroup
+        self.sync_ticket: object | None = None  # the waiting SyncGroup
+        self.session: DelayedOperation | None = None  # removes the member when it is silent (`sessions.py`)
+        self.stats: MemberStats | None = None  # sums of its heartbeats and commits, if events are needed
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """A member whose join or sync waits need not beat; a new one is only given its time (classic-groups §6.3)."""
+        """Whether the member need not send heartbeats because its join or sync waits.
+
+        A new member has to join within a fixed time instead (classic-groups §6.3).
+        """
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Its metadata for the named protocol; empty where it does not list it."""
+        """Return the metadata for a protocol, empty if the member does not list it."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         return b""
 
     def cause(self, name: str, reason: str = "") -> Cause:
-        """This member as the one who brings a change about."""
         return Cause(name, self.member_id, self.client_id, self.client_host, reason)

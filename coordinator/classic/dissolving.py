@@ -1,4 +1,4 @@
-"""The end of a group: deleted, gone to another node, or never really begun."""
+"""Removal of groups that are deleted, unloaded or could not be created."""
 
 from kohort.coordinator.classic import pending_sync
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -10,7 +10,7 @@ from kohort.protocol.errors import ErrorCode
 
 
 def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
-    """Forgets a group with its timers and the ids that wait to be used. Joins and syncs that wait hear `error`."""
+    """Remove a group with its timers and pending ids, and answer waiting joins and syncs with `error`."""
     for member in group.members.values():
         answer_join(group, member, join_refused(error, member.member_id))
         answer_sync(group, member, sync_refused(error))
@@ -27,7 +27,7 @@ def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -
 
 
 def dissolve_but_for_offsets(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
-    """As `dissolve`, but offsets that the log has stay: they are those of a simple group from now on."""
+    """Remove a group like `dissolve`, but keep offsets that are in the log, as those of a simple group."""
     dissolve(group, error, cause, now_ms)
     if group.offsets:
         simple = group.coordinator.create_group(group.group_id, now_ms)

@@ -1,4 +1,7 @@
-"""Heartbeat (classic-groups §6.1). The most frequent request: one function, which looks only at what it needs."""
+"""Heartbeat (classic-groups §6.1).
+
+It is the most frequent request: one function handles it and reads only what it needs.
+"""
 
 from typing import Final
 
@@ -20,13 +23,13 @@ def heartbeat(
     generation_id: int,
     now_ms: int,
 ) -> ErrorCode:
-    """Keeps a member alive; its answer says when to rejoin.
+    """Extend the member's session and return the error of the response, with which the coordinator requests a rejoin.
 
-    Answers INVALID_GROUP_ID, NOT_COORDINATOR, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, or what
-    `states.HEARTBEAT` says. While the group's partition loads the answer is NONE, whoever asks (classic-groups §1.3).
+    Errors: INVALID_GROUP_ID, NOT_COORDINATOR, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, or the one
+    that `states.HEARTBEAT` lists. While the group's partition loads, every member receives NONE (classic-groups §1.3).
     """
     group = coordinator.groups.get(group_id)
-    if group is None or not group_id:  # the empty id may hold offsets, but nobody is a member of it
+    if group is None or not group_id:  # the group with the empty id may have offsets, but no members
         return _without_group(coordinator, group_id)
     if group_instance_id is not None:
         error = group.check_member(member_id, group_instance_id)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import NOBODY, Member
+from kohort.coordinator.classic.classic_member import ANSWERED, Member
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.persisting import append_group
@@ -39,29 +39,26 @@ _PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
 _COMPLETING_REBALANCE: Final = State.COMPLETING_REBALANCE
 _STABLE: Final = State.STABLE
 
+# The reason that Java's consumer sends when it joins again only because it revoked partitions (KIP-429).
 REVOKED: Final = "revoke partitions"
-"""What Java's consumer says when it joins again only because it let go of partitions (KIP-429)."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Joiner:
-    """Who asks, as far as the request does not say: the connection's client, and what its version is able to do."""
+    """The sender of a JoinGroup: details that the request does not contain, and the capabilities of its version."""
 
     ticket: Any
     client_id: str
-    client_host: str
-    """As Java prints an address: `/127.0.0.1`."""
-    has_rebalance_timeout: bool = True
-    """Otherwise its session timeout stands for it (KIP-62: from version 1 on)."""
-    needs_member_id: bool = True
-    """A dynamic newcomer is first given an id (KIP-394: from version 4 on)."""
+    client_host: str  # in Java's format of an address: `/127.0.0.1`
+    has_rebalance_timeout: bool = True  # otherwise the session timeout is used (KIP-62: from version 1 on)
+    needs_member_id: bool = True  # a new dynamic member is first issued an id (KIP-394: from version 4 on)
+    # supports the field with which a static leader keeps the assignment (KIP-814: version 9 on)
     can_skip_assignment: bool = True
-    """Knows the field that makes a static leader keep the assignment (KIP-814: from version 9 on)."""
 
 
 @dataclass(slots=True)
 class _Join:
-    """One JoinGroup on its way through the rules."""
+    """A JoinGroup while it is handled."""
 
     request: JoinGroupRequest
     joiner: Joiner
@@ -81,11 +78,11 @@ class _Join:
 def join_group(
     coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
-    """Admits a member, or refuses it with an error. None: its join waits, and is answered when the phase completes.
+    """Add the member or let it rejoin. Return None if the request is answered when the join phase completes.
 
-    Answers INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
-    GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED in this order of checks
-    (classic-groups §3.3), and UNKNOWN_SERVER_ERROR where Kafka fails too.
+    Errors, in the order of the checks (classic-groups §3.3): INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT,
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, GROUP_MAX_SIZE_REACHED,
+    INCONSISTENT_GROUP_PROTOCOL, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED; UNKNOWN_SERVER_ERROR where Kafka fails, too.
     """
     member_id = request.member_id
     refusal = check_request(coordinator.settings, request)
@@ -110,21 +107,20 @@ def join_group(
 
 
 def check_request(settings: GroupSettings, request: JoinGroupRequest) -> JoinGroupResponse | None:
-    """What can be judged without the group: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
     if not request.group_id:
         return join_refused(ErrorCode.invalid_group_id, request.member_id)
-    shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-    if not shortest <= request.session_timeout_ms <= longest:
+    min_ms, max_ms = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    if not min_ms <= request.session_timeout_ms <= max_ms:
         return join_refused(ErrorCode.invalid_session_timeout, request.member_id)
     return None
 
 
 def create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> ClassicGroup:
-    """A group begins with a record of its own, even if whoever asked for it is then refused (classic-groups §1.4 a)."""
+    """Create a group and write its record, even if the request that creates it is rejected (classic-groups §1.4 a)."""
     group = coordinator.create_group(group_id, now_ms)
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        # A group that has reached its first generation meanwhile does not need this record any more.
+        # A group that has reached its first generation since then does not need this record.
         if error is not _NONE and group.generation_id == 0 and group.state is not State.DEAD:
             for member in group.members.values():
                 answer_join(group, member, join_refused(error, ""))
@@ -137,11 +133,11 @@ def create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Classic
 def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
     member_id = join.request.member_id
     if not group.accepts(member_id, group.coordinator.settings.group_max_size):
-        # No check whether this ends the phase: as in Kafka it then waits for its timer (classic-groups §3.8).
-        removed = group.members.get(member_id)
+        # Don't check whether this ends the phase: as in Kafka, the phase then ends by its timer (classic-groups §3.8).
+        removed_member = group.members.get(member_id)
         group.remove(member_id)
-        if removed is not None:
-            group.coordinator.observer.member_removed(group, removed, "over_capacity")
+        if removed_member is not None:
+            group.coordinator.observer.member_removed(group, removed_member, "over_capacity")
         return join_refused(ErrorCode.group_max_size_reached, "")
     if not group.supports_protocols(join.request.protocol_type, join.protocols):
         return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
@@ -158,15 +154,14 @@ def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
 
 
 def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
-    """Admits a member that has no id yet (classic-groups §3.4)."""
     instance_id = join.request.group_instance_id
     prefix = join.joiner.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{group.coordinator.new_uuid()}"
     if not all(map(is_storable, (member_id, join.request.protocol_type, *(name for name, _ in join.protocols)))):
         return join_refused(ErrorCode.unknown_server_error, "")  # Kafka fails later, at the group's record
-    known = group.static_member_id(instance_id)
-    if known is not None:
-        return _replace(group, group.members[known], member_id, join)
+    old_member_id = group.static_member_id(instance_id)
+    if old_member_id is not None:
+        return _replace(group, group.members[old_member_id], member_id, join)
     if instance_id is None and join.joiner.needs_member_id:
         sessions.hand_out(group, member_id, join.request.session_timeout_ms, join.now_ms)
         group.coordinator.observer.member_id_issued(group, member_id, join.joiner.ticket)
@@ -200,7 +195,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
 
 
 def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupResponse | None:
-    """A known member (classic-groups §3.5). Nothing of the request counts where it is answered at once."""
+    """Update a member of the group (classic-groups §3.5). Nothing is updated if the request is answered at once."""
     state = group.state
     error = REJOIN[state]
     if error is not None:
@@ -221,7 +216,6 @@ def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupRespon
 
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
-    """Takes over what the request says; its join waits."""
     observer = group.coordinator.observer
     rebalance_timeout_ms, session_timeout_ms = join.rebalance_timeout_ms, join.request.session_timeout_ms
     comes_back = member.join_ticket is None and not member.is_new
@@ -235,9 +229,9 @@ def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
 
 
 def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -> JoinGroupResponse | None:
-    """A static member comes back without its id: it takes its place under a new one (classic-groups §3.6; KIP-345)."""
+    """Replace a static member that joins without its id by one with a new id (classic-groups §3.6; KIP-345)."""
     old_id, old_leader, observer = member.member_id, group.leader_id, group.coordinator.observer
-    before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+    old_values = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
     if member.join_ticket is not None or member.sync_ticket is not None:
         observer.member_fenced(group, old_id, member.group_instance_id or "")
     answer_join(group, member, join_refused(ErrorCode.fenced_instance_id, old_id))
@@ -261,16 +255,16 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if group.members.get(member_id) is not member or group.state is State.DEAD:
-            return  # gone, or come back once more: then this join has been answered
+            return  # it has left or was replaced again, and this join was answered
         if member.session is None:
-            _renew_session(group, member, now_ms)  # it ended while this was being written
+            _renew_session(group, member, now_ms)  # it expired during the write
         if error is not _NONE:
             refusal = join_refused(error, "")
             refusal.generation_id = group.generation_id
             refusal.protocol_type, refusal.protocol_name = group.protocol_type, group.protocol_name
             refusal.leader = old_leader or ""
             answer_join(group, member, refusal)
-            group.update_member(member, *before)
+            group.update_member(member, *old_values)
             group.rename_member(member, old_id)
             _renew_session(group, member, now_ms)
             return
@@ -280,7 +274,7 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
             members = members_for_leader(group) if leads else ()
             answer_join(group, member, joined(group, member.member_id, members, skip_assignment=leads))
         else:
-            # Under the old name, so that the client does not think it leads and assigns anew (KIP-345).
+            # Name the old leader: otherwise the client believes that it leads, and assigns partitions again (KIP-345).
             answer_join(group, member, joined(group, member.member_id, leader_id=old_leader))
 
     append_group(group, join.now_ms, written)
@@ -288,7 +282,6 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
 
 
 def _renew_session(group: ClassicGroup, member: Member, now_ms: int) -> None:
-    """A member under a new id has a session of its own, as long as the old one's was."""
     if member.session is not None:
         group.coordinator.purgatory.cancel(member.session)
         member.session = None
@@ -296,8 +289,8 @@ def _renew_session(group: ClassicGroup, member: Member, now_ms: int) -> None:
 
 
 def _answered_in_error(group: ClassicGroup, join: _Join) -> JoinGroupResponse:
-    """The join that would have ended the phase is answered. Its member still waits for it (classic-groups §2.4)."""
+    """Reject the join that would have ended the phase. Its member still counts as waiting (classic-groups §2.4)."""
     for member in group.members.values():
         if member.join_ticket is join.joiner.ticket:
-            member.join_ticket = NOBODY
+            member.join_ticket = ANSWERED
     return join_refused(ErrorCode.unknown_server_error, "")

@@ -9,17 +9,18 @@ from kohort.coordinator.effects import Cause, GroupWarning, Reply
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
+# The reason that Java's and librdkafka's consumers send when they leave because they were not polled in time.
 POLL_TIMEOUT = "poll timeout"
-"""What Java's and librdkafka's consumers say when they leave because they were not polled in time."""
 
 
 def leave_group(
     coordinator: GroupCoordinator, request: LeaveGroupRequest, ticket: object, now_ms: int
 ) -> LeaveGroupResponse | None:
-    """Removes members, by id or by instance id. None: it is answered when the record of the emptied group is written.
+    """Remove members, by id or by instance id. Return None if the response waits until the emptied group is written.
 
-    One answer for each entry, in their order: NONE, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID. For all of them:
-    INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_SERVER_ERROR where Kafka fails too.
+    There is one result per entry, in their order: NONE, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID. Errors of the whole
+    request: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS; UNKNOWN_SERVER_ERROR where Kafka fails,
+    too.
     """
     if not request.group_id:
         return _refused(ErrorCode.invalid_group_id)
@@ -28,17 +29,17 @@ def leave_group(
         error = coordinator.availability(request.group_id)
         if error is not ErrorCode.none:
             return _refused(error)
-        return _left(tuple(_entry(leaver, ErrorCode.unknown_member_id) for leaver in request.members))
+        return _success(tuple(_entry(leaver, ErrorCode.unknown_member_id) for leaver in request.members))
     cause: Cause | None = None
     entries = []
     for leaver in request.members:
         waiting_joins = group.waiting_joins
-        left = _leave(group, leaver)
-        # A leaver that had joined is not the one that the others waited for.
-        if isinstance(left, Cause) and (cause is None or group.waiting_joins == waiting_joins):
-            cause = left
-        entries.append(_entry(leaver, ErrorCode.none if isinstance(left, Cause) else left))
-    response = _left(tuple(entries))
+        result = _leave(group, leaver)
+        # If the leaver's join was waiting, the other members did not wait for it.
+        if isinstance(result, Cause) and (cause is None or group.waiting_joins == waiting_joins):
+            cause = result
+        entries.append(_entry(leaver, ErrorCode.none if isinstance(result, Cause) else result))
+    response = _success(tuple(entries))
     if cause is None:
         return response
     try:
@@ -53,7 +54,6 @@ def leave_group(
 
 
 def _leave(group: ClassicGroup, leaver: MemberIdentity) -> Cause | ErrorCode:
-    """Removes one. Returns the cause of the rebalance that this is worth, or a refusal."""
     member_id, instance_id, reason = leaver.member_id, leaver.group_instance_id, leaver.reason or ""
     if not member_id:
         by_instance = group.static_member_id(instance_id)
@@ -72,7 +72,6 @@ def _leave(group: ClassicGroup, leaver: MemberIdentity) -> Cause | ErrorCode:
 
 
 def _rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
-    """One rebalance for all who have left; an empty group has nothing to rebalance."""
     if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
         return prepare_rebalance(group, cause, now_ms)
     return maybe_complete_join(group, now_ms, cause)
@@ -94,7 +93,7 @@ def _entry(leaver: MemberIdentity, error: ErrorCode) -> MemberResponse:
     return MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=error)
 
 
-def _left(members: tuple[MemberResponse, ...]) -> LeaveGroupResponse:
+def _success(members: tuple[MemberResponse, ...]) -> LeaveGroupResponse:
     return LeaveGroupResponse(error_code=ErrorCode.none, members=members)
 
 

@@ -1,4 +1,4 @@
-"""What happens to classic groups, as an observer hears of it while it happens. No group decides anything by it."""
+"""Interface through which a coordinator reports changes of classic groups. No group depends on it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -18,111 +18,118 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
-    """Does nothing: so it is while nobody listens to a coordinator. `classic_event_source.py` makes events of it."""
+    """Observer that does nothing, used when no events are needed. `classic_event_source.py` creates events."""
 
     # Members
 
     def member_id_issued(self, group: "ClassicGroup", member_id: str, ticket: object) -> None:
-        """A newcomer was sent back to join with this id (KIP-394)."""
+        """Report that a new client was sent back to join with this id (KIP-394)."""
 
     def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
-        """A member is new in the group; its join waits."""
+        pass
 
     def member_rejoined(self, group: "ClassicGroup", member: "Member", reason: str) -> None:
-        """A member has come back while a rebalance goes on."""
+        pass
 
     def member_replaced(
         self, group: "ClassicGroup", member: "Member", old_id: str, rebalance: bool, ticket: object, reason: str
     ) -> None:
-        """A static member came back under a new id (KIP-345)."""
+        pass
 
     def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
-        """A member joins again with these protocols, perhaps with other timeouts. Called before they are taken over."""
+        """Report the protocols of a member that joins again. Called before they replace the old ones.
+
+        Args:
+            timeouts: Whether the member changes one of its timeouts, too.
+        """
 
     def member_removed(
         self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "", *, has_joined: bool = False
     ) -> None:
-        """A member is gone."""
+        pass
 
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
-        """A request names an instance id that another member has by now."""
+        """Report a request with an instance id that now belongs to another member."""
 
     def member_id_discarded(self, group: "ClassicGroup", member_id: str) -> None:
-        """A new client did not join with the member id that it had received; the group waited for it (KIP-394)."""
+        """Report that a client has not joined with the member id issued to it; the group waited for it (KIP-394)."""
 
     # Rebalances
 
     def rebalance_started(self, group: "ClassicGroup", cause: Cause) -> None:
-        """The group has just gone to PreparingRebalance."""
+        pass
 
     def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
-        """Members are waited for, at most for `timeout_ms`."""
+        """Report that the group waits for members to join, for at most `timeout_ms`."""
 
     def join_completed(self, group: "ClassicGroup", missing: Collection["Member"], timeout_ms: int) -> None:
-        """The join phase is over: the group has its next generation, with members or without."""
+        pass
 
     def assignment_received(
         self, group: "ClassicGroup", leader: "Member", assignments: dict[str, bytes]
     ) -> Callable[[ErrorCode], None]:
-        """The leader has synced. What is returned is called when its assignment was written, or could not be."""
+        """Report the leader's SyncGroup. The returned function is called with the result of writing the assignment."""
         return _ignored
 
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
-        """A member has got its share."""
+        pass
 
     def sync_timeout(self, group: "ClassicGroup", late: list[str]) -> None:
-        """Members have not synced within the rebalance timeout; they are removed."""
+        pass
 
     def rebalance_completed(self, group: "ClassicGroup") -> None:
-        """Everybody who waited has its share: the group is Stable."""
+        pass
 
     def emptied(self, group: "ClassicGroup") -> OnWritten | None:
-        """Nobody is left. What is returned is called when the record that says so was written, or could not be."""
+        """Report that the group has no more members.
+
+        The returned function is called with the result of writing its record.
+        """
         return None
 
     # Heartbeats and commits
 
     def heartbeat_gap(self, group: "ClassicGroup", member: "Member", gap_ms: int) -> None:
-        """A member was silent for more than half of its session timeout."""
+        """Report that a member was silent for more than half of its session timeout."""
 
     def committed(self, group: "ClassicGroup | None", member_id: str, partitions: int) -> None:
-        """A commit was accepted."""
+        pass
 
     def commit_rejected(
         self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object | None
     ) -> None:
-        """A commit was refused. `ticket`: None if it is a producer that commits for the member."""
+        """Report a rejected commit. Commits of transactional producers are reported without a ticket."""
 
     def access_denied(self, group_id: str, ticket: object, detail: Mapping[str, str]) -> None:
-        """A request about the group was refused for want of a right. The group need not be there."""
+        pass
 
     # Groups and their partitions
 
     def group_created(self, group: "ClassicGroup", cause: str | None = None) -> None:
-        """A group that was not there before; without a cause it is a simple one."""
+        """Report a new group. Without a cause it has only offsets."""
 
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
-        """It was deleted, its coordinator has moved, or it is a consumer group now."""
+        pass
 
     def offsets_expired(self, group: "ClassicGroup", partitions: int) -> None:
-        """Offsets that are too old have been deleted."""
+        pass
 
     def measured_from_us(self) -> int | None:
-        """When a load or an unload begins, for `elected` and `resigned`; None: nobody measures it."""
+        """Return the start time of a load or unload, for `elected` and `resigned`. By default it is not measured."""
         return None
 
     def elected(self, partition: int, groups: Iterable["Group"], began_us: int | None) -> None:
-        """The node coordinates a partition's groups, of either protocol, from now on."""
+        pass
 
     def resigned(self, partition: int, began_us: int | None) -> None:
-        """The node no longer coordinates a partition's groups."""
+        pass
 
     def stopping(self) -> None:
-        """The process ends in good order."""
+        pass
 
 
 def _ignored(_: ErrorCode) -> None:
-    """An outcome that nobody waits for."""
+    pass
 
 
 UNOBSERVED: Final = Observer()

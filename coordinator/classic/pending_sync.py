@@ -1,6 +1,6 @@
-"""Members that joined a generation and never sync for it (classic-groups §5.4; KAFKA-12890)."""
+"""Removal of members that joined a generation and do not sync in time (classic-groups §5.4; KAFKA-12890)."""
 
-# This module and `rebalancing` need each other: a completed join phase starts this timer, which starts a rebalance.
+# This module and `rebalancing` import each other: a completed join phase starts this timer, which starts a rebalance.
 from kohort.coordinator.classic import rebalancing
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.effects import Cause
@@ -8,7 +8,7 @@ from kohort.purgatory import DelayedOperation
 
 
 class PendingSync(DelayedOperation):
-    """When the rebalance timeout is over since the join phase ended, members that have not synced are removed."""
+    """Timer that removes members that have not synced within the rebalance timeout after the join phase."""
 
     __slots__ = ("group",)
 
@@ -17,30 +17,28 @@ class PendingSync(DelayedOperation):
         self.group = group
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by the deadline: it is stopped when all have synced and when another rebalance starts."""
         group = self.group
         group.pending_sync_timer = None
-        late = sorted(group.pending_sync or ())
+        member_ids = sorted(group.pending_sync or ())
         observer = group.coordinator.observer
-        observer.sync_timeout(group, late)
-        for member_id in late:
-            member = group.members.get(member_id)  # the id of a static member that was replaced is nobody's
+        observer.sync_timeout(group, member_ids)
+        for member_id in member_ids:
+            member = group.members.get(member_id)  # None for the old id of a replaced static member
             group.remove(member_id)
             if member is not None:
                 observer.member_removed(group, member, "sync_timeout")
-        cause = Cause("sync_timeout", reason=", ".join(late))
+        cause = Cause("sync_timeout", reason=", ".join(member_ids))
         rebalancing.unattended(group, lambda: rebalancing.prepare_rebalance(group, cause, now_ms))
 
 
 def start(group: ClassicGroup, now_ms: int) -> None:
-    """All members of the new generation are to sync, within the longest of their rebalance timeouts."""
+    """Wait for every member of the new generation to sync, for at most the longest rebalance timeout."""
     group.pending_sync = set(group.members)
     group.pending_sync_timer = PendingSync(now_ms + group.rebalance_timeout_ms, group)
     group.coordinator.purgatory.wait(group.pending_sync_timer)
 
 
 def received(group: ClassicGroup, member_id: str) -> None:
-    """This member has synced; after the last one nobody is waited for."""
     if group.pending_sync is not None:
         group.pending_sync.discard(member_id)
         if not group.pending_sync:
@@ -48,7 +46,6 @@ def received(group: ClassicGroup, member_id: str) -> None:
 
 
 def stop(group: ClassicGroup) -> None:
-    """Waits for nobody any more."""
     group.pending_sync = None
     if group.pending_sync_timer is not None:
         group.coordinator.purgatory.cancel(group.pending_sync_timer)

@@ -1,4 +1,4 @@
-"""A group's record in `__consumer_offsets`, at the moments that classic-groups §1.4 lists."""
+"""The record of a group in `__consumer_offsets`, written when classic-groups §1.4 requires it."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,11 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 
 
 def group_entry(group: ClassicGroup, assignments: Mapping[str, bytes] | None = None) -> tuple[bytes, bytes]:
-    """Key and value of the group's record. `assignments`: in place of those that the members have."""
+    """Return the key and the value of the group's record.
+
+    Args:
+        assignments: Written in place of the members' current assignments.
+    """
     name = group.protocol_name
     value = GroupValue(
         protocol_type=group.protocol_type or "",
@@ -43,9 +47,10 @@ def append_group(
     on_written: OnWritten | None = None,
     assignments: Mapping[str, bytes] | None = None,
 ) -> int:
-    """Gives the group's record to the log. `assignments`: to be written in place of those that the members have.
+    """Append the group's record to the log, and return the token of the `Append`.
 
-    Returns the token of the `Append`.
+    Args:
+        assignments: Written in place of the members' current assignments.
     """
     record = EncodedRecords(encode_record(*group_entry(group, assignments), 0), 1)
     return group.coordinator.append(group.partition, record, now_ms, on_written, group_id=group.group_id)

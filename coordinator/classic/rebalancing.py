@@ -1,12 +1,12 @@
 """A rebalance from its cause to the next generation: the join phase and its timers (classic-groups §4).
 
-Whatever gives a group's record to the log returns the token of that `Append`: answers that depend on it wait for it.
+Functions that append the group's record return the token of that `Append`, because responses may have to wait for it.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-# This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
+# This module, `sessions` and `pending_sync` import each other: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT
@@ -24,12 +24,13 @@ _PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
 
 ALL_JOINED: Final = Cause("all_joined")
 
+# Kafka does not handle these errors at the end of a join phase: the group hangs in its new generation
+# (classic-groups §2.4).
 UNFORESEEN: Final = (NoCommonProtocol, ImpossibleLengthError)
-"""Kafka does not foresee this when a join phase ends: the group hangs in its new generation (classic-groups §2.4)."""
 
 
 class JoinPhase(DelayedOperation):
-    """Waits until all members have joined, at most the longest of their rebalance timeouts."""
+    """Timer of a join phase, which ends it when the longest rebalance timeout of the members has passed."""
 
     __slots__ = ("group",)
 
@@ -38,13 +39,12 @@ class JoinPhase(DelayedOperation):
         self.group = group
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by the deadline: a phase that ends early takes it away. Who is missing goes, or stays if static."""
         self.group.join_phase = None
         unattended(self.group, lambda: complete_join(self.group, now_ms))
 
 
 class InitialDelay(JoinPhase):
-    """The first phase of an empty group: waits a while for members, and longer while more of them come (KIP-134)."""
+    """The first join phase of an empty group: its delay is extended while more members join (KIP-134)."""
 
     __slots__ = ("delay_ms", "remaining_ms")
 
@@ -67,9 +67,9 @@ class InitialDelay(JoinPhase):
 
 
 def prepare_rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
-    """Sends everybody back to join (classic-groups §4.1). Returns the token of a record that this wrote, if it did.
+    """Start a rebalance: every member has to join again (classic-groups §4.1).
 
-    Raises what `complete_join` raises, where nobody is missing.
+    Returns the token of the written record, if any. Raises the errors of `complete_join` if no member is missing.
     """
     if group.state is State.COMPLETING_REBALANCE:
         refuse_waiting_syncs(group, ErrorCode.rebalance_in_progress, now_ms)
@@ -95,7 +95,7 @@ def _start(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
 
 
 def rebalance_or_complete(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
-    """After a member joined or changed: starts a rebalance, or ends the one that runs if nobody is missing now."""
+    """Start a rebalance, or end the join phase if no member is missing after a member has joined or changed."""
     if group.can_rebalance:
         return prepare_rebalance(group, cause, now_ms)
     return maybe_complete_join(group, now_ms)
@@ -138,8 +138,8 @@ def complete_join(group: ClassicGroup, now_ms: int, cause: Cause = ALL_JOINED) -
         group.remove(member.member_id)
         observer.member_removed(group, member, "barrier_timeout")
     if group.members and not group.waiting_joins:
-        # Only static members are left, and all are absent: their sessions will end this. Time has to go on meanwhile,
-        # also where the timeout is 0.
+        # Only absent static members remain: their sessions will end this. The deadline must be later than now, even if
+        # the timeout is 0.
         _wait(JoinPhase(now_ms + max(1, group.rebalance_timeout_ms), group))
         return None
     _elect_joined_leader(group)
@@ -149,12 +149,12 @@ def complete_join(group: ClassicGroup, now_ms: int, cause: Cause = ALL_JOINED) -
         cause = Cause("barrier_timeout", reason=names)
     elif not group.members:
         cause = Cause("nobody_left")
-    elif group.pending_joins and group.previous_state is not _EMPTY:  # the timer has ended the phase
+    elif group.pending_joins and group.previous_state is not _EMPTY:  # the timer ended the phase
         cause = Cause("barrier_timeout", reason=", ".join(group.pending_joins))
     if not group.members:
         group.move(State.EMPTY, cause, now_ms)
         observer.join_completed(group, (), 0)
-        # The rebalance is over when that has been written. A new one may have begun by then.
+        # The rebalance ends when that is written. A new one may have started by then.
         return append_group(group, now_ms, observer.emptied(group))
     group.move(State.COMPLETING_REBALANCE, cause, now_ms)
     observer.join_completed(group, missing, timeout_ms)
@@ -167,7 +167,6 @@ def complete_join(group: ClassicGroup, now_ms: int, cause: Cause = ALL_JOINED) -
 
 
 def refuse_waiting_syncs(group: ClassicGroup, error: ErrorCode, now_ms: int) -> None:
-    """Takes all shares back and answers the syncs that wait; those members get a new session."""
     for member in group.members.values():
         member.assignment = NO_ASSIGNMENT
         if answer_sync(group, member, sync_refused(error)):
@@ -175,12 +174,11 @@ def refuse_waiting_syncs(group: ClassicGroup, error: ErrorCode, now_ms: int) -> 
 
 
 def stuck(error: Exception) -> str:
-    """A warning for a person, when Kafka's own fault has left a group without a way on."""
     return f"the join phase failed ({error}); as in Kafka the group stays in PreparingRebalance and its joins wait"
 
 
 def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
-    """Takes a step that no request asks for, so if it fails only the log can say so."""
+    """Run a step that no request has caused. Its failure can only be logged."""
     try:
         step()
     except UNFORESEEN as error:
@@ -188,7 +186,7 @@ def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
 
 
 def _elect_joined_leader(group: ClassicGroup) -> None:
-    """A leader that has not rejoined (it is static) hands over to the first who has."""
+    """Replace an absent leader, which is static, by the first member that has joined."""
     leader = group.members.get(group.leader_id or "")
     if leader is not None and leader.join_ticket is None:
         group.leader_id = next(m.member_id for m in group.members.values() if m.join_ticket is not None)
@@ -201,7 +199,6 @@ def _wait(phase: JoinPhase) -> None:
 
 
 def stop_waiting(group: ClassicGroup) -> None:
-    """Ends the wait for joins, if there is one."""
     if group.join_phase is not None:
         group.coordinator.purgatory.cancel(group.join_phase)
         group.join_phase = None

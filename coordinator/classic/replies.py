@@ -1,10 +1,10 @@
-"""Answers to those who joined or synced, at once or after a wait."""
+"""Responses to JoinGroup and SyncGroup, immediate and delayed ones."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import NOBODY, Member
+from kohort.coordinator.classic.classic_member import ANSWERED, Member
 from kohort.coordinator.effects import Replies, Reply
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -12,7 +12,7 @@ from kohort.protocol.messages.sync_group import SyncGroupResponse
 
 
 def join_refused(error: ErrorCode, member_id: str) -> JoinGroupResponse:
-    """A refusal; which id it names is a matter of the error (classic-groups §3.2)."""
+    """Return an error response. The member id that it contains depends on the error (classic-groups §3.2)."""
     return JoinGroupResponse(
         error_code=error,
         generation_id=-1,
@@ -32,12 +32,16 @@ def joined(
     leader_id: str | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """The current generation as one member hears of it. `leader_id`: to be named in place of the group's own."""
+    """Return the response with the current generation for a member.
+
+    Args:
+        leader_id: Named in place of the group's leader.
+    """
     return JoinGroupResponse(
         error_code=ErrorCode.none,
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name or None,  # a name that is empty is answered as null (`JoinGroupResponse`)
+        protocol_name=group.protocol_name or None,  # an empty name becomes null (`JoinGroupResponse`)
         leader=leader_id or group.leader_id or "",
         skip_assignment=skip_assignment,
         member_id=member_id,
@@ -46,7 +50,7 @@ def joined(
 
 
 def members_for_leader(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
-    """All members with their metadata for the selected protocol, absent ones too (classic-groups §3.2)."""
+    """Return all members, absent ones too, with their metadata for the selected protocol (classic-groups §3.2)."""
     name = group.protocol_name
     return tuple(
         [
@@ -59,12 +63,10 @@ def members_for_leader(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ..
 
 
 def sync_refused(error: ErrorCode) -> SyncGroupResponse:
-    """A refusal names neither type nor protocol."""
     return SyncGroupResponse(error_code=error, protocol_type=None, protocol_name=None, assignment=b"")
 
 
 def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
-    """A member's share in the current generation."""
     return SyncGroupResponse(
         error_code=ErrorCode.none,
         protocol_type=group.protocol_type,
@@ -74,16 +76,15 @@ def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
 
 
 def answer_join(group: ClassicGroup, member: Member, response: JoinGroupResponse) -> None:
-    """Answers the join that waits, if one does."""
     ticket = member.join_ticket
     if ticket is not None:
         group.await_join(member, None)
-        if ticket is not NOBODY:
+        if ticket is not ANSWERED:
             group.coordinator.effects.append(Reply(ticket, response))
 
 
 def answer_sync(group: ClassicGroup, member: Member, response: SyncGroupResponse) -> bool:
-    """Answers the sync that waits; returns whether one did."""
+    """Answer the waiting sync. Return whether there was one."""
     ticket, member.sync_ticket = member.sync_ticket, None
     if ticket is None:
         return False
@@ -92,13 +93,13 @@ def answer_sync(group: ClassicGroup, member: Member, response: SyncGroupResponse
 
 
 def answer_joins(group: ClassicGroup) -> None:
-    """Answers all joins that wait with the generation that has begun; the leader hears of all members."""
+    """Answer all waiting joins with the new generation; the leader's response lists all members."""
     for_leader = joined(group, group.leader_id or "", members_for_leader(group))
     group.coordinator.effects.append(Replies(_joined(group.take_joins(), for_leader)))
 
 
 def _joined(waiting: list[tuple[Any, str]], for_leader: JoinGroupResponse) -> Iterator[tuple[Any, JoinGroupResponse]]:
-    """Others hear what the leader does, without the list of members: the group may have moved on when they do."""
+    """Yield the responses to members, which contain the values of `for_leader`: the group may have changed since."""
     leader_id, error_code, generation_id = for_leader.member_id, for_leader.error_code, for_leader.generation_id
     protocol_type, protocol_name, leader = for_leader.protocol_type, for_leader.protocol_name, for_leader.leader
     for ticket, member_id in waiting:
@@ -120,11 +121,10 @@ def _joined(waiting: list[tuple[Any, str]], for_leader: JoinGroupResponse) -> It
 
 
 def answer_syncs(group: ClassicGroup, waiting: list[tuple[Any, bytes]]) -> None:
-    """Answers syncs that waited, each with a share."""
-    group.coordinator.effects.append(Replies(_shares(waiting, group.protocol_type, group.protocol_name)))
+    group.coordinator.effects.append(Replies(_synced(waiting, group.protocol_type, group.protocol_name)))
 
 
-def _shares(
+def _synced(
     waiting: list[tuple[Any, bytes]], protocol_type: str | None, protocol_name: str | None
 ) -> Iterator[tuple[Any, SyncGroupResponse]]:
     for ticket, assignment in waiting:

@@ -1,9 +1,9 @@
-"""Sessions: how long a member, or an id that was handed out, may be silent (classic-groups §3.7, §4.4, §6.2, §6.3).
+"""Session timeouts of members and of issued member ids (classic-groups §3.7, §4.4, §6.2, §6.3).
 
-A heartbeat only moves the session's deadline; the timing wheel finds out when the old one comes up.
+A heartbeat only changes the deadline of the session; the timing wheel reads it when the old deadline is reached.
 """
 
-# This module and `rebalancing` need each other: a rebalance arms sessions, a session that ends starts a rebalance.
+# This module and `rebalancing` import each other: a rebalance starts sessions, an expired session starts a rebalance.
 from kohort.coordinator.classic import rebalancing
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
@@ -15,7 +15,7 @@ from kohort.purgatory import DelayedOperation
 
 
 class Session(DelayedOperation):
-    """Ends the membership of one who stays silent, or the right to use an id."""
+    """Timer that removes a silent member, or discards a member id that was issued."""
 
     __slots__ = ("group", "member_id")
 
@@ -25,25 +25,28 @@ class Session(DelayedOperation):
         self.member_id = member_id
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by its deadline: whoever goes before takes the session away."""
         _expire(self.group, self.member_id, now_ms)
 
 
 def extend(group: ClassicGroup, member: Member, now_ms: int, timeout_ms: int | None = None) -> None:
-    """Gives a member its session timeout, or `timeout_ms`, from now on."""
+    """Restart the session of a member.
+
+    Args:
+        timeout_ms: Used in place of the member's session timeout.
+    """
     deadline_ms = now_ms + (member.session_timeout_ms if timeout_ms is None else timeout_ms)
     session = member.session
     if session is None:
         member.session = session = Session(deadline_ms, group, member.member_id)
         group.coordinator.purgatory.wait(session)
     elif deadline_ms >= session.deadline_ms:
-        session.deadline_ms = deadline_ms  # the wheel finds out when the old deadline comes up
+        session.deadline_ms = deadline_ms  # the wheel reads it when the old deadline is reached
     else:
         group.coordinator.purgatory.postpone(session, deadline_ms)
 
 
 def hand_out(group: ClassicGroup, member_id: str, timeout_ms: int, now_ms: int) -> None:
-    """Remembers an id until it is used, at most for `timeout_ms`."""
+    """Store an issued member id until it is used, for at most `timeout_ms`."""
     session = Session(now_ms + timeout_ms, group, member_id)
     if group.pending_joins is None:
         group.pending_joins = {}
@@ -58,17 +61,17 @@ def _expire(group: ClassicGroup, member_id: str, now_ms: int) -> None:
         rebalancing.complete_without(group, Cause("new_member_join_timeout", member_id), now_ms)
         return
     member = group.members[member_id]
-    member.session = None  # this one is over
+    member.session = None  # it has expired
     if member.satisfies_heartbeat:
-        return  # the end of the phase that it waits for gives it a new session
+        return  # it gets a new session when the phase that it waits for ends
     cause = member.cause("new_member_join_timeout" if member.is_new else "session_expired")
     answer_join(group, member, join_refused(ErrorCode.unknown_member_id, ""))
     group.remove(member_id)
     group.coordinator.observer.member_removed(group, member, cause.name)
-    _gone(group, cause, now_ms)
+    _rebalance_without(group, cause, now_ms)
 
 
-def _gone(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
+def _rebalance_without(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
     if group.state is State.PREPARING_REBALANCE:
         rebalancing.complete_without(group, cause, now_ms)
     elif group.can_rebalance:

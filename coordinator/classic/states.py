@@ -1,7 +1,6 @@
-"""The states of a classic group, where each may go, and what each answers, as data (classic-groups §2.2).
+"""The states of a classic group, their transitions, and the error of each request in each state (classic-groups §2.2).
 
-A test walks every pair of state and request. `None` means: there is real work, done by the function named in the
-table's comment.
+A test checks every pair of state and request. None means that the function named in the comment handles the request.
 """
 
 from enum import Enum
@@ -9,12 +8,11 @@ from typing import Final
 
 from kohort.protocol.errors import ErrorCode
 
-CLASSIC: Final = "classic"
-"""The type of these groups, and of their protocol."""
+CLASSIC: Final = "classic"  # type of these groups and of their protocol
 
 
 class State(Enum):
-    """A group's state; the value is its name on the wire."""
+    """State of a classic group. The value is its name in the protocol."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -22,10 +20,11 @@ class State(Enum):
     STABLE = "Stable"
     DEAD = "Dead"
 
-    # By identity: Enum's own hashes the name in Python, at each look into the tables below.
+    # Hash by identity: Enum's own method is Python code that hashes the name at each lookup in the tables below.
     __hash__ = object.__hash__
 
 
+# The states from which a state can be entered (Kafka: `ClassicGroupState.validPreviousStates`).
 ALLOWED_FROM: Final[dict[State, frozenset[State]]] = {
     State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
     State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE}),
@@ -33,20 +32,20 @@ ALLOWED_FROM: Final[dict[State, frozenset[State]]] = {
     State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
     State.DEAD: frozenset(State),
 }
-"""Which states a state is entered from (Kafka: `ClassicGroupState.validPreviousStates`)."""
 
+# Heartbeat of a valid member (classic-groups §6.1).
 HEARTBEAT: Final[dict[State, ErrorCode]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
-    State.COMPLETING_REBALANCE: ErrorCode.none,  # members may beat between their join and their sync
+    State.COMPLETING_REBALANCE: ErrorCode.none,  # members may send heartbeats between their join and their sync
     State.STABLE: ErrorCode.none,
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A valid member's heartbeat (classic-groups §6.1)."""
 
+# The errors up to Kafka 2.4 (`kohort.as.kafka`).
 HEARTBEAT_NEEDS_SYNC: Final = HEARTBEAT | {State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress}
-"""As brokers answered up to Kafka 2.4 (`kohort.as.kafka`)."""
 
+# SyncGroup of a valid member (classic-groups §5.2).
 SYNC: Final[dict[State, ErrorCode | None]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
@@ -54,8 +53,8 @@ SYNC: Final[dict[State, ErrorCode | None]] = {
     State.STABLE: None,  # syncing.sync_group
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A valid member's SyncGroup (classic-groups §5.2)."""
 
+# JoinGroup of a member of the group (classic-groups §3.5).
 REJOIN: Final[dict[State, ErrorCode | None]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: None,  # joining._rejoin
@@ -63,17 +62,17 @@ REJOIN: Final[dict[State, ErrorCode | None]] = {
     State.STABLE: None,
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A known member's JoinGroup (classic-groups §3.5)."""
 
+# OffsetCommit of a valid member in the current generation (classic-groups §7.2).
 COMMIT: Final[dict[State, ErrorCode]] = {
-    State.EMPTY: ErrorCode.unknown_member_id,  # with a generation; without one anybody may (classic-groups §7.2)
+    State.EMPTY: ErrorCode.unknown_member_id,  # without a generation: NONE (classic-groups §7.2)
     State.PREPARING_REBALANCE: ErrorCode.none,
     State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress,
     State.STABLE: ErrorCode.none,
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A valid member's OffsetCommit in the current generation (classic-groups §7.2)."""
 
+# DeleteGroups (classic-groups §8.3).
 DELETE: Final[dict[State, ErrorCode]] = {
     State.EMPTY: ErrorCode.none,
     State.PREPARING_REBALANCE: ErrorCode.non_empty_group,
@@ -81,7 +80,5 @@ DELETE: Final[dict[State, ErrorCode]] = {
     State.STABLE: ErrorCode.non_empty_group,
     State.DEAD: ErrorCode.group_id_not_found,
 }
-"""DeleteGroups (classic-groups §8.3)."""
 
-REBALANCES: Final = ALLOWED_FROM[State.PREPARING_REBALANCE]
-"""The states from which a rebalance can start."""
+REBALANCES: Final = ALLOWED_FROM[State.PREPARING_REBALANCE]  # states from which a rebalance can start

@@ -21,11 +21,11 @@ _STABLE: Final = State.STABLE
 def sync_group(
     coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> SyncGroupResponse | None:
-    """A member's share of the partitions. None: it waits for the leader's assignment.
+    """Return the member's assignment, or None if the request waits for the leader's assignment.
 
-    `request.protocol_type` and `protocol_name` are None where the version has none. Answers INVALID_GROUP_ID,
-    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL, or what `states.SYNC` says, in this order of checks (classic-groups §5.1).
+    Old versions leave `request.protocol_type` and `protocol_name` None. Errors, in the order of the checks
+    (classic-groups §5.1): INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+    FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, or the one that `states.SYNC` lists.
     """
     if not request.group_id:
         return sync_refused(ErrorCode.invalid_group_id)
@@ -61,14 +61,17 @@ def _check(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     return _NONE
 
 
-def _differ(given: str | None, known: str | None) -> bool:
-    return given is not None and known is not None and given != known
+def _differ(requested: str | None, current: str | None) -> bool:
+    return requested is not None and current is not None and requested != current
 
 
 def _await_assignment(
     group: ClassicGroup, member: Member, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> None:
-    """The sync waits, an earlier one of its member in vain; the leader's has the assignment (classic-groups §5.2)."""
+    """Hold the request until the leader's arrives, which contains the assignment (classic-groups §5.2).
+
+    An earlier request of the same member is never answered.
+    """
     member.sync_ticket = ticket
     pending_sync.received(group, member.member_id)
     if member.member_id != group.leader_id:
@@ -80,7 +83,7 @@ def _await_assignment(
 
     def written(error: ErrorCode, now_ms: int) -> None:
         stored(error)
-        # Somebody may have joined meanwhile: then the assignment is of no use any more, though it is in the log.
+        # If a member has joined since, the assignment is obsolete although it is in the log.
         if group.state is not _COMPLETING_REBALANCE or group.generation_id != generation_id:
             return
         if error is not _NONE:
@@ -95,7 +98,7 @@ def _await_assignment(
 
 
 def _hand_out(group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
-    """Every member gets its share, empty where the leader gave none; those who wait for it hear of it."""
+    """Set the assignment of every member, empty if the leader sent none for it, and answer the waiting requests."""
     waiting = []
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, NO_ASSIGNMENT)

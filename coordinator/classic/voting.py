@@ -1,4 +1,4 @@
-"""Which protocol a generation uses (classic-groups §2.7)."""
+"""Selection of a generation's protocol (classic-groups §2.7)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,19 +6,25 @@ from typing import Final
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.group_placement import java_hash
 
+# The table size of Kafka's map of votes: a Java HashMap that never grows because there are few names.
 HASH_BUCKETS: Final = 16
-"""The table size of Kafka's map of votes: a Java hash map that never grows, for so few names."""
 
 
 class NoCommonProtocol(Exception):
-    """There is nothing to vote for. The checks on joining rule it out, but for a name that one member lists twice."""
+    """No protocol is supported by all members.
+
+    Checks at JoinGroup prevent this, unless a member lists a name twice.
+    """
 
 
 def select_protocol(members: Iterable[Member], candidates: set[str]) -> str:
-    """The protocol with the most votes: each member's goes to the first of its own list that all of them know.
+    """Return the protocol with the most votes. A member votes for the first name in its list that all members support.
 
-    `candidates`: the names that all members list. A tie goes to the first in the order of Kafka's hash map.
-    Raises NoCommonProtocol.
+    Args:
+        candidates: Names that all members list. A tie is resolved in the iteration order of Kafka's HashMap.
+
+    Raises:
+        NoCommonProtocol: A member lists none of the candidates, or the group is empty.
     """
     votes: dict[str, int] = {}
     for member in members:
@@ -27,13 +33,16 @@ def select_protocol(members: Iterable[Member], candidates: set[str]) -> str:
                 votes[name] = votes.get(name, 0) + 1
                 break
         else:
-            raise NoCommonProtocol(f"member {member.member_id} lists none of the protocols that all members know")
+            raise NoCommonProtocol(f"member {member.member_id} supports none of the protocols that all members support")
     if not votes:
         raise NoCommonProtocol("a group without members has no protocol")
     return min(votes, key=lambda name: (-votes[name], _bucket(name)))
 
 
 def _bucket(name: str) -> int:
-    """Where Java's HashMap puts a name; names of one bucket stay in the order in which they were voted for."""
+    """Return the bucket of a name in Java's HashMap.
+
+    Names of a bucket stay in the order in which they were inserted.
+    """
     value = java_hash(name) % 2**32
     return (value ^ value >> 16) % HASH_BUCKETS

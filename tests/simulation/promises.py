@@ -3,7 +3,7 @@
 from collections import Counter
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import NOBODY
+from kohort.coordinator.classic.classic_member import ANSWERED
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import Session
 from kohort.coordinator.classic.states import State
@@ -46,7 +46,7 @@ def nobody_holds_the_same_ticket(simulation: Simulation) -> None:
     for group in groups(simulation):
         for kind in ("join_ticket", "sync_ticket"):
             tickets = [getattr(member, kind) for member in group.members.values()]
-            counts = Counter(id(ticket) for ticket in tickets if ticket is not None and ticket is not NOBODY)
+            counts = Counter(id(ticket) for ticket in tickets if ticket is not None and ticket is not ANSWERED)
             assert all(count == 1 for count in counts.values())
 
 

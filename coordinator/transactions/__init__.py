@@ -1,1 +1,1 @@
-"""The transaction coordinator: who may write under a transactional id, and how its transactions end."""
+"""The transaction coordinator: producers of transactional ids and their transactions."""

@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn: what a transaction is going to write to; and asking whether it said so."""
+"""AddPartitionsToTxn and AddOffsetsToTxn: adding partitions to a transaction, and verifying that it contains them."""
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.transactions.transaction import ENDING, OVER, Partitions, State, Transaction
@@ -17,27 +17,27 @@ def add_partitions(
     now_ms: int,
     client_version: int = 0,
 ) -> None:
-    """Adds partitions to the transaction, which begins with the first ones. `on_written` is called at once or later.
+    """Add partitions to the transaction, which the first ones start.
 
-    Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
-    CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
+    `on_written` is called at once or later. Errors, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR,
+    COORDINATOR_LOAD_IN_PROGRESS, CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """
-    found = _find(coordinator, transactional_id)
-    if isinstance(found, ErrorCode):
-        return on_written(found, now_ms)
-    if found.is_in_transition:
+    transaction = _find(coordinator, transactional_id)
+    if isinstance(transaction, ErrorCode):
+        return on_written(transaction, now_ms)
+    if transaction.is_in_transition:
         return on_written(ErrorCode.concurrent_transactions, now_ms)
-    if (refused := _refusal(found, producer_id, producer_epoch)) is not None:
-        return on_written(refused, now_ms)
-    if found.state is State.ONGOING and partitions <= found.partitions:
+    if (error := _refusal(transaction, producer_id, producer_epoch)) is not None:
+        return on_written(error, now_ms)
+    if transaction.state is State.ONGOING and partitions <= transaction.partitions:
         return on_written(ErrorCode.none, now_ms)
     coordinator.write(
-        found,
+        transaction,
         on_written,
         now_ms,
         state=State.ONGOING,
-        partitions=found.partitions | partitions,
-        started_ms=coordinator.wall_ms(now_ms) if found.state in OVER else found.started_ms,
+        partitions=transaction.partitions | partitions,
+        started_ms=coordinator.wall_ms(now_ms) if transaction.state in OVER else transaction.started_ms,
         client_version=client_version,
     )
     return None
@@ -50,27 +50,27 @@ def verify_partitions(
     producer_epoch: int,
     partitions: Partitions,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Whether partitions belong to the transaction (KIP-890): NONE, or TRANSACTION_ABORTABLE for one that does not.
+    """Return NONE for each partition of the transaction and TRANSACTION_ABORTABLE for each other one (KIP-890).
 
-    Other refusals are for all of them, as with `add_partitions`.
+    Other errors apply to every partition, as in `add_partitions`.
     """
-    found = _find(coordinator, transactional_id)
-    if isinstance(found, ErrorCode):
-        return dict.fromkeys(partitions, found)
-    refused = _refusal(found, producer_id, producer_epoch)
-    if refused is None and found.state in ENDING:
-        refused = ErrorCode.concurrent_transactions
-    if refused is not None:
-        return dict.fromkeys(partitions, refused)
-    known = found.partitions
-    return {each: ErrorCode.none if each in known else ErrorCode.transaction_abortable for each in partitions}
+    transaction = _find(coordinator, transactional_id)
+    if isinstance(transaction, ErrorCode):
+        return dict.fromkeys(partitions, transaction)
+    error = _refusal(transaction, producer_id, producer_epoch)
+    if error is None and transaction.state in ENDING:
+        error = ErrorCode.concurrent_transactions
+    if error is not None:
+        return dict.fromkeys(partitions, error)
+    added = transaction.partitions
+    return {tp: ErrorCode.none if tp in added else ErrorCode.transaction_abortable for tp in partitions}
 
 
 def _find(coordinator: TransactionCoordinator, transactional_id: str) -> Transaction | ErrorCode:
     if not transactional_id:
         return ErrorCode.invalid_request
-    found = coordinator.find(transactional_id)
-    return ErrorCode.invalid_producer_id_mapping if found is None else found
+    transaction = coordinator.find(transactional_id)
+    return ErrorCode.invalid_producer_id_mapping if transaction is None else transaction
 
 
 def _refusal(transaction: Transaction, producer_id: int, producer_epoch: int) -> ErrorCode | None:

@@ -1,13 +1,13 @@
-"""EndTxn, and transactions that the coordinator itself ends: decide, write it down, write markers, write that down.
+"""EndTxn, and transactions that the coordinator ends: write the decision, the markers, then the completion.
 
-Since KIP-890 every end gives the producer its next epoch, so that a message of the old transaction that comes late
-cannot get into the next one. Source: Kafka's `TransactionCoordinator.endTransaction`.
+Since KIP-890 every transaction that ends increments the producer's epoch, so that a late message of the old transaction
+cannot become part of the next one. Source: Kafka's `TransactionCoordinator.endTransaction`.
 """
 
 from kohort.coordinator.transactions.transaction import (
     LAST_EPOCH,
     NO_PRODUCER,
-    NOBODY,
+    NO_RESULT,
     WITH_EPOCH_BUMP,
     OnProducer,
     Producer,
@@ -18,11 +18,10 @@ from kohort.coordinator.transactions.transaction_coordinator import TransactionC
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
+# Errors with which a partition rejects a marker permanently.
 REFUSED_FOR_GOOD = (ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced)
-"""What a partition says of a marker that it will never take."""
 
-FINISH_AGAIN_AFTER_MS = 1_000
-"""How long to wait before a decided transaction is finished whose end could not be written."""
+FINISH_AGAIN_AFTER_MS = 1_000  # delay before a transaction is completed whose completion could not be written
 
 
 def end_transaction(
@@ -35,33 +34,33 @@ def end_transaction(
     on_producer: OnProducer,
     now_ms: int,
 ) -> None:
-    """Ends a client's transaction; `on_producer` is called when the decision is written, before the markers are.
+    """End a client's transaction. `on_producer` is called when the decision is written, before the markers are.
 
-    Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    Errors, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
     """
     if not transactional_id:
-        return on_producer(ErrorCode.invalid_request, NOBODY)
-    found = coordinator.find(transactional_id)
-    if isinstance(found, ErrorCode):
-        return on_producer(found, NOBODY)
-    if found is None:
-        return on_producer(ErrorCode.invalid_producer_id_mapping, NOBODY)
+        return on_producer(ErrorCode.invalid_request, NO_RESULT)
+    transaction = coordinator.find(transactional_id)
+    if isinstance(transaction, ErrorCode):
+        return on_producer(transaction, NO_RESULT)
+    if transaction is None:
+        return on_producer(ErrorCode.invalid_producer_id_mapping, NO_RESULT)
     bumps = client_version >= WITH_EPOCH_BUMP
-    repeated = bumps and _is_repeated(found, producer_id, producer_epoch)
-    error = _refusal(found, producer_id, producer_epoch, bumps=bumps, repeated=repeated)
+    repeated = bumps and _is_repeated(transaction, producer_id, producer_epoch)
+    error = _refusal(transaction, producer_id, producer_epoch, bumps=bumps, repeated=repeated)
     if error is None:
-        error = _BUMPING(found, committed, repeated) if bumps else _PLAIN(found, committed)
+        error = _BUMPING(transaction, committed, repeated) if bumps else _PLAIN(transaction, committed)
     if error is ErrorCode.none:
-        return on_producer(error, Producer(found.producer_id, found.producer_epoch))
+        return on_producer(error, Producer(transaction.producer_id, transaction.producer_epoch))
     if error is not None:
-        return on_producer(error, NOBODY)
-    _prepare(coordinator, found, committed, client_version, on_producer, now_ms)
+        return on_producer(error, NO_RESULT)
+    _prepare(coordinator, transaction, committed, client_version, on_producer, now_ms)
     return None
 
 
 def _is_repeated(transaction: Transaction, producer_id: int, epoch: int) -> bool:
-    """Whether this end has been decided before, and the client did not hear of it: its epoch is one behind."""
+    """Return whether this was decided before, and the client missed the response: its epoch is one behind."""
     if transaction.producer_id == producer_id:
         return transaction.producer_epoch == epoch + 1
     return transaction.previous_producer_id == producer_id and epoch == LAST_EPOCH and transaction.producer_epoch == 0
@@ -81,7 +80,7 @@ def _refusal(
 
 
 def _PLAIN(transaction: Transaction, committed: bool) -> ErrorCode | None:  # noqa: N802 - read as a table
-    """What each state answers; None: the transaction is to be ended."""
+    """Return the error of the transaction's state, or None if the transaction has to be ended."""
     match transaction.state:
         case State.ONGOING:
             return None
@@ -93,9 +92,10 @@ def _PLAIN(transaction: Transaction, committed: bool) -> ErrorCode | None:  # no
 
 
 def _BUMPING(transaction: Transaction, committed: bool, repeated: bool) -> ErrorCode | None:  # noqa: N802
-    """As `_PLAIN` where every end bumps the epoch: what is not a repetition is an end of its own.
+    """Return the error like `_PLAIN`, for versions in which each end increments the epoch.
 
-    A transaction that wrote nothing may be aborted, not committed: the client may not know whether it wrote something.
+    A request that is not a repetition is a decision of its own. A transaction that wrote nothing can be aborted, not
+    committed: the client may not know whether it wrote something.
     """
     if transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT, State.EMPTY) and not repeated:
         return ErrorCode.invalid_txn_state if committed else None
@@ -103,7 +103,7 @@ def _BUMPING(transaction: Transaction, committed: bool, repeated: bool) -> Error
 
 
 def fence(coordinator: TransactionCoordinator, transaction: Transaction, on_producer: OnProducer, now_ms: int) -> None:
-    """Aborts an open transaction against the will of its producer, whose epoch is over."""
+    """Abort an open transaction and fence its producer."""
     _prepare(coordinator, transaction, False, WITH_EPOCH_BUMP, on_producer, now_ms, fencing=True)
 
 
@@ -118,18 +118,20 @@ def _prepare(
     fencing: bool = False,
 ) -> None:
     bumps = client_version >= WITH_EPOCH_BUMP
-    following = NO_PRODUCER
+    next_producer_id = NO_PRODUCER
     if bumps and not fencing and transaction.is_epoch_exhausted:
-        following = coordinator.new_producer_id()
-    begun = transaction.state is State.ONGOING
+        next_producer_id = coordinator.new_producer_id()
+    has_begun = transaction.state is State.ONGOING
 
     def prepared(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
-            on_producer(error, NOBODY)
+            on_producer(error, NO_RESULT)
             return
-        rotated = following != NO_PRODUCER
-        after = Producer(following, 0) if rotated else Producer(transaction.producer_id, transaction.producer_epoch)
-        on_producer(error, after)
+        rotated = next_producer_id != NO_PRODUCER
+        producer = (
+            Producer(next_producer_id, 0) if rotated else Producer(transaction.producer_id, transaction.producer_epoch)
+        )
+        on_producer(error, producer)
         finish(coordinator, transaction, now_ms)
 
     coordinator.write(
@@ -140,18 +142,18 @@ def _prepare(
         producer_epoch=transaction.producer_epoch + 1 if bumps else transaction.producer_epoch,
         last_producer_epoch=transaction.producer_epoch if bumps else transaction.last_producer_epoch,
         previous_producer_id=transaction.producer_id,
-        next_producer_id=following,
-        started_ms=transaction.started_ms if begun else coordinator.wall_ms(now_ms),
+        next_producer_id=next_producer_id,
+        started_ms=transaction.started_ms if has_begun else coordinator.wall_ms(now_ms),
         client_version=client_version,
     )
 
 
 def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:
-    """Has the markers of a decided transaction written, and then writes that it is over.
+    """Write the markers of a decided transaction, then its completion.
 
-    What cannot be written is tried again later, as in Kafka: nobody else would do it. A partition that has heard of a
-    later epoch, by a marker that no coordinator has sent, refuses for good. Then the transaction stays as it is until
-    it has another coordinator (Kafka: `TransactionMarkerRequestCompletionHandler`).
+    As in Kafka, a failed write is retried later, because no other node would do it. A partition that has a later epoch,
+    from a marker that no coordinator has sent, rejects the marker permanently. Then the transaction stays as it is
+    until it has another coordinator (Kafka: `TransactionMarkerRequestCompletionHandler`).
     """
     committed = transaction.state is State.PREPARE_COMMIT
 
@@ -182,7 +184,7 @@ def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms
 
 
 class _FinishLater(DelayedOperation):
-    """The next attempt to finish a transaction, unless somebody else coordinates it by then."""
+    """The next attempt to finish a transaction, unless another node coordinates it by then."""
 
     __slots__ = ("_coordinator", "_transaction")
 
@@ -192,7 +194,6 @@ class _FinishLater(DelayedOperation):
         self._transaction = transaction
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """See `finish`."""
-        known = self._coordinator.transactions.get(self._transaction.transactional_id)
-        if known is self._transaction and known.state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
-            finish(self._coordinator, known, now_ms)
+        transaction = self._coordinator.transactions.get(self._transaction.transactional_id)
+        if transaction is self._transaction and transaction.state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
+            finish(self._coordinator, transaction, now_ms)

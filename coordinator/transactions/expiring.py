@@ -1,4 +1,4 @@
-"""Transactions that take too long, and transactional ids that nobody uses any more."""
+"""Abort of transactions that exceed their timeout, and removal of unused transactional ids."""
 
 from kohort.coordinator.transactions.transaction import OVER, State, Transaction
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
@@ -7,7 +7,7 @@ from kohort.purgatory import DelayedOperation
 
 
 class AbortTimedOut(DelayedOperation):
-    """Every `transaction.abort.timed.out.transaction.cleanup.interval.ms`: aborts what is older than its timeout."""
+    """Task that aborts expired transactions every `transaction.abort.timed.out.transaction.cleanup.interval.ms`."""
 
     __slots__ = ("coordinator",)
 
@@ -17,18 +17,22 @@ class AbortTimedOut(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next time, which comes even if this one fails, and looks at all transactions."""
+        # The next run comes first: it must happen even if this one fails.
         self.coordinator.purgatory.wait(AbortTimedOut(self.coordinator, now_ms))
         wall_ms = self.coordinator.wall_ms(now_ms)
-        for each in self.coordinator.transactions.values():
-            if each.state is State.ONGOING and each.pending is None and each.started_ms + each.timeout_ms < wall_ms:
-                from kohort.coordinator.transactions.ending import fence  # not for brokers without transactions
+        for transaction in self.coordinator.transactions.values():
+            if (
+                transaction.state is State.ONGOING
+                and transaction.pending is None
+                and transaction.started_ms + transaction.timeout_ms < wall_ms
+            ):
+                from kohort.coordinator.transactions.ending import fence  # not loaded by brokers without transactions
 
-                fence(self.coordinator, each, lambda error, producer: None, now_ms)
+                fence(self.coordinator, transaction, lambda error, producer: None, now_ms)
 
 
 class RemoveExpired(DelayedOperation):
-    """Every `transaction.remove.expired.transaction.cleanup.interval.ms`: forgets ids that were not used for long."""
+    """Task that removes unused ids every `transaction.remove.expired.transaction.cleanup.interval.ms`."""
 
     __slots__ = ("coordinator",)
 
@@ -38,12 +42,12 @@ class RemoveExpired(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next time, which comes even if this one fails, and looks at all ids."""
+        # The next run comes first: it must happen even if this one fails.
         self.coordinator.purgatory.wait(RemoveExpired(self.coordinator, now_ms))
         before_ms = self.coordinator.wall_ms(now_ms) - self.coordinator.settings.transactional_id_expiration_ms
-        for each in list(self.coordinator.transactions.values()):
-            if each.state in OVER and each.pending is None and each.updated_ms <= before_ms:
-                _remove(self.coordinator, each, now_ms)
+        for transaction in list(self.coordinator.transactions.values()):
+            if transaction.state in OVER and transaction.pending is None and transaction.updated_ms <= before_ms:
+                _remove(self.coordinator, transaction, now_ms)
 
 
 def _remove(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:

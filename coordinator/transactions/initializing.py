@@ -1,11 +1,11 @@
-"""InitProducerId of a transactional id: one producer at a time, and the ones before it are fenced (KIP-98, KIP-360)."""
+"""InitProducerId with a transactional id, which fences the earlier producers of the id (KIP-98, KIP-360)."""
 
 from kohort.coordinator.transactions.ending import fence
 from kohort.coordinator.transactions.transaction import (
     LAST_EPOCH,
     NO_EPOCH,
     NO_PRODUCER,
-    NOBODY,
+    NO_RESULT,
     NOT_BEGUN,
     OnProducer,
     Producer,
@@ -24,40 +24,41 @@ def init_producer_id(
     on_producer: OnProducer,
     now_ms: int,
 ) -> None:
-    """Gives the id's producer its next epoch. `expected`: who the client thinks it is (KIP-360).
+    """Give the producer of the id its next epoch, and call `on_producer` once, at once or later.
 
-    `on_producer` is called once, at once or later.
+    Errors: INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, PRODUCER_FENCED, and
+    CONCURRENT_TRANSACTIONS during a write or while an open transaction is being aborted.
 
-    Refusals: INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, CONCURRENT_TRANSACTIONS while
-    something is being written, or after an open transaction was found, which is aborted; PRODUCER_FENCED.
+    Args:
+        expected: The client's current producer id and epoch (KIP-360).
     """
     if not 0 < timeout_ms <= coordinator.settings.transaction_max_timeout_ms:
-        return on_producer(ErrorCode.invalid_transaction_timeout, NOBODY)
-    found = coordinator.find(transactional_id)
-    if isinstance(found, ErrorCode):
-        return on_producer(found, NOBODY)
-    if found is None:
-        found = coordinator.transactions[transactional_id] = Transaction(
+        return on_producer(ErrorCode.invalid_transaction_timeout, NO_RESULT)
+    entry = coordinator.find(transactional_id)
+    if isinstance(entry, ErrorCode):
+        return on_producer(entry, NO_RESULT)
+    if entry is None:
+        entry = coordinator.transactions[transactional_id] = Transaction(
             transactional_id=transactional_id,
             producer_id=coordinator.new_producer_id(),
             timeout_ms=timeout_ms,
             updated_ms=coordinator.wall_ms(now_ms),
         )
-    transaction = found
+    transaction = entry
     if transaction.is_in_transition:
-        return on_producer(ErrorCode.concurrent_transactions, NOBODY)
+        return on_producer(ErrorCode.concurrent_transactions, NO_RESULT)
     if expected is not None and not _may_be(transaction, expected):
-        return on_producer(ErrorCode.producer_fenced, NOBODY)
+        return on_producer(ErrorCode.producer_fenced, NO_RESULT)
     if transaction.state is State.ONGOING:
-        fence(coordinator, transaction, lambda error, _: on_producer(_once_more(error), NOBODY), now_ms)
+        fence(coordinator, transaction, lambda error, _: on_producer(_retriable(error), NO_RESULT), now_ms)
         return None
-    following = _following(coordinator, transaction, expected)
-    if isinstance(following, ErrorCode):
-        return on_producer(following, NOBODY)
-    producer, last_epoch = following
+    next_producer = _next_producer(coordinator, transaction, expected)
+    if isinstance(next_producer, ErrorCode):
+        return on_producer(next_producer, NO_RESULT)
+    producer, last_epoch = next_producer
     coordinator.write(
         transaction,
-        lambda error, _: on_producer(error, producer if error is ErrorCode.none else NOBODY),
+        lambda error, _: on_producer(error, producer if error is ErrorCode.none else NO_RESULT),
         now_ms,
         state=State.EMPTY,
         timeout_ms=timeout_ms,
@@ -72,12 +73,12 @@ def init_producer_id(
     return None
 
 
-def _once_more(error: ErrorCode) -> ErrorCode:
+def _retriable(error: ErrorCode) -> ErrorCode:
     return ErrorCode.concurrent_transactions if error is ErrorCode.none else error
 
 
 def _may_be(transaction: Transaction, expected: Producer) -> bool:
-    """Whether the client's idea of itself can be right, or was before an answer that it never heard."""
+    """Return whether the client's producer is the current one, or was before a response that the client missed."""
     return (
         transaction.producer_epoch == NO_EPOCH
         or expected.producer_id == transaction.producer_id
@@ -85,10 +86,10 @@ def _may_be(transaction: Transaction, expected: Producer) -> bool:
     )
 
 
-def _following(
+def _next_producer(
     coordinator: TransactionCoordinator, transaction: Transaction, expected: Producer | None
 ) -> tuple[Producer, int] | ErrorCode:
-    """The next producer, and the epoch before it that a repeated request would name."""
+    """Return the next producer, and the epoch before it that a repeated request would contain."""
     epoch = transaction.producer_epoch
     if transaction.is_epoch_exhausted and (expected is None or expected.epoch == epoch):
         return Producer(coordinator.new_producer_id(), 0), NO_EPOCH if expected is None else epoch
@@ -98,5 +99,5 @@ def _following(
     if epoch in (NO_EPOCH, expected.epoch):
         return Producer(producer_id, epoch + 1), epoch
     if expected.epoch == transaction.last_producer_epoch:
-        return Producer(producer_id, epoch), expected.epoch  # it has been here before, and did not hear the answer
+        return Producer(producer_id, epoch), expected.epoch  # repeated: the client missed the response
     return ErrorCode.producer_fenced

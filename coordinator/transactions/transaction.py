@@ -1,4 +1,4 @@
-"""A transactional id: its producer, and where its transaction is. Source: Kafka's `TransactionMetadata`."""
+"""A transactional id: its producer and the state of its transaction. Source: Kafka's `TransactionMetadata`."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -11,14 +11,13 @@ from kohort.protocol.topic_partition import TopicPartition
 
 NO_PRODUCER = -1
 NO_EPOCH = -1
-NOT_BEGUN = -1
-"""The start of a transaction that has not begun."""
+NOT_BEGUN = -1  # start time of a transaction that has not begun
 
+# Epochs end one before the largest short, so that the coordinator always has one with which to fence.
 LAST_EPOCH = 2**15 - 2
-"""Epochs end one before the largest short, so that the coordinator can always fence once more."""
 
+# The version of transactions in which each one increments the epoch (KIP-890); older clients send 0.
 WITH_EPOCH_BUMP = 2
-"""The version of transactions that gives the producer a new epoch with each of them (KIP-890). Older ones are 0."""
 
 Partitions = frozenset[TopicPartition]
 
@@ -30,14 +29,14 @@ class Producer(NamedTuple):
     epoch: int
 
 
-NOBODY = Producer(NO_PRODUCER, NO_EPOCH)
+NO_RESULT = Producer(NO_PRODUCER, NO_EPOCH)
 
+# Callback with the result of a request for a producer: NONE and the producer, or an error and NO_RESULT.
 OnProducer = Callable[[ErrorCode, Producer], None]
-"""What follows a request for a producer: NONE and the producer to go on with, or an error and `NOBODY`."""
 
 
 class State(Enum):
-    """Where a transaction is. The value is Kafka's name; the order is that of the numbers in the log."""
+    """State of a transaction. The value is Kafka's name; the order is that of the numbers in the log."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -52,32 +51,30 @@ class State(Enum):
 BY_NUMBER = tuple(State)
 NUMBERS = {state: number for number, state in enumerate(BY_NUMBER)}
 
-ENDING = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
-"""Decided and written; the markers are on their way."""
+ENDING = (State.PREPARE_COMMIT, State.PREPARE_ABORT)  # the decision is written, the markers are not
+# Without an open transaction: the id may be removed, or start a transaction.
 OVER = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
-"""Nothing is open: the id may be forgotten, or begin a transaction."""
 
 
 @shape
 class Transaction:
-    """What the coordinator knows of a transactional id, and what its log keeps. Times are wall clock."""
+    """The coordinator's data about a transactional id, most of which is in the log. Times are wall clock."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int = NO_EPOCH
     previous_producer_id: int = NO_PRODUCER
-    next_producer_id: int = NO_PRODUCER
-    """The one that follows when the epochs of this one are used up."""
+    next_producer_id: int = NO_PRODUCER  # used when the epochs of the current one are exhausted
+    # The epoch before the last increment, by which a repeated request is recognized. Not in the log.
     last_producer_epoch: int = NO_EPOCH
-    """The epoch before the last bump, by which a repeated request is recognised. Not in the log."""
     timeout_ms: int
     state: State = State.EMPTY
     partitions: Partitions = frozenset()
     started_ms: int = NOT_BEGUN
     updated_ms: int
     client_version: int = 0
+    # The state that is being written to the log. Until then no other change is possible.
     pending: State | None = field(default=None, compare=False)
-    """The state that is being written to the log; meanwhile nothing else may happen."""
 
     @property
     def is_epoch_exhausted(self) -> bool:
@@ -86,8 +83,9 @@ class Transaction:
 
     @property
     def is_in_transition(self) -> bool:
-        """Whether its next state is being written, or follows by itself when the markers are written.
+        """Whether the next state is being written, or will be when the markers are written.
 
-        Kafka: `TransactionMetadata.pendingTransitionInProgress`, which is so from the decision to the end.
+        Source: Kafka's `TransactionMetadata.pendingTransitionInProgress`, which is set from the decision to the
+        completion.
         """
         return self.pending is not None or self.state in ENDING

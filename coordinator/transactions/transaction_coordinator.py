@@ -1,7 +1,7 @@
-"""The transaction coordinator of one node: its transactional ids, and what it asks of the shell.
+"""The transaction coordinator of a node: its transactional ids, and the effects that it requests.
 
-What is decided is written to `__transaction_state` first, and counts once it is written; meanwhile the transaction has
-a pending state, and whoever asks hears CONCURRENT_TRANSACTIONS. Source: Kafka's `TransactionStateManager`.
+A decision is first written to `__transaction_state`, and is valid once it is written. Until then the transaction has a
+pending state, and requests receive CONCURRENT_TRANSACTIONS. Source: Kafka's `TransactionStateManager`.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from kohort.protocol.batches import EncodedRecords, Marker, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
-_FIELDS = tuple(each.name for each in fields(Transaction) if each.name not in ("transactional_id", "pending"))
+_FIELDS = tuple(field.name for field in fields(Transaction) if field.name not in ("transactional_id", "pending"))
 
 
 class TransactionCoordinator(CoordinatorContext):
-    """All of one node's transactional ids."""
+    """The transactional ids of a node."""
 
     def __init__(
         self,
@@ -34,20 +34,22 @@ class TransactionCoordinator(CoordinatorContext):
         epoch_ms: int = 0,
         effects: list[Effect] | None = None,
     ) -> None:
-        """`new_producer_id`: ids that no producer of the cluster has had; for the others see `CoordinatorContext`."""
+        """Create a coordinator without partitions.
+
+        Args:
+            new_producer_id: Allocates a producer id that is new in the cluster.
+        """
         super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms, effects=effects)
         self.settings = settings
         self.new_producer_id = new_producer_id
         self.transactions: dict[str, Transaction] = {}
-        self.shards: dict[int, tuple[Shard, int]] = {}
-        """How far this node is with the partitions it leads, and its epoch as their leader."""
+        self.shards: dict[int, tuple[Shard, int]] = {}  # by partition: state of loading, and leader epoch of this node
 
     def partition_of(self, transactional_id: str) -> int:
-        """The partition of `__transaction_state` that a transactional id lives in."""
         return partition_for(transactional_id, self.partitions)
 
     def find(self, transactional_id: str) -> Transaction | ErrorCode | None:
-        """What is known of an id; None: nothing. NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS: ask again."""
+        """Return a transactional id, if it exists, or NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         shard = self.shards.get(self.partition_of(transactional_id))
         if shard is None:
             return ErrorCode.not_coordinator
@@ -56,7 +58,7 @@ class TransactionCoordinator(CoordinatorContext):
         return self.transactions.get(transactional_id)
 
     def write(self, transaction: Transaction, on_written: OnWritten, now_ms: int, **changes: Any) -> None:
-        """Writes the transaction with `changes` made, and makes them once that is written; then calls `on_written`."""
+        """Write the transaction with `changes`, apply them once that is written, then call `on_written`."""
         target = replace(transaction, updated_ms=self.wall_ms(now_ms), **changes)
         transaction.pending = target.state
 
@@ -70,7 +72,6 @@ class TransactionCoordinator(CoordinatorContext):
         self._append(transaction.transactional_id, transaction_value(target), written, now_ms)
 
     def forget(self, transaction: Transaction, on_written: OnWritten, now_ms: int) -> None:
-        """Writes a tombstone for the id."""
         self._append(transaction.transactional_id, None, on_written, now_ms)
 
     def _append(self, transactional_id: str, value: bytes | None, on_written: OnWritten, now_ms: int) -> None:
@@ -81,7 +82,6 @@ class TransactionCoordinator(CoordinatorContext):
         self.effects.append(Append(token, partition, records, self.wall_ms(now_ms), TRANSACTION_TOPIC))
 
     def write_markers(self, transaction: Transaction, committed: bool, on_written: OnWritten) -> None:
-        """Has the end of a transaction written to each of its partitions."""
         partition = self.partition_of(transaction.transactional_id)
         token = self.await_write(partition, on_written)
         marker = Marker(committed, self.shards[partition][1])
@@ -97,8 +97,8 @@ class TransactionCoordinator(CoordinatorContext):
         )
 
     def unload(self, partition: int, now_ms: int) -> None:
-        """Forgets a partition's ids, which another node coordinates now. Requests that wait hear NOT_COORDINATOR."""
+        """Remove the ids of a partition that this node no longer leads. Waiting requests receive NOT_COORDINATOR."""
         self.shards.pop(partition, None)
         self.abandon_appends(partition, now_ms)
-        for transactional_id in [each for each in self.transactions if self.partition_of(each) == partition]:
+        for transactional_id in [key for key in self.transactions if self.partition_of(key) == partition]:
             del self.transactions[transactional_id]

@@ -1,4 +1,4 @@
-"""Becoming the coordinator of a partition's transactional ids. Transactions that were decided are finished."""
+"""Loading of a partition's transactional ids by its new coordinator, which completes the decided transactions."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
 
 
 class TransactionLoading:
-    """The replay of one partition of `__transaction_state`. Until it is finished, who asks hears that it is loading."""
+    """The replay of one partition of `__transaction_state`. Until it has finished, clients receive an error."""
 
     what: ClassVar[str] = "transactional ids"
 
@@ -21,12 +21,11 @@ class TransactionLoading:
         self._partition = partition
         self._leader_epoch = leader_epoch
         self._transactions: dict[str, Transaction] = {}
-        self.records = 0
-        """How many have been applied, for whoever reports the load."""
+        self.records = 0  # number of applied records, for the report of the load
         coordinator.shards[partition] = Shard.LOADING, leader_epoch
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
-        """Takes over the records of a batch. Raises records.UnreadableRecord, DecodeError."""
+        """Apply the records of a batch. Raises records.UnreadableRecord, DecodeError."""
         if batch.attributes & CONTROL:
             return
         for key, value in keys_and_values(data, batch):
@@ -42,19 +41,18 @@ class TransactionLoading:
                 self._transactions[transactional_id] = read_transaction_value(transactional_id, value)
 
     def prepare(self, now_ms: int) -> bool:
-        """Nothing: ids are ready as they are read."""
         return False
 
     def finish(self, now_ms: int) -> int:
-        """The ids are served from now on. Returns how many there are."""
+        """Start to serve the ids, and return their number."""
         coordinator = self._coordinator
         coordinator.shards[self._partition] = Shard.ACTIVE, self._leader_epoch
         coordinator.transactions.update(self._transactions)
-        for each in self._transactions.values():
-            if each.state in ENDING:
-                finish(coordinator, each, now_ms)
+        for transaction in self._transactions.values():
+            if transaction.state in ENDING:
+                finish(coordinator, transaction, now_ms)
         return len(self._transactions)
 
     def fail(self) -> None:
-        """The records cannot be read, or somebody else leads: this node does not coordinate the partition's ids."""
+        """Remove the partition: its records cannot be read, or another node leads it."""
         self._coordinator.shards.pop(self._partition, None)

@@ -1,6 +1,6 @@
-"""Keys and values of `__transaction_state`, as Kafka writes them (`TransactionLogKey`, `TransactionLogValue`).
+"""Keys and values of `__transaction_state` in Kafka's format (`TransactionLogKey`, `TransactionLogValue`).
 
-Written: value version 1, with its tagged fields (KIP-890, KIP-915). Read: versions 0 and 1.
+Values are written in version 1 with its tagged fields (KIP-890, KIP-915), and read in versions 0 and 1.
 """
 
 import struct
@@ -16,18 +16,16 @@ _LONG = struct.Struct(">q")
 _START = struct.Struct(">hqhib")
 _TIMES = struct.Struct(">qq")
 
-PREVIOUS_PRODUCER_ID, NEXT_PRODUCER_ID, CLIENT_VERSION = 0, 1, 2
-"""Tags of version 1."""
+PREVIOUS_PRODUCER_ID, NEXT_PRODUCER_ID, CLIENT_VERSION = 0, 1, 2  # tags of version 1
 
 
 def transaction_key(transactional_id: str) -> bytes:
-    """The key under which a transactional id is kept."""
     raw = transactional_id.encode()
     return _SHORT.pack(0) + _SHORT.pack(len(raw)) + raw
 
 
 def transaction_value(transaction: Transaction) -> bytes:
-    """Version 1. No partitions are null where nothing is open, and an empty list elsewhere, as in Kafka."""
+    """Return a value of version 1. As in Kafka, empty partitions are null without a transaction, else an empty list."""
     start = _START.pack(
         1,
         transaction.producer_id,
@@ -61,20 +59,19 @@ def _tags(transaction: Transaction) -> bytes:
 
 
 def read_transaction_key(key: bytes) -> str | None:
-    """The transactional id; None for a kind of key that is not known. Raises UnreadableRecord."""
+    """Return the transactional id, or None for an unknown type of key. Raises UnreadableRecord."""
     reader = RecordReader(key)
     return reader.string() if reader.int16() == 0 else None
 
 
 def read_transaction_value(transactional_id: str, value: bytes) -> Transaction:
-    """Version 0 or 1. Raises UnreadableRecord."""
     reader = RecordReader(value)
     version = reader.int16()
     if not 0 <= version <= 1:
-        raise UnreadableRecord(f"a transaction of version {version}; known are 0 and 1")
+        raise UnreadableRecord(f"unsupported version {version} of a transaction; expected 0 or 1")
     producer_id, epoch, timeout_ms, number = reader.int64(), reader.int16(), reader.int32(), reader.int8()
     if not 0 <= number < len(BY_NUMBER):
-        raise UnreadableRecord(f"a transaction in state {number}; known are 0 to {len(BY_NUMBER) - 1}")
+        raise UnreadableRecord(f"unknown state {number} of a transaction; expected 0 to {len(BY_NUMBER) - 1}")
     partitions = _partitions(reader, version)
     updated_ms, started_ms = reader.int64(), reader.int64()
     tags = reader.tags() if version >= 1 else {}
@@ -98,11 +95,11 @@ def _number(tags: dict[int, bytes], number: int, default: int) -> int:
 
 
 def _partitions(reader: RecordReader, version: int) -> frozenset[TopicPartition]:
-    found = set()
+    partitions = set()
     for _ in range(reader.uvarint() - 1 if version else reader.int32()):
         topic = reader.compact_string() if version else reader.string()
         for _ in range(reader.uvarint() - 1 if version else reader.int32()):
-            found.add((topic, reader.int32()))
+            partitions.add((topic, reader.int32()))
         if version:
             reader.tags()
-    return frozenset(found)
+    return frozenset(partitions)

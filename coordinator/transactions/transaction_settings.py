@@ -1,4 +1,4 @@
-"""The transaction coordinator's settings. Names are Kafka's, with `_` for `.`; times are milliseconds."""
+"""Settings of the transaction coordinator. Names are Kafka's, with `_` for `.`; times are in milliseconds."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Groups: members, generations, offsets, placement. No sockets, no clock, no chance.
+"""Groups: members, generations, offsets, placement. Without sockets, clock and randomness.
 
-`coordinator.py` holds a node's groups; what may be done to them is in the files named after it.
+`coordinator.py` has the groups of a node; the modules named after the operations change them.
 """

@@ -1,4 +1,4 @@
-"""Work in steps, done without a pause."""
+"""Running a generator to its end without a pause."""
 
 from collections.abc import Generator
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def at_once(steps: Generator[object, None, T]) -> T:
-    """What comes of all the steps; nobody is served in between. Raises what they raise."""
+    """Return the result of the generator. No other request is served in between."""
     while True:
         try:
             next(steps)

@@ -1,7 +1,7 @@
-"""Requests of the classic protocol, for groups of either protocol: who serves them depends on the group.
+"""Requests of the classic protocol, which classic groups and consumer groups serve.
 
-Whatever is the same for both is checked here, or in `classic/` before it finds out that there is no such group. What
-serves consumer groups is loaded with the first request for one: most brokers in tests have none.
+Checks that both share are here, or in `classic/` before it finds that the group does not exist. The code for consumer
+groups is loaded by the first request for one: most brokers in tests have none.
 """
 
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def join_group(
     coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
-    """A join makes an empty consumer or streams group classic, whatever the policy (consumer-groups §17.1).
+    """Handle JoinGroup. It converts an empty consumer or streams group to a classic one (consumer-groups §17.1).
 
-    Share groups stay what they are.
+    The migration policy does not apply. Share groups are not converted.
     """
     modern = coordinator.modern_group(request.group_id)
     if modern is None:
@@ -43,10 +43,10 @@ def join_group(
 
 
 def _make_room(coordinator: GroupCoordinator, request: JoinGroupRequest, now_ms: int) -> None:
-    """A classic group takes the place of one without members.
+    """Convert a group without members to a classic one.
 
-    Who comes with a member id is refused, and the group is forgotten all the same (`forgotten_groups.py`); but for one
-    of which something is being written, or that has offsets in an open transaction: a classic group has these.
+    A request with a member id is rejected, and the group is hidden all the same (`forgotten_groups.py`), unless it has
+    unfinished writes or offsets in an open transaction, which the classic group has to get.
     """
     from kohort.coordinator.group_succession import forget_empty_group, replace_empty_group
 
@@ -63,7 +63,7 @@ def _make_room(coordinator: GroupCoordinator, request: JoinGroupRequest, now_ms:
 def sync_group(
     coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> SyncGroupResponse | None:
-    """None: it waits for the leader's, which members of consumer groups never do."""
+    """Handle SyncGroup. Return None if it waits for the leader's request, which members of consumer groups never do."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
         from kohort.coordinator.consumer import classic_members
@@ -80,7 +80,7 @@ def heartbeat_in_consumer_group(
     generation_id: int,
     now_ms: int,
 ) -> ErrorCode:
-    """For a member that no classic group knows: heartbeats of those pay nothing for the others."""
+    """Handle a heartbeat of a member that is in no classic group. Heartbeats of classic members stay fast this way."""
     group = coordinator.consumer_groups.get(group_id)
     if group is None:
         return ErrorCode.unknown_member_id
@@ -92,12 +92,11 @@ def heartbeat_in_consumer_group(
 def leave_group(
     coordinator: GroupCoordinator, request: "LeaveGroupRequest", ticket: object, now_ms: int
 ) -> "LeaveGroupResponse | None":
-    """None: answered when it is written that members are gone."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
         from kohort.coordinator.consumer import classic_members
 
         return classic_members.leave(group, request, ticket, now_ms)
-    from kohort.coordinator.classic import leaving  # not for the first who joins
+    from kohort.coordinator.classic import leaving  # not loaded by the first JoinGroup
 
     return leaving.leave_group(coordinator, request, ticket, now_ms)

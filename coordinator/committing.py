@@ -1,6 +1,6 @@
-"""OffsetCommit, the group's part of it (classic-groups §7.2). The API's file has asked whether the topics exist.
+"""OffsetCommit in the group coordinator (classic-groups §7.2). The API has already looked up the topics.
 
-The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept.
+It is the most frequent request after Heartbeat. Therefore a commit is one object, and responses are cached.
 """
 
 from collections.abc import Iterable
@@ -33,17 +33,16 @@ from kohort.protocol.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from kohort.coordinator.streams.streams_group import StreamsGroup
 
-BROKERS_RETENTION: Final = -1
-"""As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
+BROKERS_RETENTION: Final = -1  # `retention_time_ms` for the broker's retention; other negative times are in the past
 
+# A requested topic that exists: its name and id, and its entry with the existing partitions.
 KnownTopic = tuple[str, UUID | None, OffsetCommitRequestTopic]
-"""A topic of the request that exists: its name and id, and those of the partitions asked for that exist."""
 
 _NONE: Final = ErrorCode.none
 
 
 class Commit:
-    """One OffsetCommit whose topics have been looked up."""
+    """An OffsetCommit with its topics."""
 
     __slots__ = (
         "_expire_ms",
@@ -73,43 +72,40 @@ class Commit:
         *,
         knows_epochs: bool,
     ) -> None:
-        """`refused`: what was refused before the group is asked; these entries come first in the answer.
+        """Create a commit that has not been checked yet.
 
-        `knows_epochs`: whether the request's version has member epochs (from 9 on). Then a generation of a group that
-        does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION.
+        Args:
+            refused: Entries that the API has rejected. They come first in the response.
+            knows_epochs: Whether the version has member epochs (from 9 on). Then a generation of a missing group is
+                rejected with GROUP_ID_NOT_FOUND, otherwise with ILLEGAL_GENERATION.
         """
         self.request = request
         self.group_id = request.group_id
         self.member_id = request.member_id
-        self.generation_id = request.generation_id_or_member_epoch
-        """Or the member's epoch, in a consumer group."""
+        self.generation_id = request.generation_id_or_member_epoch  # or the member's epoch in a consumer group
         self.topics = topics
         self.refused = refused
         self.ticket = ticket
         self.knows_epochs = knows_epochs
         self.missing_group = ErrorCode.group_id_not_found if knows_epochs else ErrorCode.illegal_generation
-        self._too_large: set[int] | None = None
-        """The entries that were refused, by their number in the request."""
-        self.answer_ready: object = None
-        """What the client hears when all is written, ready to be sent; None: it is made each time."""
-        self.accepted: list[Accepted] | None = None
-        """What is written; None: nothing has been yet."""
+        self._too_large: set[int] | None = None  # numbers of rejected entries in the request
+        self.answer_ready: object = None  # the encoded response for success, or None if it is created for each request
+        self.accepted: list[Accepted] | None = None  # None until records are created
 
     @property
     def is_accepted_whole(self) -> bool:
-        """Whether all of it was written, without a time of its own to be kept: nothing of it was refused."""
+        """Whether nothing was rejected, and the broker's retention applies."""
         return self.accepted is not None and not self.refused and not self._too_large and self._expire_ms == NO_EXPIRY
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
-        """Writes what is not too large. Returns whether there is anything to wait for."""
+        """Write the offsets whose metadata is not too large. Return whether a write was started."""
         self.coordinator = coordinator
         self._group = group
         self.wall_ms = coordinator.wall_ms(now_ms)
         records = self.records()
         if not records.count:
-            _offsets_of(
-                coordinator, self.group_id, now_ms
-            )  # Kafka makes the group before it looks at what is too large
+            # Kafka creates the group before it checks the sizes.
+            _offsets_of(coordinator, self.group_id, now_ms)
             return False
         if group is not None:
             group.commits_in_flight += 1
@@ -118,31 +114,31 @@ class Commit:
         return True
 
     def records(self) -> EncodedRecords:
-        """What is written of it: all that is not too large."""
+        """Return the records of all offsets whose metadata is not too large."""
         group_id, settings = self.group_id, self.coordinator.settings
         limit, version = settings.offset_metadata_max_bytes, settings.offset_value_version
         retention_ms = self.request.retention_time_ms
         if retention_ms == BROKERS_RETENTION and version == EXPIRING_OFFSET_VALUE:
             retention_ms = settings.offsets_retention_ms
         self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self.wall_ms + retention_ms
-        kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
+        stored = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
         records: list[bytes] = []
         wall_ms = self.wall_ms
         accepted: list[Accepted] = []
         self.accepted = accepted
-        refused = 0
+        refused_count = 0
         for name, topic_id, topic in self.topics:
-            before = kept.get(name)
-            for asked in topic.partitions:
-                metadata, partition = asked.committed_metadata or "", asked.partition_index
+            stored_partitions = stored.get(name)
+            for requested in topic.partitions:
+                metadata, partition = requested.committed_metadata or "", requested.partition_index
                 if metadata and _is_too_large(metadata, limit):
-                    self._refuse(len(accepted) + refused)
-                    refused += 1
+                    self._refuse(len(accepted) + refused_count)
+                    refused_count += 1
                     continue
-                committed = None if before is None else before.get(partition)
+                committed = None if stored_partitions is None else stored_partitions.get(partition)
                 if committed is None or not committed.fits(metadata, topic_id):
                     committed = CommittedOffset(metadata, topic_id)
-                offset, epoch = asked.committed_offset, asked.committed_leader_epoch
+                offset, epoch = requested.committed_offset, requested.committed_leader_epoch
                 if self._expire_ms == NO_EXPIRY:
                     records.append(
                         committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms, version)
@@ -160,26 +156,25 @@ class Commit:
         self._too_large.add(number)
 
     def _written(self, error: ErrorCode, now_ms: int) -> None:
-        """Takes over what the log holds now, and answers."""
         group, coordinator = self._group, self.coordinator
         if group is not None:
             group.commits_in_flight -= 1
         answer = None
         if error is _NONE:
             answer = self.answer_ready
-            known = coordinator.groups.get(self.group_id)  # nearly always; the others are found by the function
-            offsets = None if known is None else known.offsets
+            classic = coordinator.groups.get(self.group_id)  # the usual case; `_offsets_of` finds the other ones
+            offsets = None if classic is None else classic.offsets
             topics = (_offsets_of(coordinator, self.group_id, now_ms) if offsets is None else offsets).topics
             if coordinator.observer is not UNOBSERVED:
-                _tell_commit(coordinator, group, self.member_id, self.count_written())
+                _report_commit(coordinator, group, self.member_id, self.count_written())
             self.take_over(topics)
             if group is not None and group.pending_offsets is not None:
-                for place in self.written_partitions():
-                    group.pending_offsets.overtake(place)
+                for topic_partition in self.written_partitions():
+                    group.pending_offsets.overtake(topic_partition)
         coordinator.effects.append(Reply(self.ticket, self.answer(error) if answer is None else answer))
 
     def take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
-        """Puts what was written among the group's offsets."""
+        """Store the written offsets in `topics` of the group."""
         wall_ms, expire_ms = self.wall_ms, self._expire_ms
         for name, partition, committed, offset, epoch in self.accepted or ():
             committed.take(offset, epoch, wall_ms, expire_ms)
@@ -189,25 +184,26 @@ class Commit:
             partitions[partition] = committed
 
     def count_written(self) -> int:
-        """How many partitions were written."""
         return len(self.accepted or ())
 
     def written_partitions(self) -> Iterable[TopicPartition]:
-        """The partitions that were written."""
         return [(name, partition) for name, partition, *_ in self.accepted or ()]
 
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
-        """What the client hears: `error` for every partition, but for those that were refused by themselves."""
+        """Return the response: `error` for every partition that was not rejected before."""
         if self.refused or self._too_large:
             return OffsetCommitResponse(topics=merged(self.refused, self._topics(error)))
-        # Topics as the client named them: by name or by id.
+        # Topics by name or by id, like in the request.
         return OffsetCommitResponse(
             topics=tuple(
                 [
                     _topic_answer(
-                        asked.name, asked.topic_id, tuple([p.partition_index for p in asked.partitions]), error
+                        requested.name,
+                        requested.topic_id,
+                        tuple([p.partition_index for p in requested.partitions]),
+                        error,
                     )
-                    for _, _, asked in self.topics
+                    for _, _, requested in self.topics
                 ]
             )
         )
@@ -216,26 +212,26 @@ class Commit:
         too_large, numbers = self._too_large or (), count()
         return [
             OffsetCommitResponseTopic(
-                name=asked.name,
-                topic_id=asked.topic_id,
+                name=requested.name,
+                topic_id=requested.topic_id,
                 partitions=tuple(
                     OffsetCommitResponsePartition(
                         partition_index=p.partition_index,
                         error_code=ErrorCode.offset_metadata_too_large if next(numbers) in too_large else error,
                     )
-                    for p in asked.partitions
+                    for p in requested.partitions
                 ),
             )
-            for _, _, asked in self.topics
+            for _, _, requested in self.topics
         ]
 
 
 def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> OffsetCommitResponse | None:
-    """Keeps the offsets. None: answered when they are written.
+    """Store the offsets. Return None if the response follows when they are written.
 
-    One error for all partitions: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
-    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND; and for single ones OFFSET_METADATA_TOO_LARGE.
-    An accepted commit counts as a heartbeat. The empty group id is allowed.
+    Errors of all partitions: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND. A single partition can fail with
+    OFFSET_METADATA_TOO_LARGE. An accepted commit counts as a heartbeat. The empty group id is allowed.
     """
     group_id = commit.group_id
     group = coordinator.groups.get(group_id)
@@ -263,10 +259,10 @@ def _commit_with_epoch(
         commit.member_id,
         commit.generation_id,
         (
-            (name, topic_id, each.partition_index)
+            (name, topic_id, partition.partition_index)
             for name, topic_id, topic in commit.topics
-            for each in topic.partitions
-            if not _is_too_large(each.committed_metadata or "", limit)  # refused for that alone
+            for partition in topic.partitions
+            if not _is_too_large(partition.committed_metadata or "", limit)  # rejected for their size
         ),
         knows_epochs=commit.knows_epochs,
     )
@@ -279,8 +275,7 @@ def _commit_with_epoch(
     return commit.answer(error)
 
 
-def _tell_commit(coordinator: GroupCoordinator, group: Group | None, member_id: str, partitions: int) -> None:
-    """Reports a commit to the observer."""
+def _report_commit(coordinator: GroupCoordinator, group: Group | None, member_id: str, partitions: int) -> None:
     if isinstance(group, ConsumerGroup):
         coordinator.consumer_observer.committed(group, member_id, partitions)
     elif group is None or isinstance(group, ClassicGroup):
@@ -291,7 +286,7 @@ def _check(group: ClassicGroup, commit: Commit, now_ms: int) -> ErrorCode:
     generation_id, member_id, instance_id = commit.generation_id, commit.member_id, commit.request.group_instance_id
     if generation_id < 0:
         if group.state is State.EMPTY:
-            return _NONE  # from anybody: the id is not even looked at
+            return _NONE  # from every client: Kafka ignores the member id
         if not member_id and instance_id is None:
             return ErrorCode.unknown_member_id
     error = group.check_member(member_id, instance_id)
@@ -306,7 +301,7 @@ def _check(group: ClassicGroup, commit: Commit, now_ms: int) -> ErrorCode:
 
 
 def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> GroupOffsets:
-    """Where a group's offsets are kept. A group that does not exist is a simple one from now on."""
+    """Return the offsets of a group, which is created as a simple one if it does not exist."""
     group = coordinator.group(group_id)
     if group is None:
         simple = group = coordinator.create_group(group_id, now_ms)
@@ -326,7 +321,7 @@ def _utf16_units(text: str) -> int:
 def _topic_answer(
     name: str, topic_id: UUID | None, indexes: tuple[int, ...], error: ErrorCode
 ) -> OffsetCommitResponseTopic:
-    """A topic's answer with one error for all partitions. Cached: consumers commit the same partitions every time."""
+    """Return a topic's entry with one error. It is cached because consumers commit the same partitions repeatedly."""
     return OffsetCommitResponseTopic(
         name=name,
         topic_id=topic_id,
@@ -337,15 +332,16 @@ def _topic_answer(
 def merged(
     refused: list[OffsetCommitResponseTopic], answered: list[OffsetCommitResponseTopic]
 ) -> tuple[OffsetCommitResponseTopic, ...]:
-    """One entry per topic, if anything was refused: that first, then what the group says (classic-groups §7.1).
+    """Return one entry per topic if any was rejected, with the rejected partitions first (classic-groups §7.1).
 
-    Else what the group says stays, a topic that was named twice included (Kafka: `OffsetCommitResponse.Builder`).
+    Otherwise the answered topics are returned unchanged, even if a topic occurs twice (Kafka:
+    `OffsetCommitResponse.Builder`).
     """
     if not refused:
         return tuple(answered)
     topics: dict[tuple[str, UUID | None], OffsetCommitResponseTopic] = {}
     for topic in (*refused, *answered):
-        before = topics.setdefault((topic.name, topic.topic_id), topic)
-        if before is not topic:
-            before.partitions += topic.partitions
+        entry = topics.setdefault((topic.name, topic.topic_id), topic)
+        if entry is not topic:
+            entry.partitions += topic.partitions
     return tuple(topics.values())

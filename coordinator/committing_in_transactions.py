@@ -1,4 +1,4 @@
-"""TxnOffsetCommit, the group's part of it (classic-groups §7.3): offsets that count when their transaction does."""
+"""TxnOffsetCommit in the group coordinator (classic-groups §7.3)."""
 
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PendingCommit(NamedTuple):
-    """One partition's offset."""
+    """Offset of a partition."""
 
     topic: str
     topic_id: UUID | None
@@ -32,7 +32,7 @@ class PendingCommit(NamedTuple):
 
 
 class Committer(NamedTuple):
-    """Who commits: the producer of the transaction, and the member whose partitions they were."""
+    """Sender of the commit: the producer of the transaction, and the member of the group."""
 
     producer_id: int
     producer_epoch: int
@@ -43,7 +43,7 @@ class Committer(NamedTuple):
 
 
 class PendingRecords(NamedTuple):
-    """What a transaction commits, and its records, which are written together."""
+    """The offsets that a transaction commits, and their records, which are written together."""
 
     commits: list[PendingCommit]
     offsets: dict[TopicPartition, CommittedOffset]
@@ -53,26 +53,33 @@ class PendingRecords(NamedTuple):
 def records_of(
     coordinator: GroupCoordinator, group_id: str, commits: list[PendingCommit], now_ms: int
 ) -> Generator[None, None, PendingRecords]:
-    """Makes records of commits. Yields where others may be served: nothing here depends on what they do."""
+    """Create the records of commits. Yield where other requests may be served: the records do not depend on them."""
     wall_ms, settings = coordinator.wall_ms(now_ms), coordinator.settings
     version, expire_ms = settings.offset_value_version, NO_EXPIRY
     if version == EXPIRING_OFFSET_VALUE:
         expire_ms = wall_ms + settings.offsets_retention_ms
     offsets = {}
     records = []
-    for position, each in enumerate(commits):
-        committed = CommittedOffset(each.metadata, each.topic_id)
+    for position, commit in enumerate(commits):
+        committed = CommittedOffset(commit.metadata, commit.topic_id)
         if expire_ms == NO_EXPIRY:
             records.append(
                 committed.record(
-                    group_id, each.topic, each.partition, position, each.offset, each.leader_epoch, wall_ms, version
+                    group_id,
+                    commit.topic,
+                    commit.partition,
+                    position,
+                    commit.offset,
+                    commit.leader_epoch,
+                    wall_ms,
+                    version,
                 )
             )
         else:
-            value = expiring_offset_value(each.offset, each.metadata, wall_ms, expire_ms)
-            records.append(encode_record(offset_key(group_id, each.topic, each.partition), value, position))
-        committed.take(each.offset, each.leader_epoch, wall_ms, expire_ms)
-        offsets[each.topic, each.partition] = committed
+            value = expiring_offset_value(commit.offset, commit.metadata, wall_ms, expire_ms)
+            records.append(encode_record(offset_key(group_id, commit.topic, commit.partition), value, position))
+        committed.take(commit.offset, commit.leader_epoch, wall_ms, expire_ms)
+        offsets[commit.topic, commit.partition] = committed
         yield
     return PendingRecords(commits, offsets, EncodedRecords(b"".join(records), len(records)))
 
@@ -84,14 +91,14 @@ def txn_offset_commit(
     now_ms: int,
     on_written: OnWritten,
 ) -> None:
-    """Keeps offsets till their transaction ends. `on_written` follows at once with a refusal, else with the write.
+    """Store offsets until their transaction ends. `on_written` is called at once with an error, or after the write.
 
-    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+    Errors: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
     INVALID_PRODUCER_EPOCH.
     """
     commits = pending.commits
     error = check_committer(coordinator, committer, commits)
-    _tell(coordinator, committer, len(commits), error)
+    _report(coordinator, committer, len(commits), error)
     if error is not ErrorCode.none or not commits:
         return on_written(error, now_ms)
 
@@ -118,10 +125,9 @@ def txn_offset_commit(
     return None
 
 
-def _tell(coordinator: GroupCoordinator, committer: Committer, partitions: int, error: ErrorCode) -> None:
-    """Reports to the observer what became of a commit."""
+def _report(coordinator: GroupCoordinator, committer: Committer, partitions: int, error: ErrorCode) -> None:
     member_id, generation_id = committer.member_id, committer.generation_id
-    known = coordinator.groups.get(committer.group_id)
+    classic = coordinator.groups.get(committer.group_id)
     consumer_group = coordinator.consumer_groups.get(committer.group_id)
     if consumer_group is not None:
         if error is ErrorCode.none:
@@ -129,15 +135,15 @@ def _tell(coordinator: GroupCoordinator, committer: Committer, partitions: int, 
         else:
             coordinator.consumer_observer.commit_rejected(consumer_group, member_id, generation_id, error, None)
     elif error is ErrorCode.none:
-        coordinator.observer.committed(known, member_id, partitions)
-    elif known is not None:
-        coordinator.observer.commit_rejected(known, member_id, generation_id, error, None)
+        coordinator.observer.committed(classic, member_id, partitions)
+    elif classic is not None:
+        coordinator.observer.commit_rejected(classic, member_id, generation_id, error, None)
 
 
 def check_committer(
     coordinator: GroupCoordinator, committer: Committer, commits: Iterable[PendingCommit] = ()
 ) -> ErrorCode:
-    """Whether the member may commit; a producer that names nobody always may."""
+    """Return whether the member may commit. A producer that sends no member may always do so."""
     group = coordinator.groups.get(committer.group_id)
     modern = coordinator.committing_group(committer.group_id)
     if modern is not None:
@@ -153,11 +159,13 @@ def check_committer(
 def _check_epoch(
     group: "ConsumerGroup | StreamsGroup", committer: Committer, commits: Iterable[PendingCommit]
 ) -> ErrorCode:
-    """A stale epoch is answered as a generation that is over, which older clients understand."""
+    """Check the member epoch. A stale one becomes ILLEGAL_GENERATION, which older clients understand."""
     epoch, member_id = committer.generation_id, committer.member_id
     if epoch < 0 and not member_id and committer.group_instance_id is None:
         return ErrorCode.none
-    error = group.check_commit(member_id, epoch, ((each.topic, each.topic_id, each.partition) for each in commits))
+    error = group.check_commit(
+        member_id, epoch, ((commit.topic, commit.topic_id, commit.partition) for commit in commits)
+    )
     return ErrorCode.illegal_generation if error is ErrorCode.stale_member_epoch else error
 
 

@@ -1,7 +1,7 @@
-"""The group coordinator of one node: its groups, the partitions that hold them, and what it asks of the shell.
+"""The group coordinator of a node: its groups, the partitions that store them, and the effects that it requests.
 
-The functions that serve the APIs are in files of their own (`classic/`, `committing.py`, `deleting.py`, …); each is
-imported by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
+The functions that serve the APIs are in other modules (`classic/`, `committing.py`, `deleting.py`, …), which the APIs
+import. A broker that only answers heartbeats has not loaded the others.
 """
 
 from collections import deque
@@ -44,21 +44,18 @@ if TYPE_CHECKING:
 
 
 def _defaults(group_id: str) -> "ConsumerConfig":
-    """The settings of every group, where nobody has given any."""
     from kohort.coordinator.consumer.consumer_host import ConsumerConfig  # not for brokers without such groups
 
     return ConsumerConfig()
 
 
 def _share_defaults(group_id: str) -> "ShareConfig":
-    """Likewise, of share groups."""
     from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
 
     return ShareConfig()
 
 
 def _streams_defaults(group_id: str) -> "StreamsConfig":
-    """Likewise, of streams groups."""
     from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
 
     return StreamsConfig()
@@ -69,7 +66,7 @@ def _no_persister() -> "Persister":
 
 
 class GroupCoordinator(CoordinatorContext):
-    """All of one node's groups, by id."""
+    """The groups of a node, by id."""
 
     def __init__(
         self,
@@ -81,58 +78,49 @@ class GroupCoordinator(CoordinatorContext):
         epoch_ms: int = 0,
         effects: list[Effect] | None = None,
     ) -> None:
-        """`new_uuid`: the source of member ids; for the others see `CoordinatorContext`."""
+        """Create a coordinator without groups.
+
+        Args:
+            new_uuid: Creates the random part of member ids. For the others see `CoordinatorContext`.
+        """
         super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms, effects=effects)
         self.settings = settings
+        # error of a valid member's heartbeat, by state
         self.heartbeats = HEARTBEAT_NEEDS_SYNC if settings.heartbeats_need_sync else HEARTBEAT
-        """What a valid member's heartbeat hears in each state."""
         self.new_uuid = new_uuid
-        self.groups: dict[str, ClassicGroup] = {}
-        """Those of the classic protocol."""
-        self.consumer_groups: dict[str, ConsumerGroup] = {}
-        """Those of the consumer protocol (KIP-848)."""
-        self.share_groups: dict[str, ShareGroup] = {}
-        """Share groups (KIP-932)."""
-        self.streams_groups: dict[str, StreamsGroup] = {}
-        """Streams groups (KIP-1071)."""
-        self.forgotten: ForgottenGroups | None = None
-        """Groups that only the log has. None: there has been none."""
-        self.unwritten: dict[str, WriteQueue] = {}
-        """What groups of the newer protocols are writing, by group id."""
+        self.groups: dict[str, ClassicGroup] = {}  # classic groups
+        self.consumer_groups: dict[str, ConsumerGroup] = {}  # KIP-848
+        self.share_groups: dict[str, ShareGroup] = {}  # KIP-932
+        self.streams_groups: dict[str, StreamsGroup] = {}  # KIP-1071
+        self.forgotten: ForgottenGroups | None = None  # hidden groups, which only the log has
+        self.unwritten: dict[str, WriteQueue] = {}  # unfinished writes of groups of the newer protocols
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.share_config: Callable[[str], ShareConfig] = _share_defaults
         self.streams_config: Callable[[str], StreamsConfig] = _streams_defaults
-        self.share_persister: Callable[[], Persister] = _no_persister
-        """How share coordinators are reached."""
+        self.share_persister: Callable[[], Persister] = _no_persister  # connects to share coordinators
         self.shards: dict[int, Shard] = {}
         self.beside: deque[DelayedOperation] = deque()
+        # Groups with offsets in a transaction, by partition and producer id.
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
-        """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
-        self.observer: Observer = UNOBSERVED
-        """Makes group events of what happens, while somebody listens."""
+        self.observer: Observer = UNOBSERVED  # creates events of classic groups, if needed
         self.consumer_observer: ConsumerObserver = NO_CONSUMER_OBSERVER
-        """Makes group events of what happens to consumer groups."""
         self.share_observer: ModernObserver[ShareGroup] = NO_MODERN_OBSERVER
-        """Makes group events of what happens to share groups."""
         self.streams_observer: ModernObserver[StreamsGroup] = NO_MODERN_OBSERVER
-        """Makes group events of what happens to streams groups."""
-        self.record_observer: RecordObserver | None = None
-        """Makes group events of what happens to records of the share partitions that this node leads; None: nobody."""
+        self.record_observer: RecordObserver | None = None  # creates events of records in share partitions, if needed
 
     def availability(self, group_id: str) -> ErrorCode:
-        """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or still loading."""
+        """Return the error for a group that does not exist: NONE, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         return self.partition_availability(self.partition_of(group_id))
 
     def partition_of(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` that a group lives in."""
         return partition_for(group_id, self.partitions)
 
     def creatable(self, group_id: str) -> ErrorCode:
-        """Whether a group may be created that is none of another kind: as `availability`, or UNKNOWN_SERVER_ERROR.
+        """Return the error for a new group: that of `availability`, or UNKNOWN_SERVER_ERROR if the id is too long.
 
-        A request can carry a longer id than a record's key. Kafka fails to write it (classic-groups §1.3 rule 4).
-        GROUP_ID_NOT_FOUND: there is a share group of that id, and it stays one.
+        A request can contain a longer id than a record's key. Kafka fails to write it (classic-groups §1.3 rule 4). If
+        a share group has the id, which is not replaced, the error is GROUP_ID_NOT_FOUND.
         """
         if group_id in self.share_groups:
             return ErrorCode.group_id_not_found
@@ -149,27 +137,24 @@ class GroupCoordinator(CoordinatorContext):
         streams: "ModernObserver[StreamsGroup]" = NO_MODERN_OBSERVER,
         records: "RecordObserver | None" = None,
     ) -> None:
-        """From now on these hear what happens to groups; without arguments nobody."""
+        """Set the observers; the defaults report nothing."""
         self.observer, self.consumer_observer = observer, consumers
         self.share_observer, self.record_observer = shares, records
         self.streams_observer = streams
 
     def partition_availability(self, partition: int) -> ErrorCode:
-        """NONE, or why this node does not serve the groups of a partition of `__consumer_offsets`."""
         shard = self.shards.get(partition)
         if shard is None:
             return ErrorCode.not_coordinator
         return ErrorCode.none if shard is Shard.ACTIVE else ErrorCode.coordinator_load_in_progress
 
     def create_group(self, group_id: str, now_ms: int) -> ClassicGroup:
-        """A new, empty group."""
         group = ClassicGroup(self, group_id, self.partition_of(group_id), self.wall_ms(now_ms))
         self.groups[group_id] = group
         self._inherit(group)
         return group
 
     def create_consumer_group(self, group_id: str) -> "ConsumerGroup":
-        """A new consumer group without members."""
         from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
         group = ConsumerGroup(self, group_id, self.partition_of(group_id))
@@ -178,12 +163,11 @@ class GroupCoordinator(CoordinatorContext):
         return group
 
     def forget_consumer_group(self, group: "ConsumerGroup") -> None:
-        """A consumer group that was never written, deleted, or has another coordinator now."""
+        """Remove a consumer group that was deleted, unloaded or could not be written."""
         if self.consumer_groups.get(group.group_id) is group:
             del self.consumer_groups[group.group_id]
 
     def new_share_group(self, group_id: str) -> "ShareGroup":
-        """A share group without members, which nobody knows yet."""
         from kohort.coordinator.share.share_group import ShareGroup
 
         group = ShareGroup(self, group_id, self.partition_of(group_id))
@@ -191,12 +175,10 @@ class GroupCoordinator(CoordinatorContext):
         return group
 
     def forget_share_group(self, group: "ShareGroup") -> None:
-        """A share group that was never written, deleted, or has another coordinator now."""
         if self.share_groups.get(group.group_id) is group:
             del self.share_groups[group.group_id]
 
     def new_streams_group(self, group_id: str) -> "StreamsGroup":
-        """A streams group without members, which nobody knows yet."""
         from kohort.coordinator.streams.streams_group import StreamsGroup
 
         group = StreamsGroup(self, group_id, self.partition_of(group_id))
@@ -204,13 +186,12 @@ class GroupCoordinator(CoordinatorContext):
         return group
 
     def _inherit(self, group: Group) -> None:
-        """Offsets belong to the group that has the id."""
         if self.forgotten is not None:
-            self.forgotten.bequeath(group)
+            self.forgotten.hand_over_offsets(group)
 
     def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
-        """Members have the timers that they would have without what was taken back; see rollback.py."""
-        from kohort.coordinator.consumer.rollback import resume_timers  # seldom needed
+        """Restart the timers of members after a rollback (rollback.py)."""
+        from kohort.coordinator.consumer.rollback import resume_timers  # rarely needed
 
         resume_timers(group, before, now_ms)
 
@@ -223,7 +204,6 @@ class GroupCoordinator(CoordinatorContext):
         on_written: OnWritten,
         leaving: "Iterable[ConsumerMember]",
     ) -> bool:
-        """Makes a group classic if only classic members are left; see group_conversion.py."""
         if not group.classic_count:
             return False
         from kohort.coordinator.group_conversion import downgrade_if_classic  # not for brokers without such groups
@@ -231,7 +211,6 @@ class GroupCoordinator(CoordinatorContext):
         return downgrade_if_classic(self, group, changes, cause, now_ms, on_written, leaving)
 
     def may_downgrade_without(self, group: "ConsumerGroup", replaced: "ConsumerMember") -> bool:
-        """Whether only classic members are left when one of them replaces this member; see group_conversion.py."""
         from kohort.coordinator.group_conversion import may_downgrade_without
 
         return may_downgrade_without(self, group, replaced)
@@ -247,7 +226,6 @@ class GroupCoordinator(CoordinatorContext):
         generation_id: int,
         rebalance: bool,
     ) -> bool:
-        """Makes a group classic whose last consumer member was replaced; see group_conversion.py."""
         from kohort.coordinator.group_conversion import downgrade_after_replacing
 
         return downgrade_after_replacing(
@@ -255,30 +233,26 @@ class GroupCoordinator(CoordinatorContext):
         )
 
     def group(self, group_id: str) -> Group | None:
-        """The group of that id, whatever its protocol."""
         return self.groups.get(group_id) or self.modern_group(group_id)
 
     def described_group(self, group_id: str) -> Group | None:
-        """The group of that id, as whoever only reads sees it: see `forgotten_groups.py`."""
+        """Return the group as requests that only read see it (`forgotten_groups.py`)."""
         group = self.group(group_id)
-        return group if group is not None or self.forgotten is None else self.forgotten.shown(group_id)
+        return group if group is not None or self.forgotten is None else self.forgotten.find_visible(group_id)
 
     def modern_group(self, group_id: str) -> "ModernGroup | None":
-        """The group of that id, if it is of one of the newer protocols."""
         return (
             self.consumer_groups.get(group_id) or self.share_groups.get(group_id) or self.streams_groups.get(group_id)
         )
 
     def committing_group(self, group_id: str) -> "ConsumerGroup | StreamsGroup | None":
-        """The group of that id, if members commit to it with epochs."""
+        """Return the group if its members commit with epochs."""
         return self.consumer_groups.get(group_id) or self.streams_groups.get(group_id)
 
     def modern_groups(self) -> "Iterator[ModernGroup]":
-        """The groups of all newer protocols."""
         return chain(self.consumer_groups.values(), self.share_groups.values(), self.streams_groups.values())
 
     def all_groups(self) -> Iterator[Group]:
-        """The groups of every protocol."""
         return chain(self.groups.values(), self.modern_groups())
 
     def append(
@@ -290,10 +264,11 @@ class GroupCoordinator(CoordinatorContext):
         producer: tuple[int, int] | None = None,
         group_id: str | None = None,
     ) -> int:
-        """Asks for records to be written, and calls `on_written` when they are. Returns the token of the `Append`.
+        """Request a write of records, and call `on_written` with its result. Return the token of the `Append`.
 
-        `producer`: id and epoch, of the transaction in which they are written. `group_id`: they come behind all that a
-        consumer group of that id is still writing, and fail with it.
+        Args:
+            producer: Id and epoch of the producer if the records are part of a transaction.
+            group_id: The records are written after the unfinished writes of this consumer group, and fail with them.
         """
         if self.forgotten is not None:
             self.forgotten.written(partition)

@@ -1,4 +1,4 @@
-"""OffsetDelete, DeleteGroups, deleted topics, and the sweep for what is old (classic-groups §7.5, §7.6, §8.3)."""
+"""OffsetDelete, DeleteGroups, topic deletion, and expiry of offsets and groups (classic-groups §7.5, §7.6, §8.3)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
@@ -15,20 +15,15 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
 
-TOMBSTONES_AT_ONCE = 256
-"""Offsets of a deleted topic that are deleted in one step: some milliseconds."""
+TOMBSTONES_AT_ONCE = 256  # offsets of a deleted topic deleted in a step: some milliseconds
 
-GROUPS_AT_ONCE = 500
-"""Groups that are asked in one step whether they have offsets of a deleted topic."""
+GROUPS_AT_ONCE = 500  # groups checked in a step for offsets of a deleted topic
 
-PORTION = 1_000
-"""What a sweep does before others come, in offsets that it looks at: some milliseconds."""
+PORTION = 1_000  # cost of a sweep's step, measured in checked offsets: some milliseconds
 
-PAUSE_MS = 50
-"""How long a sweep pauses then: longer than a portion takes on a busy machine."""
+PAUSE_MS = 50  # pause between steps, longer than a step takes on a busy machine
 
-DELETED_OFFSET, DELETED_GROUP = 5, 30
-"""What it costs to delete an offset or a group, in offsets that are looked at."""
+DELETED_OFFSET, DELETED_GROUP = 5, 30  # cost of deleting an offset or a group, in checked offsets
 
 
 def offset_delete(
@@ -38,11 +33,12 @@ def offset_delete(
     now_ms: int,
     on_written: Callable[[ErrorCode, set[str]], None],
 ) -> ErrorCode:
-    """Deletes the offsets of topics that nobody in the group subscribes to.
+    """Delete the offsets of topics to which no member subscribes.
 
-    Returns a refusal of the whole: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
-    NON_EMPTY_GROUP. With NONE, `on_written` is called when the tombstones are written, at once if there are none. It
-    gets the outcome and the topics that are in use, which keep their offsets (GROUP_SUBSCRIBED_TO_TOPIC).
+    Returns:
+        An error of the whole request: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+        GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. With NONE, `on_written` is called when the tombstones are written, at once
+        without any, with the result and the subscribed topics, which keep their offsets (GROUP_SUBSCRIBED_TO_TOPIC).
     """
     if not group_id:
         return ErrorCode.invalid_group_id
@@ -53,17 +49,18 @@ def offset_delete(
     error = group.refuses_offset_delete()
     if error is not ErrorCode.none:
         return error
-    wanted = list(offsets)
-    in_use = {topic for topic, _ in wanted if group.is_in_use(topic)}
-    free = [each for each in wanted if each[0] not in in_use]
+    requested = list(offsets)
+    in_use = {topic for topic, _ in requested if group.is_in_use(topic)}
+    free = [topic_partition for topic_partition in requested if topic_partition[0] not in in_use]
     _delete_offsets(coordinator, group, free, now_ms, lambda error, _: on_written(error, in_use))
     return ErrorCode.none
 
 
 def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_written: OnWritten) -> ErrorCode:
-    """Deletes an empty group with all its offsets. NONE: `on_written` will be called; else a refusal.
+    """Delete an empty group with its offsets. Return an error, or NONE, after which `on_written` is called.
 
-    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. The empty group id is allowed.
+    Errors: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. The empty group id is
+    allowed.
     """
     group = coordinator.group(group_id)
     if group is None:
@@ -83,16 +80,16 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_w
 
 
 def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | None, now_ms: int) -> Iterator[None]:
-    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay, and the groups.
+    """Delete a topic's offsets in all groups. Offsets of an earlier topic with that name stay, and so do the groups.
 
-    Yields where others may be served.
+    Yields where other requests may be served.
     """
     for number, group in enumerate(_groups_with_offsets(coordinator), 1):
         partitions = group.offsets.topics.get(topic) if group.offsets is not None else None
         if partitions is not None:
-            gone = [(topic, p) for p, committed in partitions.items() if committed.topic_id in (None, topic_id)]
-            for start in range(0, len(gone), TOMBSTONES_AT_ONCE):
-                _delete_offsets(coordinator, group, gone[start : start + TOMBSTONES_AT_ONCE], now_ms)
+            offsets = [(topic, p) for p, committed in partitions.items() if committed.topic_id in (None, topic_id)]
+            for start in range(0, len(offsets), TOMBSTONES_AT_ONCE):
+                _delete_offsets(coordinator, group, offsets[start : start + TOMBSTONES_AT_ONCE], now_ms)
                 yield
         elif not number % GROUPS_AT_ONCE:
             yield
@@ -103,15 +100,14 @@ def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | No
 
 
 def _groups_with_offsets(coordinator: GroupCoordinator) -> list[Group]:
-    """All groups, and those that only the log has; these never expire, as in Kafka."""
     groups = list(coordinator.all_groups())
     if coordinator.forgotten is not None:
-        groups += [each for each in coordinator.forgotten.with_offsets() if coordinator.group(each.group_id) is None]
+        groups += [group for group in coordinator.forgotten.with_offsets() if coordinator.group(group.group_id) is None]
     return groups
 
 
 class Sweep(DelayedOperation):
-    """Every `offsets.retention.check.interval.ms`: deletes offsets that are too old, and empty groups without any."""
+    """Task that deletes expired offsets and groups every `offsets.retention.check.interval.ms`."""
 
     __slots__ = ("coordinator",)
 
@@ -120,13 +116,13 @@ class Sweep(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next time, which comes even if this one fails, and begins to sweep."""
+        # The next run comes first: it must happen even if this one fails.
         self.coordinator.purgatory.wait(Sweep(self.coordinator, now_ms))
         _Portion(self.coordinator, sweep(self.coordinator, now_ms), now_ms).on_complete(now_ms, expired=True)
 
 
 class _Portion(DelayedOperation):
-    """What a sweep does for some milliseconds. Others are served before the next portion."""
+    """A step of a sweep, after which other requests are served."""
 
     __slots__ = ("_coordinator", "_portions")
 
@@ -136,38 +132,34 @@ class _Portion(DelayedOperation):
         self._portions = portions
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Sweeps, and lets the next portion wait."""
         for _ in self._portions:
             self._coordinator.purgatory.wait(_Portion(self._coordinator, self._portions, now_ms + PAUSE_MS))
             return
 
 
 def sweep(coordinator: GroupCoordinator, now_ms: int) -> Iterator[None]:
-    """One sweep over all groups (KIP-211; classic-groups §7.6). Yields where others may be served."""
-    left = PORTION
+    """Delete expired offsets and groups (KIP-211; classic-groups §7.6). Yield where other requests may be served."""
+    budget = PORTION
     for group in list(coordinator.all_groups()):
         if coordinator.group(group.group_id) is group:
-            left -= _sweep(coordinator, group, now_ms)
-        if left <= 0:
-            left = PORTION
+            budget -= _sweep(coordinator, group, now_ms)
+        if budget <= 0:
+            budget = PORTION
             yield
 
 
 def _sweep(coordinator: GroupCoordinator, group: Group, now_ms: int) -> int:
-    """Deletes what is old in a group, and the group if nothing is left.
-
-    Returns what that cost, in offsets that are looked at.
-    """
+    """Delete expired offsets of a group, and the group if it has no others. Return the cost in checked offsets."""
     if group.commits_in_flight or group.pending_offsets is not None:
-        return 1  # what is being committed must not be deleted behind it; the next sweep will see
-    old = _expired(group, coordinator.wall_ms(now_ms), coordinator.settings.offsets_retention_ms)
+        return 1  # a commit that is being written must not be deleted after it; the next sweep checks again
+    expired = _expired(group, coordinator.wall_ms(now_ms), coordinator.settings.offsets_retention_ms)
     count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
-    if group.is_empty and len(old) == count and group.may_expire:
+    if group.is_empty and len(expired) == count and group.may_expire:
         _delete_group(coordinator, group, now_ms)
         return count + DELETED_GROUP + DELETED_OFFSET * count
-    if old:
-        _delete_offsets(coordinator, group, old, now_ms, _report_expired(coordinator, group, len(old)))
-    return 1 + count + DELETED_OFFSET * len(old)
+    if expired:
+        _delete_offsets(coordinator, group, expired, now_ms, _report_expired(coordinator, group, len(expired)))
+    return 1 + count + DELETED_OFFSET * len(expired)
 
 
 def _report_expired(coordinator: GroupCoordinator, group: Group, partitions: int) -> OnWritten:
@@ -207,31 +199,32 @@ def _delete_offsets(
     now_ms: int,
     on_written: OnWritten | None = None,
 ) -> None:
-    """Those that exist; they are forgotten once their tombstones are written."""
-    kept = group.offsets
+    """Write tombstones of the offsets that exist, and remove the offsets once they are written."""
+    stored = group.offsets
     pending = group.pending_offsets
-    there = [
-        each
-        for each in offsets
-        if (kept is not None and kept.get(*each) is not None) or (pending is not None and each in pending)
+    existing = [
+        topic_partition
+        for topic_partition in offsets
+        if (stored is not None and stored.get(*topic_partition) is not None)
+        or (pending is not None and topic_partition in pending)
     ]
-    if not there:
+    if not existing:
         if on_written is not None:
             on_written(ErrorCode.none, now_ms)
         return
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            _forget(group, there)
+            _remove(group, existing)
         if on_written is not None:
             on_written(error, now_ms)
 
-    records = EncodedRecords(b"".join(tombstones(group.group_id, there)), len(there))
+    records = EncodedRecords(b"".join(tombstones(group.group_id, existing)), len(existing))
     coordinator.append(group.partition, records, now_ms, written)
 
 
-def _forget(group: Group, offsets: list[TopicPartition]) -> None:
-    """Offsets whose tombstones are written, those of open transactions too."""
+def _remove(group: Group, offsets: list[TopicPartition]) -> None:
+    """Remove offsets whose tombstones are written, also from open transactions."""
     for topic, partition in offsets:
         if group.offsets is not None:
             group.offsets.remove(topic, partition)
@@ -244,10 +237,10 @@ def _forget(group: Group, offsets: list[TopicPartition]) -> None:
 def _delete_group(
     coordinator: GroupCoordinator, group: Group, now_ms: int, on_written: OnWritten | None = None
 ) -> None:
-    """The group and all its offsets. What begins while this is being written lives on: members, newer offsets.
+    """Delete the group and its offsets. Members and offsets that are added during the write are kept.
 
-    So does a group that has had members meanwhile and is empty again: the log holds its newer generation behind this.
-    Kafka 4 takes the group away at once, and who joins then begins a new one (`GroupMetadataManager.replay`).
+    A group that has had members since and is empty again is kept, too: its newer generation follows in the log. Kafka 4
+    removes the group at once, and the next join creates a new one (`GroupMetadataManager.replay`).
     """
     streams_group = coordinator.streams_groups.get(group.group_id)
     if streams_group is not None:
@@ -257,8 +250,8 @@ def _delete_group(
         return
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
-        known = set(offsets)
-        offsets += [each for each in group.pending_offsets if each not in known]
+        committed = set(offsets)
+        offsets += [topic_partition for topic_partition in group.pending_offsets if topic_partition not in committed]
     version = group.version
     bodies = [*tombstones(group.group_id, offsets)]
     for key in group.record_keys():
@@ -266,7 +259,7 @@ def _delete_group(
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            _forget(group, offsets)
+            _remove(group, offsets)
             if group.is_empty and group.version == version:
                 _dissolve(coordinator, group, now_ms)
         if on_written is not None:

@@ -16,24 +16,23 @@ from kohort.protocol.messages.list_groups import ListedGroup
 
 
 def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """One group with its members. GROUP_ID_NOT_FOUND: there is none; which versions say so is the API file's matter."""
+    """Return a group with its members. If it does not exist, the API maps GROUP_ID_NOT_FOUND by version."""
     group = coordinator.groups.get(group_id)
     if group is not None:
         return _described(group)
     error = coordinator.availability(group_id)
     if error is ErrorCode.none:
-        what = "not found" if coordinator.described_group(group_id) is None else "is not a classic group"
-        return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} {what}.", State.DEAD.value)
+        reason = "not found" if coordinator.described_group(group_id) is None else "is not a classic group"
+        return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} {reason}.", State.DEAD.value)
     return _missing(group_id, error, None, "")
 
 
 def as_answered(coordinator: GroupCoordinator, group_ids: Iterable[str]) -> Generator[None, None, list[str]]:
-    """Sort groups in the order in which Kafka describes them: by their partition of the offsets topic, then as asked.
+    """Sort groups in the order in which Kafka describes them: by partition of the offsets topic, then as requested.
 
-    Yields after each group.
-
-    Partitions come as Java's hash map has them (Kafka: `GroupCoordinatorService.describeGroups`). Its `computeIfAbsent`
-    puts a new one before the others of its bucket.
+    Yields after each group. Partitions are in the order of a Java HashMap (Kafka:
+    `GroupCoordinatorService.describeGroups`), whose `computeIfAbsent` inserts a new one before the others of its
+    bucket.
     """
     by_partition: dict[int, list[str]] = {}
     for group_id in group_ids:
@@ -51,30 +50,30 @@ def _hash_of_partition(partition: int) -> int:
 
 
 def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup | ModernGroup]] | ErrorCode:
-    """The groups that this node coordinates, by their partition of the offsets topic, as Kafka walks these.
+    """Return the groups of this node by partition of the offsets topic, in Kafka's order of iteration.
 
-    While one partition is loading: COORDINATOR_LOAD_IN_PROGRESS.
+    While a partition is loading, the result is COORDINATOR_LOAD_IN_PROGRESS.
     """
     if Shard.LOADING in coordinator.shards.values():
         return ErrorCode.coordinator_load_in_progress
     shards = in_map_order(sorted(coordinator.shards), _hash_of_partition, concurrent=True)
-    found: dict[int, list[ClassicGroup | ModernGroup]] = {partition: [] for partition in shards}
+    groups: dict[int, list[ClassicGroup | ModernGroup]] = {partition: [] for partition in shards}
     for group in coordinator.groups.values():
-        found[group.partition].append(group)
+        groups[group.partition].append(group)
     for modern in coordinator.modern_groups():
-        found[modern.partition].append(modern)
-    for forgotten in () if coordinator.forgotten is None else coordinator.forgotten.all_shown():
-        found[forgotten.partition].append(forgotten)
-    return list(found.values())
+        groups[modern.partition].append(modern)
+    for hidden in () if coordinator.forgotten is None else coordinator.forgotten.find_all_visible():
+        groups[hidden.partition].append(hidden)
+    return list(groups.values())
 
 
 def to_list(
     groups: Iterable[ClassicGroup | ModernGroup], states: Set[str], types: Set[str]
 ) -> list[ClassicGroup | ModernGroup]:
-    """Return the groups of one partition that are in these states and of these types; all if none are given.
+    """Return the groups of a partition in these states and of these types. Empty filters match every group.
 
-    States and types are in lower case, states without blanks; a name that does not exist matches nothing. Groups are
-    in the order of a Kafka table of their number; one that has been larger keeps its size there, but not here.
+    States and types are in lower case, states without blanks; an unknown name matches nothing. The groups are in the
+    order of a Kafka table of their number; a table that has been larger keeps its size in Kafka, but not here.
     """
     return [
         group
@@ -88,7 +87,10 @@ def _hash_of_id(group: ClassicGroup | ModernGroup) -> int:
 
 
 def _spelling(group: ClassicGroup | ModernGroup) -> str:
-    """Its state as filters spell it: NotReady, which only groups of the newer protocols are, as not_ready."""
+    """Return the name of the state in filters.
+
+    NotReady of the newer protocols is not_ready there, which matches nothing.
+    """
     return group.state.name.lower() if isinstance(group, ModernGroup) else group.state.value.lower()
 
 
@@ -97,7 +99,6 @@ def _type_of(group: ClassicGroup | ModernGroup) -> str:
 
 
 def listed(group: ClassicGroup | ModernGroup) -> ListedGroup:
-    """A group as a list of groups names it."""
     if isinstance(group, ModernGroup):
         return _listed_modern(group)
     return _listed_classic(group)
@@ -113,12 +114,14 @@ def _listed_classic(group: ClassicGroup) -> ListedGroup:
 
 
 def _listed_modern(group: ModernGroup) -> ListedGroup:
-    kind = group.group_type
-    return ListedGroup(group_id=group.group_id, protocol_type=kind, group_state=group.state.value, group_type=kind)
+    group_type = group.group_type
+    return ListedGroup(
+        group_id=group.group_id, protocol_type=group_type, group_state=group.state.value, group_type=group_type
+    )
 
 
 def _described(group: ClassicGroup) -> DescribedGroup:
-    """Metadata only while the group is stable; shares are shown as they are stored, old ones too."""
+    """Return the group with its metadata, if it is stable, and the stored assignments, even if they are obsolete."""
     stable = group.state is State.STABLE
     return DescribedGroup(
         error_code=ErrorCode.none,

@@ -1,6 +1,6 @@
-"""What the coordinator wants done, as values. The shell does it, in this order, and nothing else.
+"""Effects: what a coordinator requests from the shell, as values. The shell performs them in this order.
 
-An API's function answers at once (it returns its response) or later (it returns None, and a `Reply` follows).
+The function of an API returns a response, or None if a `Reply` follows later.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from kohort.protocol.batches import EncodedRecords, Marker
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.events.group_event import GroupEvent  # not loaded before somebody listens
+    from kohort.coordinator.events.group_event import GroupEvent  # loaded only if events are needed
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_TOPIC: Final = "__transaction_state"
@@ -18,7 +18,7 @@ SHARE_STATE_TOPIC: Final = "__share_group_state"
 
 
 class Reply:
-    """The answer to a request that had to wait. `ticket` is what the shell handed in with the request."""
+    """The response to a request that had to wait. `ticket` is the value that the shell passed with the request."""
 
     __slots__ = ("response", "ticket")
 
@@ -31,19 +31,19 @@ class Reply:
 
 
 class Replies(NamedTuple):
-    """The answers to many requests that waited for one thing.
+    """The responses to many requests that waited for the same event.
 
-    For the coordinator they are given. The shell makes and sends a few at a time, so that others are served in between.
+    The coordinator regards them as sent. The shell creates and sends a few at a time, and serves other clients in
+    between.
     """
 
-    answers: Iterator[tuple[Any, Any]]
-    """Tickets and responses."""
+    answers: Iterator[tuple[Any, Any]]  # tickets and responses
 
 
 class Append:
     """Records for a partition of a coordinator's topic, to be written as one batch.
 
-    When they are written, or cannot be, the shell calls `appended` of the topic's coordinator with the token.
+    When they are written or the write has failed, the shell calls `appended` of the topic's coordinator with the token.
     """
 
     __slots__ = ("partition", "producer", "records", "timestamp_ms", "token", "topic")
@@ -59,20 +59,17 @@ class Append:
     ) -> None:
         self.token = token
         self.partition = partition
-        self.records = records
-        """Keys and values, ready to be put into a batch; a value of None deletes the key."""
-        self.timestamp_ms = timestamp_ms
-        """Wall clock; all records of one operation carry the same."""
+        self.records = records  # Encoded keys and values. A value of None deletes the key.
+        self.timestamp_ms = timestamp_ms  # wall clock, the same for all records of an operation
         self.topic = topic
-        self.producer = producer
-        """Id and epoch of the producer in whose transaction they are written."""
+        self.producer = producer  # id and epoch of the producer if they are part of a transaction
 
     def __repr__(self) -> str:
         return f"Append({self.token}, {self.topic}-{self.partition}, {len(self.records)} records, {self.producer})"
 
 
 class WriteMarkers(NamedTuple):
-    """The end of a transaction, to be written to every partition that it touched.
+    """Markers that end a transaction in each of its partitions.
 
     When all are written, the shell calls `TransactionCoordinator.appended` with the token.
     """
@@ -86,18 +83,18 @@ class WriteMarkers(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Why a group changes its state: a name of the closed list of offsets-topic §9.3, and who brought it about."""
+    """Cause of a state transition: a name from the closed list of offsets-topic §9.3, and the client that caused it."""
 
     name: str
     member_id: str = ""
     client_id: str = ""
     client_host: str = ""
+    # The client's reason (JoinGroup from v8, LeaveGroup from v5), or the members for which a phase waited in vain.
     reason: str = ""
-    """What the client said (JoinGroup from v8, LeaveGroup from v5), or which members a phase waited for in vain."""
 
 
 class Transition(NamedTuple):
-    """A group has changed its state."""
+    """State transition of a group."""
 
     group_id: str
     partition: int
@@ -109,7 +106,7 @@ class Transition(NamedTuple):
 
 
 class GroupWarning(NamedTuple):
-    """Something a person should know about a group: mostly that Kafka's own behaviour is about to hurt somebody."""
+    """A warning about a group for the operator, mostly that Kafka's own behaviour is about to cause damage."""
 
     group_id: str
     text: str

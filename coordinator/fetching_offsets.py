@@ -1,4 +1,4 @@
-"""OffsetFetch (classic-groups §7.4, consumer-groups §15.3): what groups have committed."""
+"""OffsetFetch (classic-groups §7.4, consumer-groups §15.3): committed offsets of groups."""
 
 from functools import lru_cache
 from typing import Final
@@ -26,13 +26,14 @@ def offset_fetch(
     member_id: str | None = None,
     member_epoch: int = -1,
 ) -> OffsetFetchResponseGroup:
-    """The offsets of one group; `topics` None: all it has. Topics are asked for by name, with their id where known.
+    """Return the offsets of a group. A partition without a committed offset has offset -1 and no error.
 
-    `require_stable`: partitions with an offset in an open transaction answer UNSTABLE_OFFSET_COMMIT (KIP-447).
+    Errors of the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
 
-    `member_id`, `member_epoch`: who asks, looked at where members have epochs: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-
-    What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+    Args:
+        topics: None requests every topic. Topics have a name, and an id where the client sent one.
+        require_stable: Answer UNSTABLE_OFFSET_COMMIT for partitions with an offset in an open transaction (KIP-447).
+        member_id: Checked with `member_epoch` if members have epochs: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
     """
     group = coordinator.described_group(group_id)
     error = coordinator.availability(group_id) if group is None else group.check_fetch(member_id, member_epoch)
@@ -47,8 +48,8 @@ def offset_fetch(
 
 def _stable(answer: OffsetFetchResponseTopic, pending: PendingOffsets) -> OffsetFetchResponseTopic:
     partitions = tuple(
-        _unstable(each.partition_index) if (answer.name, each.partition_index) in pending else each
-        for each in answer.partitions
+        _unstable(partition.partition_index) if (answer.name, partition.partition_index) in pending else partition
+        for partition in answer.partitions
     )
     return OffsetFetchResponseTopic(name=answer.name, topic_id=answer.topic_id, partitions=partitions)
 
@@ -76,20 +77,23 @@ def _all(offsets: GroupOffsets | None) -> tuple[OffsetFetchResponseTopic, ...]:
 
 
 def _named(offsets: GroupOffsets | None, topic: OffsetFetchRequestTopic) -> OffsetFetchResponseTopic:
-    known = {} if offsets is None else offsets.topics.get(topic.name, {})
+    stored = {} if offsets is None else offsets.topics.get(topic.name, {})
     topic_id = topic.topic_id
     partitions = []
     for partition in topic.partition_indexes:
-        committed = known.get(partition)
+        committed = stored.get(partition)
         if committed is None or (topic_id is not None and committed.topic_id not in (None, topic_id)):
-            partitions.append(never_committed(partition))  # or for an earlier topic of that name
+            partitions.append(never_committed(partition))  # or committed for an earlier topic of that name
         else:
             partitions.append(committed.answer or partition_answer(partition, committed))
     return OffsetFetchResponseTopic(name=topic.name, topic_id=topic_id, partitions=tuple(partitions))
 
 
 def partition_answer(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePartition:
-    """What OffsetFetch says of an offset. Kept until the next commit: members that start together ask alike."""
+    """Return the entry of a partition.
+
+    It is cached until the next commit: members that start together need it often.
+    """
     if committed.answer is None:
         committed.answer = OffsetFetchResponsePartition(
             partition_index=partition,
@@ -103,7 +107,7 @@ def partition_answer(partition: int, committed: CommittedOffset) -> OffsetFetchR
 
 @lru_cache(maxsize=1024)
 def never_committed(partition: int) -> OffsetFetchResponsePartition:
-    """What OffsetFetch says of a partition without an offset."""
+    """Return the entry of a partition without an offset."""
     return OffsetFetchResponsePartition(
         partition_index=partition,
         committed_offset=NO_OFFSET,

@@ -1,7 +1,7 @@
-"""Groups without members that a refused join took away, and that the log still has (consumer-groups §17.1).
+"""Groups without members that a rejected join has hidden, and that are still in the log (consumer-groups §17.1).
 
-Kafka forgets such a group in memory and writes nothing. Whoever only reads sees it until something else is written to
-its partition, and the next group of its id has its offsets. After a restart its records make it anew.
+Kafka removes such a group from memory and writes nothing. Requests that only read see it until the next write to its
+partition, and the next group with its id gets its offsets. After a restart it is restored from its records.
 """
 
 from collections.abc import Iterator
@@ -11,49 +11,46 @@ from kohort.coordinator.modern.modern_group import ModernGroup
 
 
 class ForgottenGroups:
-    """Those of one node, by id."""
+    """The hidden groups of a node, by id."""
 
-    __slots__ = ("_groups", "_shown")
+    __slots__ = ("_groups", "_visible_ids")
 
     def __init__(self) -> None:
         self._groups: dict[str, ModernGroup] = {}
-        self._shown: dict[int, list[str]] = {}
-        """Ids of those that are still seen, by partition of `__consumer_offsets`."""
+        # Ids of groups that are still visible, by partition of `__consumer_offsets`.
+        self._visible_ids: dict[int, list[str]] = {}
 
     def forget(self, group: ModernGroup) -> None:
-        """A group that is there no more."""
+        """Hide a group."""
         group.vanish()
         self._groups[group.group_id] = group
-        self._shown.setdefault(group.partition, []).append(group.group_id)
+        self._visible_ids.setdefault(group.partition, []).append(group.group_id)
 
-    def shown(self, group_id: str) -> ModernGroup | None:
-        """The group of that id, if nothing was written to its partition since it was forgotten."""
+    def find_visible(self, group_id: str) -> ModernGroup | None:
+        """Return the group if nothing was written to its partition since it was hidden."""
         group = self._groups.get(group_id)
-        return group if group is not None and group_id in self._shown.get(group.partition, ()) else None
+        return group if group is not None and group_id in self._visible_ids.get(group.partition, ()) else None
 
-    def all_shown(self) -> Iterator[ModernGroup]:
-        """Those that are still seen."""
-        return (self._groups[group_id] for ids in self._shown.values() for group_id in ids)
+    def find_all_visible(self) -> Iterator[ModernGroup]:
+        return (self._groups[group_id] for ids in self._visible_ids.values() for group_id in ids)
 
     def with_offsets(self) -> Iterator[ModernGroup]:
-        """Those that have committed something."""
         return (group for group in self._groups.values() if group.offsets)
 
-    def bequeath(self, group: Group) -> None:
-        """Gives a new group the offsets of the one that had its id; what becomes of them is so for both."""
-        before = self._groups.get(group.group_id)
-        if before is not None:
-            group.offsets = before.offsets
+    def hand_over_offsets(self, group: Group) -> None:
+        """Give a new group the offsets of the hidden group with its id. Both share them from now on."""
+        old_group = self._groups.get(group.group_id)
+        if old_group is not None:
+            group.offsets = old_group.offsets
 
     def written(self, partition: int) -> None:
-        """Something is written to a partition: its groups are not seen any more. Of some only the offsets are kept."""
-        for group_id in self._shown.pop(partition, ()):
+        """Hide the groups of a partition that was written to, and drop those without offsets."""
+        for group_id in self._visible_ids.pop(partition, ()):
             group = self._groups.get(group_id)
             if group is not None and not group.offsets:
                 del self._groups[group_id]
 
     def unload(self, partition: int) -> None:
-        """Another node reads the log of a partition now."""
-        self._shown.pop(partition, None)
-        for group in [each for each in self._groups.values() if each.partition == partition]:
+        self._visible_ids.pop(partition, None)
+        for group in [hidden for hidden in self._groups.values() if hidden.partition == partition]:
             del self._groups[group.group_id]

@@ -1,4 +1,4 @@
-"""What groups of every protocol have: an id, a partition that keeps them, and committed offsets."""
+"""Base of all groups: an id, a partition that stores them, and committed offsets."""
 
 from mypy_extensions import mypyc_attr
 
@@ -9,61 +9,54 @@ from kohort.protocol.errors import ErrorCode
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Group:
-    """The part of a group that commits, fetches and expiry look at, whatever protocol its members speak."""
+    """The part of a group that commits, fetches and expiry use, whatever its type."""
 
     __slots__ = ("commits_in_flight", "group_id", "offsets", "partition", "pending_offsets")
 
     def __init__(self, group_id: str, partition: int) -> None:
-        """`partition`: of `__consumer_offsets`."""
         self.group_id = group_id
         self.partition = partition
         self.offsets: GroupOffsets | None = None
-        self.pending_offsets: PendingOffsets | None = None
-        """Offsets committed in transactions that are still open."""
-        self.commits_in_flight = 0
-        """Commits that are being written; `offsets` does not show them yet."""
+        self.pending_offsets: PendingOffsets | None = None  # committed in transactions that are still open
+        self.commits_in_flight = 0  # commits that are being written and are not yet in `offsets`
 
     def committed_offsets(self) -> GroupOffsets:
-        """Where offsets are kept; made when there is none yet."""
+        """Return the offsets, created if necessary."""
         if self.offsets is None:
             self.offsets = GroupOffsets()
         return self.offsets
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is a group without members that may be deleted."""
+        """Whether the group has no members and can be deleted."""
         raise NotImplementedError
 
     @property
     def version(self) -> int:
-        """Its generation or epoch."""
         raise NotImplementedError
 
     @property
     def may_expire(self) -> bool:
-        """Whether it goes when it is empty and has no offsets."""
+        """Whether the group is removed when it is empty and has no offsets."""
         return True
 
     def refuses_delete(self) -> ErrorCode:
-        """NONE, or why it may not be deleted."""
         raise NotImplementedError
 
     def refuses_offset_delete(self) -> ErrorCode:
-        """NONE, or why none of its offsets may be deleted by hand."""
         raise NotImplementedError
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether a member may ask for offsets: NONE, unless members commit with epochs."""
+        """Return the error for a member that fetches offsets. Only groups whose members have epochs check it."""
         return ErrorCode.none
 
     def is_in_use(self, topic: str) -> bool:
-        """Whether members subscribe to a topic, so that its offsets are needed."""
         raise NotImplementedError
 
     def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """From which wall-clock moment on an offset grows old; None: it may not go."""
+        """Return the wall clock at which an offset's retention starts, or None while it must be kept."""
         raise NotImplementedError
 
     def record_keys(self) -> list[bytes]:
-        """Keys of the records that make an empty group, in the order in which they are deleted."""
+        """Return the keys of an empty group's records, in the order in which they are deleted."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Groups that change their protocol while they live (consumer-groups §17.1, §17.2, §17.4)."""
+"""Conversion of groups with members between the classic and the consumer type (consumer-groups §17.1, §17.2, §17.4)."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -35,14 +35,13 @@ from kohort.protocol.consumer_protocol import (
 )
 from kohort.protocol.errors import ErrorCode
 
-UPGRADES = ("bidirectional", "upgrade")
-"""Policies that let a classic group with members become a consumer group."""
+UPGRADES = ("bidirectional", "upgrade")  # policies that convert classic groups with members to consumer groups
+# Policies that convert a consumer group to a classic one when its last consumer member leaves.
 DOWNGRADES = ("bidirectional", "downgrade")
-"""Policies that let a consumer group become classic when its last consumer member goes."""
 
 
 class CustomAssignorError(Exception):
-    """An assignment carries data of an assignor that the server does not have."""
+    """An assignment contains data of an assignor that the server does not have."""
 
 
 # From classic to consumer
@@ -51,15 +50,15 @@ class CustomAssignorError(Exception):
 def replace_empty_classic_group(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
 ) -> tuple[ConsumerGroup, ChangeSet]:
-    """A consumer group in place of a classic one without members, whatever the policy. Its offsets stay.
+    """Replace a classic group without members by a consumer group, whatever the policy. It gets the offsets.
 
-    Ids that were handed out are lost.
+    Issued member ids are lost.
     """
     return _consumer_group_takes_over(coordinator, classic, now_ms)
 
 
 def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
-    """Whether policy, type and size let a classic group with members become a consumer group."""
+    """Return whether policy, type and size permit the conversion of a classic group with members."""
     settings = coordinator.settings
     return (
         settings.group_consumer_migration_policy in UPGRADES
@@ -71,15 +70,15 @@ def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
 def upgrade(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
 ) -> tuple[ConsumerGroup, ChangeSet] | Refusal:
-    """A consumer group in place of a classic one with members, which keep what they have.
+    """Convert a classic group with members, which keep their assignments.
 
-    GROUP_ID_NOT_FOUND if the policy, the type, the size or an assignor of their own is against it. Bytes that Kafka
-    does not foresee are UNKNOWN_SERVER_ERROR, and joins that wait are sent away all the same.
+    The error is GROUP_ID_NOT_FOUND if the policy, the type, the size or a custom assignor prevents it. For bytes that
+    Kafka does not handle it is UNKNOWN_SERVER_ERROR; waiting joins are rejected all the same.
     """
     if not may_upgrade(coordinator, classic):
         return not_a_consumer_group(classic.group_id)
     try:
-        members = {each.member_id: _as_consumer(coordinator, each) for each in classic.members.values()}
+        members = {member.member_id: _as_consumer(coordinator, member) for member in classic.members.values()}
     except CustomAssignorError:
         message = (
             f"Cannot upgrade classic group {classic.group_id} to consumer group because an unsupported custom assignor "
@@ -97,18 +96,18 @@ def upgrade(
         )
         return Refusal(ErrorCode.group_id_not_found, message)
     group, changes = _consumer_group_takes_over(coordinator, classic, now_ms)
-    _move_in(group, changes, {name: found for name, found in members.items() if found is not None}, classic, now_ms)
+    _move_in(group, changes, {name: entry for name, entry in members.items() if entry is not None}, classic, now_ms)
     return group, changes
 
 
-_Share = dict[UUID, frozenset[int]]
+_Assignment = dict[UUID, frozenset[int]]
 
 
-def _as_consumer(coordinator: GroupCoordinator, member: Member) -> tuple[MemberMetadata, _Share] | None:
-    """A classic member as one of a consumer group, and what it has. None: its bytes end too early."""
+def _as_consumer(coordinator: GroupCoordinator, member: Member) -> tuple[MemberMetadata, _Assignment] | None:
+    """Return the metadata and the assignment of a classic member, or None if its bytes are truncated."""
     subscription = read_subscription(member.protocols[0][1])
-    share = _share(coordinator, member.assignment)
-    if subscription is None or share is None:
+    assignment = _decode_assignment(coordinator, member.assignment)
+    if subscription is None or assignment is None:
         return None
     metadata = MemberMetadata(
         instance_id=member.group_instance_id,
@@ -119,38 +118,38 @@ def _as_consumer(coordinator: GroupCoordinator, member: Member) -> tuple[MemberM
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
     )
-    return metadata, share
+    return metadata, assignment
 
 
-def _share(coordinator: GroupCoordinator, assignment: bytes) -> _Share | None:
+def _decode_assignment(coordinator: GroupCoordinator, assignment: bytes) -> _Assignment | None:
     if not assignment:
         return {}
-    read = read_assignment(assignment)
-    if read is None:
+    decoded = read_assignment(assignment)
+    if decoded is None:
         return None
-    if read.user_data:
+    if decoded.user_data:
         raise CustomAssignorError
-    topics = ((coordinator.topics.by_name(name), partitions) for name, partitions in read.partitions.items())
+    topics = ((coordinator.topics.by_name(name), partitions) for name, partitions in decoded.partitions.items())
     return {topic.topic_id: frozenset(partitions) for topic, partitions in topics if topic is not None}
 
 
 def _move_in(
     group: ConsumerGroup,
     changes: ChangeSet,
-    members: dict[str, tuple[MemberMetadata, _Share]],
+    members: dict[str, tuple[MemberMetadata, _Assignment]],
     classic: ClassicGroup,
     now_ms: int,
 ) -> None:
-    """Everybody is where it was: the target is what they have, at the generation of the classic group."""
+    """Add the members with their assignments, which are the target, too, at the generation of the classic group."""
     epoch = classic.generation_id
     for member_id, (metadata, _) in members.items():
         changes.make(Kind.MEMBER, member_id, metadata)
     changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(epoch, current_hash(group)))
-    for member_id, (_, share) in members.items():
-        changes.make(Kind.TARGET, member_id, share)
+    for member_id, (_, assignment) in members.items():
+        changes.make(Kind.TARGET, member_id, assignment)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(epoch))
-    for member_id, (_, share) in members.items():
-        assigned = {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in share.items()}
+    for member_id, (_, assignment) in members.items():
+        assigned = {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assignment.items()}
         current = CurrentAssignment(epoch=epoch, previous_epoch=epoch, assigned=assigned)
         changes.make(Kind.CURRENT, member_id, current)
         keep_alive(group, group.members[member_id], now_ms)
@@ -160,7 +159,6 @@ def _move_in(
 def _consumer_group_takes_over(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
 ) -> tuple[ConsumerGroup, ChangeSet]:
-    """A consumer group without members that has the id and the offsets of a classic one."""
     group = ConsumerGroup(coordinator, classic.group_id, classic.partition)
     changes = ChangeSet(group)
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
@@ -186,19 +184,16 @@ def downgrade_if_classic(
     on_written: OnWritten,
     leaving: Iterable[ConsumerMember],
 ) -> bool:
-    """Makes the group classic if only classic members would be left, and writes that. Returns whether it did.
-
-    `leaving`: who goes.
-    """
-    gone = {each.member_id for each in leaving}
-    left = [each for each in group.members.values() if each.member_id not in gone]
-    if not left or not _may_downgrade(coordinator, left):
+    """Convert the group if only classic members remain, and write that. Return whether it was converted."""
+    leaving_ids = {member.member_id for member in leaving}
+    remaining = [member for member in group.members.values() if member.member_id not in leaving_ids]
+    if not remaining or not _may_downgrade(coordinator, remaining):
         return False
     assert isinstance(changes, ChangeSet), "what a consumer group changes"
-    classic = _as_classic(coordinator, group, left, group.epoch, now_ms)
+    classic = _as_classic(coordinator, group, remaining, group.epoch, now_ms)
     if classic is None:
         return False
-    changes.leaving = [each for each in group.members.values() if each.member_id in gone]
+    changes.leaving = [member for member in group.members.values() if member.member_id in leaving_ids]
     _become(coordinator, group, classic, changes, now_ms)
     changes.write(now_ms, cause, on_written)
     prepare_rebalance(classic, cause, now_ms)
@@ -206,9 +201,8 @@ def downgrade_if_classic(
 
 
 def may_downgrade_without(coordinator: GroupCoordinator, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
-    """Whether the group is to be classic once a classic member has taken the place of a static consumer member."""
-    others = [each for each in group.members.values() if each is not replaced]
-    return _may_downgrade(coordinator, others, len(group.members))
+    remaining = [member for member in group.members.values() if member is not replaced]
+    return _may_downgrade(coordinator, remaining, len(group.members))
 
 
 def downgrade_after_replacing(
@@ -222,10 +216,13 @@ def downgrade_after_replacing(
     generation_id: int,
     rebalance: bool,
 ) -> bool:
-    """Makes a group classic in which a classic member has taken the place of the last other one, and writes that.
+    """Convert a group whose last consumer member was replaced by a classic one, and write that.
 
-    `generation_id`: the group's epoch before. `rebalance`: whether the target is not the one of the group's epoch.
-    Returns whether it did: the bytes of a member may be no subscription.
+    Returns False if the bytes of a member are not a subscription.
+
+    Args:
+        generation_id: The group's previous epoch.
+        rebalance: Whether the target is older than the group's epoch.
     """
     classic = _as_classic(coordinator, group, list(group.members.values()), generation_id, now_ms)
     if classic is None:
@@ -237,12 +234,12 @@ def downgrade_after_replacing(
     return True
 
 
-def _may_downgrade(coordinator: GroupCoordinator, left: list[ConsumerMember], size: int | None = None) -> bool:
+def _may_downgrade(coordinator: GroupCoordinator, members: list[ConsumerMember], size: int | None = None) -> bool:
     settings = coordinator.settings
     return (
-        all(each.is_classic for each in left)
+        all(member.is_classic for member in members)
         and settings.group_consumer_migration_policy in DOWNGRADES
-        and (len(left) if size is None else size) <= settings.group_max_size
+        and (len(members) if size is None else size) <= settings.group_max_size
     )
 
 
@@ -259,25 +256,25 @@ def _become(
 def _as_classic(
     coordinator: GroupCoordinator, group: ConsumerGroup, members: list[ConsumerMember], generation_id: int, now_ms: int
 ) -> ClassicGroup | None:
-    """The classic group that is left; members have what they were to have. None: their bytes are no subscriptions."""
+    """Return the classic group with the target assignments, or None if a member's bytes are not a subscription."""
     classic = ClassicGroup(coordinator, group.group_id, group.partition, coordinator.wall_ms(now_ms))
     classic.protocol_type, classic.generation_id = CONSUMER, generation_id
-    for each in members:
-        metadata = each.metadata
+    for consumer in members:
+        metadata = consumer.metadata
         assert metadata.classic is not None, "only classic members are left"
         protocols = metadata.classic.protocols
         subscription = read_subscription(protocols[0][1])
         if subscription is None:
             return None
         member = Member(
-            each.member_id,
+            consumer.member_id,
             metadata.instance_id,
             metadata.client_id,
             metadata.client_host,
             metadata.rebalance_timeout_ms,
             metadata.classic.session_timeout_ms,
             protocols,
-            _assignment(coordinator, group.target_of(each.member_id), subscription),
+            _assignment(coordinator, group.target_of(consumer.member_id), subscription),
         )
         classic.add(member, None)
     classic.protocol_name = classic.choose_protocol()
@@ -298,13 +295,13 @@ def _assignment(coordinator: GroupCoordinator, target: Target, subscription: Sub
 def _hand_over(
     coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet, now_ms: int
 ) -> None:
-    """The classic group has the id from now on; the consumer group is back if that cannot be written."""
+    """Replace the consumer group by the classic one until the write fails."""
     for member in group.members.values():
         stop_all(group, member)
     coordinator.forget_consumer_group(group)
     coordinator.groups[group.group_id] = classic
     move_offsets(group, classic)
-    for each in classic.members.values():
-        sessions.extend(classic, each, now_ms)
+    for classic_member in classic.members.values():
+        sessions.extend(classic, classic_member, now_ms)
 
     give_back_unless_written(coordinator, group, classic, changes)

@@ -1,4 +1,4 @@
-"""What a group of either protocol asks of its coordinator."""
+"""The interface that groups of every type need from their coordinator."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -18,9 +18,7 @@ class GroupHost(Protocol):
     new_uuid: Callable[[], str]
     effects: list[Effect]
 
-    def wall_ms(self, now_ms: int) -> int:
-        """The wall clock at a monotonic moment."""
-        ...
+    def wall_ms(self, now_ms: int) -> int: ...
 
     def append(
         self,
@@ -31,8 +29,9 @@ class GroupHost(Protocol):
         producer: tuple[int, int] | None = None,
         group_id: str | None = None,
     ) -> int:
-        """Asks for records to be written. Returns the token of the `Append`.
+        """Request a write of records. Return the token of the `Append`.
 
-        `group_id`: they come behind all that a consumer group of that id is still writing, and fail with it.
+        Args:
+            group_id: The records are written after the unfinished writes of this consumer group, and fail with them.
         """
         ...

@@ -1,4 +1,4 @@
-"""Which partition of `__consumer_offsets` holds a group (classic-groups §1.1)."""
+"""The partition of `__consumer_offsets` that stores a group (classic-groups §1.1)."""
 
 import struct
 from typing import Final
@@ -8,7 +8,7 @@ _WORD: Final = 1 << 32
 
 
 def java_hash(text: str) -> int:
-    """Java's `String.hashCode`: over UTF-16 code units, in signed 32-bit arithmetic."""
+    """Return Java's `String.hashCode`, over UTF-16 code units in signed 32-bit arithmetic."""
     raw = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for unit in struct.unpack(f">{len(raw) // 2}H", raw):
@@ -17,6 +17,6 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group_id: str, partitions: int) -> int:
-    """The partition of a group among `partitions`. The hash -2^31, which has no positive twin, counts as 0."""
+    """Return the partition of a group. The hash -2^31 has no absolute value in 32 bits and counts as 0."""
     value = java_hash(group_id)
     return 0 if value == -_SIGN else abs(value) % partitions

@@ -1,4 +1,4 @@
-"""A group takes the place of another one that had its id, with its offsets; the other is back if that is not written.
+"""Replacement of a group by one of another type, with its offsets; undone if the write fails.
 
 Consumer groups: consumer-groups §17.1. Streams groups: streams-groups §3, §13.
 """
@@ -26,7 +26,6 @@ MIGRATION = Cause("protocol_migration")
 def make_streams_group(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
 ) -> tuple[StreamsGroup, GroupChanges]:
-    """A streams group in place of a classic one without members (streams-groups §3). Its offsets stay."""
     group = coordinator.new_streams_group(classic.group_id)
     changes = GroupChanges(group)
     changes.creates = changes.replaces = True
@@ -35,12 +34,11 @@ def make_streams_group(
 
 
 def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | StreamsGroup, now_ms: int) -> None:
-    """Gives the place of a group without members, and its offsets, to a new classic one.
+    """Replace a group without members by a new classic one, which gets its offsets.
 
-    The topology of a streams group is lost.
-
-    The one's tombstones and the other's record are one batch (Kafka: `classicGroupJoinToClassicGroup`). If it cannot be
-    written, the group is back, and whoever has joined the classic one meanwhile hears of the failure.
+    The topology of a streams group is lost. The tombstones of the one and the record of the other are one batch (Kafka:
+    `classicGroupJoinToClassicGroup`). If it cannot be written, the old group is restored, and members that joined the
+    classic group receive an error.
     """
     classic = coordinator.create_group(group.group_id, now_ms)
     changes = GroupChanges(group)
@@ -55,18 +53,18 @@ def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | St
 
 
 def forget_empty_group(coordinator: GroupCoordinator, group: ModernGroup) -> None:
-    """Takes a group without members away, and writes nothing. Nobody is told: its records are still there."""
+    """Hide a group without members, whose records stay in the log. No event is reported."""
     if coordinator.forgotten is None:
-        from kohort.coordinator.forgotten_groups import ForgottenGroups  # for whoever comes with an id that nobody has
+        from kohort.coordinator.forgotten_groups import ForgottenGroups  # loaded for unknown member ids only
 
         coordinator.forgotten = ForgottenGroups()
     coordinator.forgotten.forget(group)
 
 
 def take_over(classic: ClassicGroup, group: ModernGroup, changes: GroupChanges, now_ms: int) -> None:
-    """A group of another protocol has the id and the offsets of a classic one from now on.
+    """Replace a classic group by one of another type, which gets its id and offsets.
 
-    Joins and syncs that wait are sent away at once, as in Kafka. If this cannot be written, the classic group is back.
+    As in Kafka, waiting joins and syncs are rejected at once. The classic group is restored if the write fails.
     """
     was_stable = classic.state in (State.STABLE, State.EMPTY)
     dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
@@ -82,17 +80,16 @@ def take_over(classic: ClassicGroup, group: ModernGroup, changes: GroupChanges, 
     changes.on_undo(undo)
 
 
-def move_offsets(before: Group, after: Group) -> None:
-    """Offsets belong to the group that has the id."""
-    after.offsets, after.pending_offsets = before.offsets, before.pending_offsets
+def move_offsets(source: Group, target: Group) -> None:
+    target.offsets, target.pending_offsets = source.offsets, source.pending_offsets
 
 
 def give_back_unless_written(
     coordinator: GroupCoordinator, group: ModernGroup, classic: ClassicGroup, changes: GroupChanges
 ) -> None:
-    """If changes cannot be written the group is back, in place of the classic one.
+    """Restore the group in place of the classic one if the changes cannot be written.
 
-    What the classic one has decided meanwhile is not written, either (`modern/writing.py`).
+    Then the classic group's own changes since are not written either (`modern/writing.py`).
     """
 
     def undo(now_ms: int) -> None:
@@ -106,9 +103,10 @@ def give_back_unless_written(
 
 
 def _revive(classic: ClassicGroup, now_ms: int, *, rebalance: bool) -> None:
-    """A classic group that was dissolved is back with its members and what they had.
+    """Restore a classic group with its members and their assignments.
 
-    `rebalance`: it was in the middle of one, and nobody waits for that any more.
+    Args:
+        rebalance: Whether the group was rebalancing. A new rebalance is started then.
     """
     coordinator = classic.coordinator
     classic.state = State.STABLE if classic.members else State.EMPTY
@@ -133,4 +131,4 @@ def _revive(classic: ClassicGroup, now_ms: int, *, rebalance: bool) -> None:
 
 
 def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """Nothing waits for this write: the next member that joins the classic group hears of a failure."""
+    pass

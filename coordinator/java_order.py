@@ -1,4 +1,4 @@
-"""The order in which Kafka walks its hash maps, which decides between assignments that are equally good."""
+"""Iteration order of Kafka's hash maps, which decides between equally good assignments."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -8,24 +8,25 @@ T = TypeVar("T")
 
 _FEWEST_BUCKETS = 16
 _LOAD_FACTOR = 0.75
-_GOLDEN = -7046029254386353131
-"""The multiplier of Fibonacci hashing in 64 bits."""
+_GOLDEN = -7046029254386353131  # multiplier of Fibonacci hashing in 64 bits
 
 
 def in_map_order(
     items: Iterable[T], hash_of: Callable[[T], int], *, concurrent: bool = False, capacity: int = _FEWEST_BUCKETS
 ) -> list[T]:
-    """The items as Java's `HashMap` is walked: by bucket. Within a bucket they stay as they are.
+    """Return the items in the iteration order of Java's `HashMap`: by bucket, within a bucket in the given order.
 
-    `concurrent`: as its `ConcurrentHashMap`, which grows one item earlier. `capacity`: what the map was made for.
+    Args:
+        concurrent: Use the order of a `ConcurrentHashMap`, which grows one item earlier.
+        capacity: Initial capacity of the map.
     """
-    found = list(items)
-    buckets = buckets_for(len(found) + concurrent, capacity=capacity)
-    return sorted(found, key=lambda item: bucket_of(hash_of(item), buckets))
+    ordered = list(items)
+    buckets = buckets_for(len(ordered) + concurrent, capacity=capacity)
+    return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
 
 
 def buckets_for(count: int, *, capacity: int) -> int:
-    """Return how many buckets a `HashMap` has that was made for `capacity` items and has got `count`."""
+    """Return the number of buckets of a `HashMap` that was created for `capacity` items and has `count`."""
     buckets = 1 << max(capacity - 1, 0).bit_length()
     while count > _LOAD_FACTOR * buckets:
         buckets *= 2
@@ -33,51 +34,56 @@ def buckets_for(count: int, *, capacity: int) -> int:
 
 
 def bucket_of(hash_code: int, buckets: int) -> int:
-    """Return the bucket of an item, by its Java hash."""
     number = hash_code & 0xFFFFFFFF
     return (number ^ number >> 16) & (buckets - 1)
 
 
 def capacity_for(count: int) -> int:
-    """What Kafka's assignors ask a map for that is to hold that many items (`AssignorHelpers.newHashMap`)."""
+    """Return the capacity with which Kafka's assignors create a map of `count` items (`AssignorHelpers.newHashMap`)."""
     return int((count + 1) / _LOAD_FACTOR + 1)
 
 
-def in_assignors_order(known: Iterable[T], added: Iterable[T], hash_of: Callable[[T], int], most: int) -> list[T]:
-    """Members of a group as Kafka's assignors get them. Who joins with this heartbeat is added last.
+def in_assignors_order(earlier: Iterable[T], added: Iterable[T], hash_of: Callable[[T], int], most: int) -> list[T]:
+    """Return the members of a group in the order in which Kafka's assignors receive them.
 
-    `known`: who has been in the group before. `most`: how many there have been at one time, `added` included.
+    Args:
+        known: Members that were in the group before.
+        added: Members that join with this heartbeat, which come last.
+        most: Maximum number of members so far, including `added`.
     """
-    members, newcomers = list(known), list(added)
+    members, newcomers = list(earlier), list(added)
     table = most if most > len(members) + len(newcomers) else len(members)  # who joins is not in the table yet
     return in_map_order([*in_table_order(members, hash_of, table), *newcomers], hash_of)
 
 
 def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 0) -> list[T]:
-    """The items as Kafka's `TimelineHashMap` is walked, in which a coordinator keeps its state.
+    """Return the items in the iteration order of Kafka's `TimelineHashMap`, in which a coordinator keeps its state.
 
-    By slot; within one the last that came is the first. `items`: in the order in which they came. `most`: how many
-    there have been at one time, as the table does not get smaller again. Confirmed with Apache Kafka 4.3.0.
+    They are ordered by slot, and within a slot the last one inserted is first. Confirmed with Apache Kafka 4.3.0.
+
+    Args:
+        items: In the order of insertion.
+        most: Maximum number of items so far, because the table does not shrink.
     """
-    found = list(items)
-    found.reverse()
+    reversed_items = list(items)
+    reversed_items.reverse()
     bits = 1
-    while (max(len(found), most) + 1) * _LOAD_FACTOR > 1 << bits:
+    while (max(len(reversed_items), most) + 1) * _LOAD_FACTOR > 1 << bits:
         bits += 1
-    return sorted(found, key=lambda item: (hash_of(item) * _GOLDEN & (1 << 64) - 1) >> 64 - bits)
+    return sorted(reversed_items, key=lambda item: (hash_of(item) * _GOLDEN & (1 << 64) - 1) >> 64 - bits)
 
 
 def hash_of_partition(topic_hash: int, partition: int) -> int:
-    """The hash of a partition, by that of its topic's name (Kafka: `TopicPartition.hashCode`)."""
+    """Return Java's hash of a partition, from that of its topic's name (Kafka: `TopicPartition.hashCode`)."""
     return 31 * (31 + partition) + topic_hash
 
 
 def hash_of_id(topic_id: UUID) -> int:
-    """The hash of a topic id (Kafka: `Uuid.hashCode`)."""
+    """Return Java's hash of a topic id (Kafka: `Uuid.hashCode`)."""
     halves = topic_id.int >> 64 ^ topic_id.int & (2**64 - 1)
     return (halves >> 32 ^ halves) & 0xFFFFFFFF
 
 
 def hash_of_id_partition(topic_id: UUID, partition: int) -> int:
-    """The hash of a partition, by its topic's id (Kafka's assignors: `TopicIdPartition.hashCode`)."""
+    """Return Java's hash of a partition, from its topic's id (Kafka's assignors: `TopicIdPartition.hashCode`)."""
     return 31 * hash_of_id(topic_id) + partition

@@ -1,4 +1,4 @@
-"""Becoming the coordinator of a partition's groups, and ceasing to be (classic-groups §1.5, §1.6)."""
+"""Loading and unloading of a partition's groups (classic-groups §1.5, §1.6)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -42,21 +42,17 @@ if TYPE_CHECKING:
 
 _INT = Struct(">i")
 
-CONSUMER_KINDS = frozenset((*range(3, 9), 16))
-"""The types of records that are a consumer group's."""
+CONSUMER_KINDS = frozenset((*range(3, 9), 16))  # record types of consumer groups
 
-SHARE_KINDS = range(10, 16)
-"""Those of a share group."""
+SHARE_KINDS = range(10, 16)  # record types of share groups
 
-STREAMS_KINDS = range(17, 24)
-"""Those of a streams group; 18 is free."""
+STREAMS_KINDS = range(17, 24)  # record types of streams groups; 18 is unused
 
-GROUPS_AT_ONCE = 20
-"""At most this many are made in a step: a millisecond."""
+GROUPS_AT_ONCE = 20  # maximum number of groups prepared in a step: a millisecond
 
 
 class PendingTransaction:
-    """The records of an open transaction: by key, where each stands and its value. None: a later commit counts."""
+    """Records of an open transaction: position and value by key. A superseded record has the value None."""
 
     __slots__ = ("values",)
 
@@ -64,7 +60,7 @@ class PendingTransaction:
         self.values: dict[bytes, tuple[int, bytes | None]] = {}
 
     def take(self, records: Iterable[tuple[bytes | None, bytes | None]], order: int) -> None:
-        """Takes over a batch, which stands behind `order` other records. Raises records.UnreadableRecord."""
+        """Add the records of a batch, which follow `order` other records. Raises records.UnreadableRecord."""
         for number, (key, value) in enumerate(records, order):
             if key is None:
                 raise UnreadableRecord("a record without a key")
@@ -72,9 +68,9 @@ class PendingTransaction:
 
 
 class Loading:
-    """The replay of one partition's records. Until it is finished, requests for its groups hear that it is loading.
+    """The replay of one partition. Until it has finished, requests for its groups receive COORDINATOR_LOAD_IN_PROGRESS.
 
-    Commits of one consumer have the same keys again and again, hence `_known`: it saves reading them.
+    A consumer's commits have the same keys repeatedly. `_offsets_by_key` avoids parsing them.
     """
 
     what: ClassVar[str] = "groups"
@@ -83,29 +79,26 @@ class Loading:
         self._coordinator = coordinator
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
+        # created with the first record of such a group, like the next two
         self._consumer_groups: ModernLoading[ConsumerGroup] | None = None
-        """None: there has been no record of any."""
         self._share_groups: ModernLoading[ShareGroup] | None = None
-        """Likewise."""
         self._streams_groups: ModernLoading[StreamsGroup] | None = None
-        """Likewise."""
         self._offsets: dict[str, GroupOffsets] = {}
-        self._known: dict[bytes, dict[int, CommittedOffset]] = {}
-        """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
-        self._open: dict[int, PendingTransaction] = {}
-        """What transactions have written that have not ended yet, by producer id."""
+        # A group's offsets of a topic, by key without the last four bytes, which are the partition.
+        self._offsets_by_key: dict[bytes, dict[int, CommittedOffset]] = {}
+        self._open: dict[int, PendingTransaction] = {}  # records of transactions that have not ended, by producer id
+        # Groups created from these values, not yet visible to requests.
         self._prepared: dict[str, tuple[GroupValue, ClassicGroup]] = {}
-        """Groups as these values have them. Nobody knows them yet."""
         self._unprepared: Iterator[tuple[str, GroupValue]] | None = None
-        self.records = 0
-        """How many have been applied, for whoever reports the load."""
+        self.records = 0  # number of applied records, for the report of the load
         coordinator.shards[partition] = Shard.LOADING
         self._began_us = coordinator.observer.measured_from_us()
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
-        """Takes over the records of a batch that lies in `data`; those of a transaction once its marker comes.
+        """Apply the records of a batch in `data`; those of a transaction are applied when its marker follows.
 
-        Raises records.UnreadableRecord, and DecodeError for a batch that is none.
+        Raises:
+            DecodeError: The bytes are not a batch. Also records.UnreadableRecord.
         """
         if batch.attributes & CONTROL:
             self._end_transaction(data, batch)
@@ -121,15 +114,17 @@ class Loading:
             self.apply(key, value)
 
     def apply(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
-        """Takes the next record over; a later one of the same key replaces it, one without value deletes it.
+        """Apply the next record. A later one with the same key replaces it, and one without a value deletes it.
 
-        `order`: where it stood, if it is one of a transaction that has ended now.
-        Records of kinds that this release does not know are passed over. Raises records.UnreadableRecord.
+        Records of unknown types are skipped. Raises records.UnreadableRecord.
+
+        Args:
+            order: Original position of a record whose transaction has ended now.
         """
         if self._open:
             self._overtake(key, self.records if order is None else order, deleted=value is None)
         self.records += 1
-        partitions = self._known.get(key[: -_INT.size])
+        partitions = self._offsets_by_key.get(key[: -_INT.size])
         if partitions is not None:
             self._apply_offset(partitions, _INT.unpack_from(key, len(key) - _INT.size)[0], value)
             return
@@ -140,29 +135,29 @@ class Loading:
                     offsets = self._offsets[group_id] = GroupOffsets()
                 partitions = offsets.topics.setdefault(intern(topic), {})
                 if offset_key(group_id, topic, partition) == key:
-                    self._known[key[: -_INT.size]] = partitions
+                    self._offsets_by_key[key[: -_INT.size]] = partitions
                 self._apply_offset(partitions, partition, value)
             case GroupKey(group_id):
                 self._apply_to_classic_group(group_id, value)
             case None:
                 reader = RecordReader(key)
-                kind = reader.int16()
-                if kind in CONSUMER_KINDS:
-                    self._apply_to_consumer_group(kind, reader, value)
-                elif kind in SHARE_KINDS:
-                    self._apply_to_share_group(kind, reader, value)
-                elif kind in STREAMS_KINDS:
-                    self._apply_to_streams_group(kind, reader, value)
+                record_type = reader.int16()
+                if record_type in CONSUMER_KINDS:
+                    self._apply_to_consumer_group(record_type, reader, value)
+                elif record_type in SHARE_KINDS:
+                    self._apply_to_share_group(record_type, reader, value)
+                elif record_type in STREAMS_KINDS:
+                    self._apply_to_streams_group(record_type, reader, value)
 
     def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
         if self._consumer_groups is None:
-            from kohort.coordinator.consumer.consumer_loading import consumer_loading  # seldom needed, as the others
+            from kohort.coordinator.consumer.consumer_loading import consumer_loading  # rarely needed, like the others
 
             self._consumer_groups = consumer_loading(self._coordinator, self._partition)
         self._consumer_groups.apply(kind, reader, value)
 
     def _apply_to_classic_group(self, group_id: str, value: bytes | None) -> None:
-        """It takes the place of a group of another kind, whose end need not have been written (forgotten_groups.py)."""
+        """Replace a group of another type, whose deletion may not have been written (forgotten_groups.py)."""
         if self._consumer_groups is not None:
             self._consumer_groups.groups.pop(group_id, None)
         if self._streams_groups is not None:
@@ -187,13 +182,13 @@ class Loading:
         self._streams_groups.apply(kind, reader, value)
 
     def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:
-        """What counts now overtakes what stands before it in open transactions; a deletion deletes that too."""
+        """Remove older values of the key from open transactions; after a deletion, also their keys."""
         for producer_id, transaction in list(self._open.items()):
-            known = transaction.values.get(key)
-            if known is None or known[0] >= order:
+            older = transaction.values.get(key)
+            if older is None or older[0] >= order:
                 continue
             if not deleted:
-                transaction.values[key] = known[0], None
+                transaction.values[key] = older[0], None
                 continue
             del transaction.values[key]
             if not transaction.values:
@@ -213,36 +208,36 @@ class Loading:
         if value is None:
             partitions.pop(partition, None)
             return
-        read = read_offset_value(value)
+        stored = read_offset_value(value)
         committed = partitions.get(partition)
-        if committed is None or not committed.fits(read.metadata, read.topic_id):
-            partitions[partition] = CommittedOffset.of(read)
+        if committed is None or not committed.fits(stored.metadata, stored.topic_id):
+            partitions[partition] = CommittedOffset.of(stored)
         else:
-            committed.take(read.offset, read.leader_epoch, read.commit_timestamp_ms, read.expire_timestamp_ms)
+            committed.take(stored.offset, stored.leader_epoch, stored.commit_timestamp_ms, stored.expire_timestamp_ms)
 
     def prepare(self, now_ms: int) -> bool:
-        """Makes some of the groups, before `finish` starts their sessions. Returns whether there are more to make.
+        """Create some of the groups, before `finish` starts their sessions. Return whether more remain.
 
-        A record that comes after that counts all the same: its group is made anew.
+        If a later record changes a group, `finish` creates it again.
         """
         if self._unprepared is None:
             self._unprepared = iter(list(self._groups.items()))
-        some = list(islice(self._unprepared, GROUPS_AT_ONCE))
-        for group_id, value in some:
+        chunk = list(islice(self._unprepared, GROUPS_AT_ONCE))
+        for group_id, value in chunk:
             group = self._new_group(group_id, now_ms)
             _restore(group, value)
             self._prepared[group_id] = value, group
-        return len(some) == GROUPS_AT_ONCE
+        return len(chunk) == GROUPS_AT_ONCE
 
     def _new_group(self, group_id: str, now_ms: int) -> ClassicGroup:
         coordinator = self._coordinator
         return ClassicGroup(coordinator, group_id, coordinator.partition_of(group_id), coordinator.wall_ms(now_ms))
 
     def finish(self, now_ms: int) -> int:
-        """The groups are served from now on. Returns how many there are."""
+        """Start to serve the groups, and return their number."""
         coordinator = self._coordinator
         coordinator.shards[self._partition] = Shard.ACTIVE
-        self._known.clear()
+        self._offsets_by_key.clear()
         for offsets in self._offsets.values():
             offsets.forget_empty_topics()
         pending = self._pending()
@@ -254,8 +249,8 @@ class Loading:
         modern_ids = {group.group_id for group in modern}
         for group_id in sorted(loaded - modern_ids):
             value = self._groups.get(group_id)
-            known, group = self._prepared.get(group_id) or (None, None)
-            if group is None or known is not value:
+            prepared_value, group = self._prepared.get(group_id) or (None, None)
+            if group is None or prepared_value is not value:
                 group = self._new_group(group_id, now_ms)
                 if value is not None:
                     _restore(group, value)
@@ -271,8 +266,11 @@ class Loading:
         return len(loaded | modern_ids)
 
     def _finish_modern(self, pending: dict[str, PendingOffsets], now_ms: int) -> list[Group]:
-        """Groups of the newer protocols are served from now on. Returns them; two of one id, where the log has both."""
-        found: list[Group] = []
+        """Start to serve the groups of the newer protocols.
+
+        Return them, two with the same id if both are in the log.
+        """
+        groups: list[Group] = []
         kinds = ((self._consumer_groups, True), (self._share_groups, False), (self._streams_groups, True))
         for loading, commits in kinds:
             if loading is None:
@@ -281,11 +279,10 @@ class Loading:
                 for group in loading.groups.values():
                     self._give_offsets(group, pending)
             loading.finish(now_ms)
-            found += loading.groups.values()
-        return found
+            groups += loading.groups.values()
+        return groups
 
     def _give_offsets(self, group: Group, pending: dict[str, PendingOffsets]) -> None:
-        """What a group has committed, and what it has committed in transactions that are open."""
         group.offsets = self._offsets.get(group.group_id)
         group.pending_offsets = pending.get(group.group_id)
         for producer_id in group.pending_offsets.producers if group.pending_offsets is not None else ():
@@ -293,7 +290,6 @@ class Loading:
             open_groups.add(group.group_id)
 
     def _pending(self) -> dict[str, PendingOffsets]:
-        """What open transactions have committed, by group."""
         pending: dict[str, PendingOffsets] = {}
         records = [
             (order, producer_id, key, value)
@@ -309,14 +305,14 @@ class Loading:
         return pending
 
     def fail(self) -> None:
-        """The records cannot be read, or somebody else leads: this node does not coordinate the partition's groups."""
+        """Remove the partition: its records cannot be read, or another node leads it."""
         self._coordinator.shards.pop(self._partition, None)
 
 
 def load(
     coordinator: GroupCoordinator, partition: int, records: Iterable[tuple[bytes, bytes | None]], now_ms: int
 ) -> int:
-    """Replays a whole partition at once. Returns how many groups there are; raises records.UnreadableRecord."""
+    """Load all records of a partition. Return the number of groups. Raises records.UnreadableRecord."""
     loading = Loading(coordinator, partition)
     try:
         for key, value in records:
@@ -328,12 +324,12 @@ def load(
 
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
-    """Forgets a partition's groups, which another node coordinates now. Requests that wait hear NOT_COORDINATOR."""
+    """Remove the groups of a partition that this node no longer leads. Waiting requests receive NOT_COORDINATOR."""
     observer = coordinator.observer
     began_us = observer.measured_from_us()
     coordinator.shards.pop(partition, None)
     coordinator.abandon_appends(partition, now_ms)
-    for transaction in [each for each in coordinator.open_transactions if each[0] == partition]:
+    for transaction in [key for key in coordinator.open_transactions if key[0] == partition]:
         del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
@@ -355,28 +351,28 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
 
 
 def _restore(group: ClassicGroup, value: GroupValue) -> None:
-    """A group with members comes back Stable, at its generation. Their sessions are to be started yet.
+    """Restore a group from its record, in state Stable if it has members. The caller starts their sessions.
 
-    Lost are ids that were handed out, whatever waited, and the protocols that were not selected.
+    Issued member ids, waiting requests and protocols that were not selected are lost.
     """
     group.protocol_type = intern(value.protocol_type) or None
     group.protocol_name = value.protocol_name and intern(value.protocol_name)
     group.generation_id = value.generation_id
     group.state_timestamp_ms = value.state_timestamp_ms
-    for kept in value.members:
+    for stored in value.members:
         member = Member(
-            kept.member_id,
-            kept.group_instance_id,
-            kept.client_id,
-            kept.client_host,
-            kept.session_timeout_ms if kept.rebalance_timeout_ms == -1 else kept.rebalance_timeout_ms,
-            kept.session_timeout_ms,
-            ((value.protocol_name or "", kept.subscription),),
-            kept.assignment,
+            stored.member_id,
+            stored.group_instance_id,
+            stored.client_id,
+            stored.client_host,
+            stored.session_timeout_ms if stored.rebalance_timeout_ms == -1 else stored.rebalance_timeout_ms,
+            stored.session_timeout_ms,
+            ((value.protocol_name or "", stored.subscription),),
+            stored.assignment,
         )
         group.add(member, None)
     leader = group.members.get(value.leader_id or "")
-    group.leader_id = value.leader_id if leader is None else leader.member_id  # one text for both
+    group.leader_id = value.leader_id if leader is None else leader.member_id  # a shared string
     if group.members:
         group.state = State.STABLE
     try:

@@ -1,4 +1,4 @@
-"""What a group has committed, and its records in the log."""
+"""Committed offsets of a group, and their records in the log."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -19,17 +19,16 @@ NO_EXPIRY: Final = -1
 
 
 class CommittedOffset:
-    """One partition's offset as last committed. Times are wall clock milliseconds.
+    """Last committed offset of a partition. Times are wall clock milliseconds.
 
-    Consumers commit the same partitions with the same note again and again. So the object keeps the record it was last
-    written as, ready but for offset, leader epoch and time: writing it anew is one `pack`, where a record made field by
-    field costs five times as much.
+    Consumers commit the same partitions with the same metadata repeatedly. Therefore the object keeps its last record
+    without offset, leader epoch and time: the next record is one `pack`, five times as fast as encoding all fields.
     """
 
     __slots__ = (
-        "_after",
-        "_before",
-        "_note",
+        "_end",
+        "_head",
+        "_middle",
         "_pack",
         "_position",
         "answer",
@@ -46,21 +45,17 @@ class CommittedOffset:
         self.leader_epoch = -1
         self.metadata = metadata
         self.commit_timestamp_ms = -1
-        self.expire_timestamp_ms = NO_EXPIRY
-        """-1: as long as the broker keeps offsets (classic-groups §7.6)."""
+        self.expire_timestamp_ms = NO_EXPIRY  # NO_EXPIRY: the broker's retention applies (classic-groups §7.6)
         self.topic_id = topic_id
-        self.answer: OffsetFetchResponsePartition | None = None
-        """What OffsetFetch last said of it; see fetching_offsets.py."""
-        self._position = -1
-        """Where in a batch the record that is kept ready may stand; -1: none is."""
+        self.answer: OffsetFetchResponsePartition | None = None  # Cached response of OffsetFetch (fetching_offsets.py).
+        self._position = -1  # position in a batch for which the cached record is valid; -1 without one
         self._pack: Callable[..., bytes]
-        self._before: bytes
-        self._note: bytes
-        self._after: bytes
+        self._head: bytes
+        self._middle: bytes
+        self._end: bytes
 
     @classmethod
     def of(cls, value: OffsetValue) -> "CommittedOffset":
-        """As it stands in a record."""
         committed = cls(value.metadata, value.topic_id)
         committed.offset = value.offset
         committed.leader_epoch = value.leader_epoch
@@ -69,11 +64,9 @@ class CommittedOffset:
         return committed
 
     def fits(self, metadata: str, topic_id: UUID | None) -> bool:
-        """Whether a new commit may be kept in this object."""
         return self.metadata == metadata and (self.topic_id is topic_id or self.topic_id == topic_id)
 
     def take(self, offset: int, leader_epoch: int, commit_timestamp_ms: int, expire_timestamp_ms: int) -> None:
-        """Is now what has been written."""
         self.offset = offset
         self.leader_epoch = leader_epoch
         self.commit_timestamp_ms = commit_timestamp_ms
@@ -91,43 +84,46 @@ class CommittedOffset:
         now_ms: int,
         version: int = USUAL_OFFSET_VALUE,
     ) -> bytes:
-        """The record of a new commit, as the `position`-th of its batch. Changes nothing of what has been committed."""
+        """Return the record of a new commit at `position` of its batch. The stored offset stays unchanged."""
         if position != self._position:
             self._make_ready(offset_key(group_id, topic, partition), position, version)
-        return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
+        return self._pack(self._head, offset, epoch, self._middle, now_ms, self._end)
 
     def forget_record(self) -> None:
-        """Keeps no record ready: somebody else does."""
+        """Drop the cached record, because another object caches it."""
         self._position = -1
-        self._before = self._note = self._after = b""
+        self._head = self._middle = self._end = b""
 
     def _make_ready(self, key: bytes, position: int, version: int) -> None:
-        self._before, self._note, self._after = record_around(key, position, self.metadata, self.topic_id, version)
-        self._pack = _packer(len(self._before), len(self._note), len(self._after))
+        self._head, self._middle, self._end = record_around(key, position, self.metadata, self.topic_id, version)
+        self._pack = _packer(len(self._head), len(self._middle), len(self._end))
         self._position = position
 
 
 @lru_cache(maxsize=4096)
-def _packer(before: int, note: int, after: int) -> Callable[..., bytes]:
-    return Struct(f">{before}sqi{note}sq{after}s").pack
+def _packer(before_size: int, note_size: int, after_size: int) -> Callable[..., bytes]:
+    return Struct(f">{before_size}sqi{note_size}sq{after_size}s").pack
 
 
 def record_around(
     key: bytes, position: int, metadata: str, topic_id: UUID | None, version: int
 ) -> tuple[bytes, bytes, bytes]:
-    """A record of a commit, all but offset and leader epoch, which come behind the first part, and time."""
-    head, note, tail = offset_value_parts(metadata, topic_id, version)
-    value_size = len(head) + 12 + len(note) + 8 + len(tail)
-    inner = b"".join((b"\x00\x00", varint(position), varint(len(key)), key, varint(value_size), head))
-    return varint(len(inner) + value_size - len(head) + 1) + inner, note, tail + b"\x00"
+    """Return three parts of a record.
+
+    The offset and leader epoch come after the first one, the time after the second.
+    """
+    start, metadata_bytes, tail = offset_value_parts(metadata, topic_id, version)
+    value_size = len(start) + 12 + len(metadata_bytes) + 8 + len(tail)
+    inner = b"".join((b"\x00\x00", varint(position), varint(len(key)), key, varint(value_size), start))
+    return varint(len(inner) + value_size - len(start) + 1) + inner, metadata_bytes, tail + b"\x00"
 
 
+# A written offset: topic, partition, the object in which it is stored, offset, leader epoch.
 Accepted = tuple[str, int, CommittedOffset, int, int]
-"""What is written of a commit for one partition: topic, partition, where it is kept, offset, leader epoch."""
 
 
 class GroupOffsets:
-    """A group's offsets, by topic and partition."""
+    """Offsets of a group, by topic and partition."""
 
     __slots__ = ("topics",)
 
@@ -138,19 +134,16 @@ class GroupOffsets:
         return bool(self.topics)
 
     def get(self, topic: str, partition: int) -> CommittedOffset | None:
-        """The offset of one partition, if there is one."""
         partitions = self.topics.get(topic)
         return None if partitions is None else partitions.get(partition)
 
     def put(self, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Keeps an offset in place of an earlier one."""
         partitions = self.topics.get(topic)
         if partitions is None:
             partitions = self.topics[topic] = {}
         partitions[partition] = committed
 
     def remove(self, topic: str, partition: int) -> None:
-        """Forgets an offset; one that is not there is no matter."""
         partitions = self.topics.get(topic)
         if partitions is not None:
             partitions.pop(partition, None)
@@ -158,7 +151,7 @@ class GroupOffsets:
                 del self.topics[topic]
 
     def forget_empty_topics(self) -> None:
-        """Forgets topics of which all offsets have been removed by hand."""
+        """Remove topics without offsets, which deletions on request leave behind."""
         for topic in [topic for topic, partitions in self.topics.items() if not partitions]:
             del self.topics[topic]
 
@@ -169,7 +162,7 @@ class GroupOffsets:
 
 
 def tombstones(group_id: str, offsets: list[TopicPartition]) -> list[bytes]:
-    """The records that delete these offsets from the log, from the first position of a batch on."""
+    """Return the records that delete these offsets; they are the first ones of a batch."""
     return [
         encode_record(offset_key(group_id, topic, partition), None, position)
         for position, (topic, partition) in enumerate(offsets)

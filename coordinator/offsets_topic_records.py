@@ -1,7 +1,7 @@
-"""Keys and values of `__consumer_offsets`, as Kafka writes them (offsets-topic §4, §5).
+"""Keys and values of `__consumer_offsets` in Kafka's format (offsets-topic §4, §5).
 
-Written: type 1 (offset commit, value version 4, or 3 as up to 4.0, or 1 with an expiry of its own) and type 2 (group
-metadata, value version 3). Read: every version of both, from Kafka 0.9 on.
+Written are type 1 (offset commit: value version 4, or 3 as up to 4.0, or 1 with its own expiry) and type 2 (group
+metadata: value version 3). Every version since Kafka 0.9 can be read.
 """
 
 import struct
@@ -17,11 +17,9 @@ T = TypeVar("T")
 OFFSET_COMMIT: Final = 1
 GROUP_METADATA: Final = 2
 
-LONGEST_TEXT: Final = 32_767
-"""Bytes that a text of a key, or of group metadata, may have."""
+LONGEST_TEXT: Final = 32_767  # maximum bytes of a text in a key or in group metadata
 
-EXPIRING_OFFSET_VALUE: Final = 1
-"""The version of an offset that says itself how long it is kept."""
+EXPIRING_OFFSET_VALUE: Final = 1  # the value version with an expiry time
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
@@ -32,16 +30,15 @@ _OFFSET_V4: Final = struct.Struct(">hqi")
 _NULL: Final = b"\xff\xff"
 _NO_TAGS: Final = b"\x00"
 _TOPIC_ID_TAG: Final = b"\x01\x00\x10"
-_LONGEST_SHORT: Final = 127
-"""The largest length that a compact text has in one byte."""
+_LONGEST_SHORT: Final = 127  # maximum length of a compact text whose length takes one byte
 
 
 class UnreadableRecord(ValueError):
-    """A record whose type or version is not known here, or whose bytes are cut short."""
+    """A record of an unknown type or version, or a truncated one."""
 
 
 class OffsetKey(NamedTuple):
-    """The key of an offset commit."""
+    """Key of an offset commit."""
 
     group_id: str
     topic: str
@@ -49,13 +46,13 @@ class OffsetKey(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """The key of a classic group's metadata."""
+    """Key of a classic group's metadata."""
 
     group_id: str
 
 
 class OffsetValue(NamedTuple):
-    """An offset commit. -1 where a version has no leader epoch or expiry; None where it has no topic id."""
+    """An offset commit. Leader epoch, expiry and topic id are -1 or None in versions without them."""
 
     offset: int
     leader_epoch: int
@@ -66,21 +63,20 @@ class OffsetValue(NamedTuple):
 
 
 class MemberValue(NamedTuple):
-    """A member as the log keeps it."""
+    """A member in a group's record."""
 
     member_id: str
     group_instance_id: str | None
     client_id: str
     client_host: str
-    rebalance_timeout_ms: int
-    """-1 in version 0: then the session timeout counts."""
+    rebalance_timeout_ms: int  # -1 in version 0, which uses the session timeout
     session_timeout_ms: int
     subscription: bytes
     assignment: bytes
 
 
 class GroupValue(NamedTuple):
-    """A classic group as the log keeps it; `protocol_type` is empty for a group that never had one."""
+    """A classic group's record; `protocol_type` is empty until a member has joined."""
 
     protocol_type: str
     generation_id: int
@@ -91,22 +87,20 @@ class GroupValue(NamedTuple):
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text fits the two length bytes that texts have in keys."""
+    """Return whether a text fits the two-byte length of texts in keys."""
     return len(text) <= LONGEST_TEXT and len(text.encode()) <= LONGEST_TEXT
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    """The key under which an offset is kept."""
     return b"".join((_SHORT.pack(OFFSET_COMMIT), _string(group_id), _string(topic), _INT.pack(partition)))
 
 
 def group_key(group_id: str) -> bytes:
-    """The key under which a group's metadata is kept."""
     return _SHORT.pack(GROUP_METADATA) + _string(group_id)
 
 
 def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, expire_timestamp_ms: int) -> bytes:
-    """Version 1: a commit that says itself how long it is to be kept. It has no room for leader epoch and topic id."""
+    """Return a value of version 1, which has an expiry time, but no leader epoch and no topic id."""
     return b"".join(
         (
             _OFFSET_V1.pack(1, offset),
@@ -118,8 +112,10 @@ def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, 
 
 
 def offset_value_parts(metadata: str, topic_id: UUID | None, version: int = 4) -> tuple[bytes, bytes, bytes]:
-    """What does not change from commit to commit in version 4 or 3: before the offset and its leader epoch (12 bytes),
-    between them and the time of the commit (8 bytes), and behind that."""
+    """Return the three parts of a value of version 4 or 3 that repeated commits have in common.
+
+    They surround the offset with its leader epoch (12 bytes) and the time of the commit (8 bytes).
+    """
     if version == 3:
         return b"\x00\x03", _string(metadata), b""
     raw = metadata.encode()
@@ -128,7 +124,7 @@ def offset_value_parts(metadata: str, topic_id: UUID | None, version: int = 4) -
 
 
 def group_value(group: GroupValue) -> bytes:
-    """Version 3, the one that every release since 2.3 writes."""
+    """Return a value of version 3, which every release since 2.3 writes."""
     parts = [
         _SHORT.pack(3),
         _string(group.protocol_type),
@@ -138,11 +134,11 @@ def group_value(group: GroupValue) -> bytes:
         _LONG.pack(group.state_timestamp_ms),
         _INT.pack(len(group.members)),
     ]
-    written: dict[tuple[str, str], bytes] = {}  # members of one application have client id and host in common
+    encoded_clients: dict[tuple[str, str], bytes] = {}  # members of one application have the same client id and host
     for member_id, instance_id, client_id, host, rebalance_ms, session_ms, subscription, assignment in group.members:
-        client = written.get((client_id, host))
+        client = encoded_clients.get((client_id, host))
         if client is None:
-            client = written[client_id, host] = _string(client_id) + _string(host)
+            client = encoded_clients[client_id, host] = _string(client_id) + _string(host)
         parts += (
             _string(member_id),
             _NULL if instance_id is None else _string(instance_id),
@@ -156,37 +152,37 @@ def group_value(group: GroupValue) -> bytes:
 
 
 def read_key(key: bytes) -> OffsetKey | GroupKey | None:
-    """What a key names; None for the types of other kinds of group, which are no business of this coordinator.
+    """Return the key, or None for the records of consumer, share and streams groups.
 
-    Raises UnreadableRecord for bytes that end too early.
+    Raises UnreadableRecord for truncated bytes.
     """
     reader = RecordReader(key)
-    kind = reader.int16()
-    if kind in (0, OFFSET_COMMIT):
+    record_type = reader.int16()
+    if record_type in (0, OFFSET_COMMIT):
         return OffsetKey(reader.string(), reader.string(), reader.int32())
-    if kind == GROUP_METADATA:
+    if record_type == GROUP_METADATA:
         return GroupKey(reader.string())
     return None
 
 
 def read_offset_value(value: bytes) -> OffsetValue:
-    """Any version of an offset commit, 0 to 4. Raises UnreadableRecord."""
+    """Return an offset commit of version 0 to 4. Raises UnreadableRecord."""
     return _read_usual_offset_value(value) or _read_any_offset_value(value)
 
 
 def _read_usual_offset_value(value: bytes) -> OffsetValue | None:
-    """Version 4 with a short note and no tag but the topic's id; None for what is anything else, or unreadable.
+    """Return a value of version 4 with short metadata and no tag except the topic id, or None for any other value.
 
-    What a million commits in a log look like: field by field a load would take four times as long.
+    Nearly every commit in a log has this form. Reading field by field makes a load four times as slow.
     """
     if len(value) < _OFFSET_V4.size + 1:
         return None
     version, offset, leader_epoch = _OFFSET_V4.unpack_from(value)
     length = value[14]
-    after_note = 14 + length
+    metadata_end = 14 + length
     if version != 4 or not 0 < length <= _LONGEST_SHORT:
         return None
-    tags = value[after_note + 8 :]
+    tags = value[metadata_end + 8 :]
     try:
         if tags == _NO_TAGS:
             topic_id = None
@@ -194,16 +190,15 @@ def _read_usual_offset_value(value: bytes) -> OffsetValue | None:
             topic_id = _topic_id(tags[3:])
         else:
             return None
-        note = value[15:after_note].decode()
+        metadata = value[15:metadata_end].decode()
     except UnicodeDecodeError:
         return None
-    (commit_timestamp_ms,) = _LONG.unpack_from(value, after_note)
-    return OffsetValue(offset, leader_epoch, note, commit_timestamp_ms, -1, topic_id)
+    (commit_timestamp_ms,) = _LONG.unpack_from(value, metadata_end)
+    return OffsetValue(offset, leader_epoch, metadata, commit_timestamp_ms, -1, topic_id)
 
 
 @lru_cache(maxsize=4096)
 def _topic_id(raw: bytes) -> UUID | None:
-    """An id of zeros is none. One object for all commits of a topic."""
     return UUID(bytes=raw) if any(raw) else None
 
 
@@ -211,7 +206,7 @@ def _read_any_offset_value(value: bytes) -> OffsetValue:
     reader = RecordReader(value)
     version = reader.int16()
     if not 0 <= version <= 4:
-        raise UnreadableRecord(f"an offset commit of version {version}; known are 0 to 4")
+        raise UnreadableRecord(f"unsupported version {version} of an offset commit; expected 0 to 4")
     offset = reader.int64()
     leader_epoch = reader.int32() if version >= 3 else -1
     metadata = reader.compact_string() if version >= 4 else reader.string()
@@ -220,7 +215,7 @@ def _read_any_offset_value(value: bytes) -> OffsetValue:
     topic_id = None
     if version >= 4 and (raw := reader.tags().get(0)) is not None and any(raw):
         if len(raw) != 16:
-            raise UnreadableRecord(f"a topic id of {len(raw)} bytes")
+            raise UnreadableRecord(f"a topic id has {len(raw)} bytes; expected 16")
         topic_id = _topic_id(raw)
     return OffsetValue(
         offset=offset,
@@ -233,11 +228,10 @@ def _read_any_offset_value(value: bytes) -> OffsetValue:
 
 
 def read_group_value(value: bytes) -> GroupValue:
-    """Group metadata of version 0 to 3. Raises UnreadableRecord; version 4 is defined but no release writes it."""
     reader = RecordReader(value)
     version = reader.int16()
-    if not 0 <= version <= 3:
-        raise UnreadableRecord(f"group metadata of version {version}; known are 0 to 3")
+    if not 0 <= version <= 3:  # version 4 is defined, but no release writes it
+        raise UnreadableRecord(f"unsupported version {version} of group metadata; expected 0 to 3")
     protocol_type = reader.string()
     generation_id = reader.int32()
     protocol_name = reader.nullable_string()
@@ -277,7 +271,7 @@ def _nullable(text: str | None) -> bytes:
 
 
 class RecordReader:
-    """Cuts values from the front of a record; whatever is missing makes the record unreadable."""
+    """Reads values from the front of a record; raises UnreadableRecord if bytes are missing."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -286,10 +280,10 @@ class RecordReader:
     def _take(self, size: int) -> bytes:
         end = self._at + size
         if size < 0 or end > len(self._data):
-            raise UnreadableRecord(f"{len(self._data)} bytes, where at least {end} were announced")
-        taken = self._data[self._at : end]
+            raise UnreadableRecord(f"truncated record: {len(self._data)} bytes, expected at least {end}")
+        data = self._data[self._at : end]
         self._at = end
-        return taken
+        return data
 
     def int8(self) -> int:
         return int.from_bytes(self._take(1), "big", signed=True)
@@ -309,7 +303,7 @@ class RecordReader:
             value |= (byte & 127) << shift
             shift += 7
             if shift > 28:
-                raise UnreadableRecord("a length of more than five bytes")
+                raise UnreadableRecord("a length is encoded in more than five bytes")
         return value | byte << shift
 
     def _text(self, size: int) -> str:
@@ -339,11 +333,11 @@ class RecordReader:
         return UUID(bytes=self._take(16))
 
     def array(self, element: Callable[[], T]) -> list[T]:
-        """Return the elements of a compact array; a null one has none."""
+        """Return the elements of a compact array; a null array is empty."""
         return [element() for _ in range(self.count())]
 
     def count(self) -> int:
-        """Return the length of a compact array. Each element takes at least a byte, which bounds it."""
+        """Return the length of a compact array. It is bounded because each element takes at least a byte."""
         count = self.uvarint() - 1
         if count > len(self._data) - self._at:
             raise UnreadableRecord(f"{count} elements in {len(self._data) - self._at} bytes")

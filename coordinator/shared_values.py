@@ -1,30 +1,26 @@
-"""What members have in common is kept once.
+"""Sharing of equal values between members.
 
-Thousands of members of one application name the same client, protocols, topics and timeouts, and each request brings
-them anew. Texts are shared for as long as somebody keeps one (`sys.intern`), others with those who came lately.
+Thousands of members of one application have the same client id, protocols, topics and timeouts, and each request
+contains them again. Texts are shared while they are in use (`sys.intern`), other values with the most recent ones.
 """
 
 from functools import lru_cache
 from sys import intern
 
-KEPT = 256
-"""At most this many different values of a kind are remembered, the last that came."""
+KEPT = 256  # maximum number of cached values of a type
 
-LARGEST_BYTES = 2048
-"""Larger ones are not shared: what is remembered must stay small, and few members say so much."""
+LARGEST_BYTES = 2048  # larger values are not cached, and few members have them
 
-Protocols = tuple[tuple[str, bytes], ...]
-"""A member's protocols in its own order: name and metadata."""
+Protocols = tuple[tuple[str, bytes], ...]  # a member's protocols in its own order: name and metadata
 
 
 def shared_protocols(protocols: Protocols) -> Protocols:
-    """Equal protocols, which others may have, too."""
+    """Return equal protocols, which may be shared with other members."""
     named = tuple([(intern(name), metadata) for name, metadata in protocols])
     return _protocols(named) if sum([len(metadata) for _, metadata in named]) <= LARGEST_BYTES else named
 
 
 def shared_topics(topics: frozenset[str]) -> frozenset[str]:
-    """An equal set, which others may have, too."""
     named = frozenset([intern(topic) for topic in topics])
     return _topics(named) if sum(map(len, named)) <= LARGEST_BYTES else named
 
@@ -41,5 +37,4 @@ def _topics(topics: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=KEPT)
 def shared_timeout(timeout_ms: int) -> int:
-    """An equal number, which others may have, too."""
     return timeout_ms

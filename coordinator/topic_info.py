@@ -1,4 +1,4 @@
-"""What coordinators see of a cluster's topics."""
+"""The coordinators' view of a cluster's topics."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -6,13 +6,12 @@ from uuid import UUID
 
 
 class TopicInfo(NamedTuple):
-    """A topic as it is now."""
+    """Current state of a topic."""
 
     topic_id: UUID
     name: str
     partitions: int
-    racks: tuple[tuple[str, ...], ...] = ()
-    """Racks of each partition's replicas, sorted; empty where no node has a rack."""
+    racks: tuple[tuple[str, ...], ...] = ()  # sorted racks of each partition's replicas, empty if no node has a rack
 
 
 class TopicView(Protocol):
@@ -20,35 +19,26 @@ class TopicView(Protocol):
 
     @property
     def version(self) -> int:
-        """Grows whenever a topic is created, deleted, or gets more partitions."""
+        """Number that increases whenever a topic is created, deleted, or gets more partitions."""
         ...
 
-    def by_name(self, name: str) -> TopicInfo | None:
-        """The topic of that name."""
-        ...
+    def by_name(self, name: str) -> TopicInfo | None: ...
 
-    def by_id(self, topic_id: UUID) -> TopicInfo | None:
-        """The topic of that id."""
-        ...
+    def by_id(self, topic_id: UUID) -> TopicInfo | None: ...
 
-    def names(self) -> Iterable[str]:
-        """The names of all topics."""
-        ...
+    def names(self) -> Iterable[str]: ...
 
 
 class NoTopics:
-    """A cluster without topics: what a coordinator sees until it is given any."""
+    """A cluster without topics, the default of a coordinator."""
 
     version = 0
 
     def by_name(self, name: str) -> TopicInfo | None:
-        """None."""
         return None
 
     def by_id(self, topic_id: UUID) -> TopicInfo | None:
-        """None."""
         return None
 
     def names(self) -> Iterable[str]:
-        """Nothing."""
         return ()

@@ -1,1 +1,1 @@
-"""The settings of brokers, topics and groups: Kafka's names, defaults and limits."""
+"""Settings of brokers, topics and groups, with Kafka's names, defaults and limits."""

@@ -1,12 +1,13 @@
-"""Which settings of a broker Kafka 4.3 can change while it runs. Here none is changed; a dry run hears so.
+"""Broker settings that Kafka 4.3 can change at run time. Here none can; validating requests receive the same response.
 
-Source: what 4.3.0 answered of each; the lists in Kafka's `DynamicBrokerConfig`.
+Source: responses of 4.3.0; the lists in Kafka's `DynamicBrokerConfig`.
 """
 
 from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.unsupported import FOREIGN
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 
+# can be changed only with a listener's prefix
 ONLY_WITH_LISTENER = frozenset(
     [
         "ssl.key.password",
@@ -21,8 +22,8 @@ ONLY_WITH_LISTENER = frozenset(
         "ssl.truststore.type",
     ]
 )
-"""These can be changed behind the name of a listener only."""
 
+# can be changed for one broker, not for all brokers
 ONLY_OF_ONE_BROKER = frozenset(
     [
         "cordoned.log.dirs",
@@ -54,7 +55,6 @@ ONLY_OF_ONE_BROKER = frozenset(
         "ssl.trustmanager.algorithm",
     ]
 )
-"""These can be changed for one broker, and not for all of them."""
 
 _DYNAMIC = frozenset(
     [
@@ -104,10 +104,10 @@ _DYNAMIC = frozenset(
 
 
 def is_fixed(name: str) -> bool:
-    """Whether it is a setting of Kafka's that needs a restart there."""
+    """Return whether it is a setting of Kafka that needs a restart there."""
     return name not in _DYNAMIC and (name in SETTINGS or name in FOREIGN)
 
 
 def is_known(name: str) -> bool:
-    """Whether Kafka has a setting of that name for brokers."""
+    """Return whether Kafka has a broker setting with that name."""
     return (name in SETTINGS and not name.startswith("kohort.")) or name in FOREIGN or name in _DYNAMIC

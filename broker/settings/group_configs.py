@@ -1,8 +1,7 @@
-"""The settings a group may have: names, types, defaults and limits of Kafka 4.3, and what was set for which group.
+"""Settings of groups: names, types, defaults and limits of Kafka 4.3, and the values set for each group.
 
-They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). A classic group may have the same name, in
-Kafka too.
-Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and IncrementalAlterConfigs.
+They apply to groups of the newer protocols (KIP-848, KIP-932, KIP-1071). A classic group can have the same name, as in
+Kafka. Source: Kafka's `GroupConfig`; responses of Kafka 4.3.0 to DescribeConfigs and IncrementalAlterConfigs.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.streams.streams_config import StreamsConfig
 
+# ISO 8601 as in Java (`Duration.parse`), without negative durations
 _DURATION = r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?"
-"""ISO 8601 as Java reads it (`Duration.parse`), without the negative ones."""
 
 
 def _offset_reset(name: str, value: str) -> str | None:
     word = value.strip()
-    kind, _, duration = word.partition(":")
-    if word in ("earliest", "latest") or (kind == "by_duration" and re.fullmatch(_DURATION, duration)):
+    policy, _, duration = word.partition(":")
+    if word in ("earliest", "latest") or (policy == "by_duration" and re.fullmatch(_DURATION, duration)):
         return None
-    problem = (
+    error = (
         f"Invalid value `{word}` for configuration {name}. The value must be either 'earliest', 'latest' or of the "
         "format 'by_duration:<PnDTnHnMn.nS>'."
     )
-    return bad_value(name, word, problem)
+    return bad_value(name, word, error)
 
 
 _OFFSET_RESET = Values(STRING, _offset_reset, "earliest, latest or by_duration:PnDTnHnMn.nS")
@@ -44,16 +43,16 @@ def _integer(name: str, default: int, lowest: int, documentation: str) -> Settin
 
 
 def _timing(kind: str) -> tuple[Setting[Any], ...]:
-    """The three settings that groups of each newer protocol have."""
     return (
         _integer(
-            f"{kind}.assignment.interval.ms", 1_000, 0, f"How long after one assignment a {kind} group gets the next."
+            f"{kind}.assignment.interval.ms", 1_000, 0, f"Minimum time between two assignments of a {kind} group."
         ),
-        _integer(f"{kind}.heartbeat.interval.ms", 5_000, 1, f"How often members of a {kind} group are to beat."),
-        _integer(f"{kind}.session.timeout.ms", 45_000, 1, f"How long a member of a {kind} group may be silent."),
+        _integer(f"{kind}.heartbeat.interval.ms", 5_000, 1, f"Interval of heartbeats of members of a {kind} group."),
+        _integer(f"{kind}.session.timeout.ms", 45_000, 1, f"Session timeout of members of a {kind} group."),
     )
 
 
+# All settings of groups, by name.
 GROUP_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
     for config in (
@@ -64,32 +63,38 @@ GROUP_CONFIGS: dict[str, Setting[Any]] = {
             "share.auto.offset.reset",
             _OFFSET_RESET,
             "latest",
-            "Where a share group begins: earliest, latest, or by_duration: and how long ago.",
+            "Start offset of a share group: earliest, latest, or by_duration:DURATION before now.",
         ),
-        _integer("share.delivery.count.limit", 5, 2, "How often a record is delivered to a share group."),
+        _integer("share.delivery.count.limit", 5, 2, "Maximum number of deliveries of a record to a share group."),
         Setting(
             "share.isolation.level",
             one_of("read_committed", "read_uncommitted"),
             "read_uncommitted",
             "Whether a share group is delivered records of transactions that are open or were aborted.",
         ),
-        _integer("share.partition.max.record.locks", 2_000, 100, "Records a share group may hold of a partition."),
-        _integer("share.record.lock.duration.ms", 30_000, 1_000, "How long a member of a share group holds a record."),
+        _integer(
+            "share.partition.max.record.locks", 2_000, 100, "Records of a partition that a share group may acquire."
+        ),
+        _integer(
+            "share.record.lock.duration.ms",
+            30_000,
+            1_000,
+            "Time for which a member of a share group acquires a record.",
+        ),
         Setting(
             "share.renew.acknowledge.enable",
             TRUE_OR_FALSE,
             True,
-            "Whether members of a share group may hold a record for longer.",
+            "Whether members of a share group may renew a record's lock.",
         ),
-        _integer("streams.initial.rebalance.delay.ms", 3_000, 0, "How long a new streams group waits for members."),
-        _integer("streams.num.standby.replicas", 0, 0, "Standby copies of each task of a streams group."),
+        _integer("streams.initial.rebalance.delay.ms", 3_000, 0, "Time that a new streams group waits for members."),
+        _integer("streams.num.standby.replicas", 0, 0, "Standby replicas of each task of a streams group."),
     )
 }
-"""Every setting of a group, by name."""
 
 
 class _Bound:
-    """A limit that a broker setting gives to a group's setting."""
+    """A limit of a group's setting, which is a broker setting."""
 
     def __init__(self, config: str, broker_setting: str, default: int) -> None:
         self.config = config
@@ -114,6 +119,7 @@ def _bounds_of_interval(kind: str) -> tuple[_Bound, ...]:
     )
 
 
+# in the order of Kafka's checks
 _BOUNDS = (
     *_bounds_of_timing("consumer"),
     *_bounds_of_interval("consumer"),
@@ -129,65 +135,61 @@ _BOUNDS = (
     _Bound("streams.num.standby.replicas", "group.streams.max.standby.replicas", 2),
     *_bounds_of_interval("streams"),
 )
-"""In the order in which Kafka looks at them."""
 
 
+# Kafka's broker settings that are defaults or limits of groups' settings; all are integers.
 BROKER_SETTINGS: dict[str, int] = {
     **{bound.broker_setting: bound.default for bound in _BOUNDS},
-    **{each.synonym: each.default for each in GROUP_CONFIGS.values() if each.synonym is not None},
+    **{item.synonym: item.default for item in GROUP_CONFIGS.values() if item.synonym is not None},
 }
-"""Kafka's settings of the broker that are defaults or limits of groups' settings; all are whole numbers."""
 
 
 class GroupConfigs:
-    """What was set for groups; a group has an entry while anything is set for it, whether or not it exists."""
+    """Settings of groups. A group has an entry while any of its settings is set, whether or not it exists."""
 
     def __init__(self, given: Mapping[str, str], note: Callable[[str, Mapping[str, str]], None] | None = None) -> None:
-        """`given`: the broker's settings as they were given; BROKER_SETTINGS among them are whole numbers.
+        """Create the settings without groups.
 
-        `note` gets what a group has from now on, before it has it; it may raise OSError.
+        Args:
+            given: Broker settings. Those of BROKER_SETTINGS are integers.
+            note: Called with the new settings of a group before they take effect; may raise OSError.
         """
         self._note = note
+        # Defaults of groups' settings that the broker's settings set.
         self.given = {
             config.synonym: given[config.synonym]
             for config in GROUP_CONFIGS.values()
             if config.synonym is not None and config.synonym in given
         }
-        """The broker settings that were given and are groups' defaults."""
         self._bounds = {bound.broker_setting: int(given.get(bound.broker_setting, bound.default)) for bound in _BOUNDS}
         self._configs: dict[str, dict[str, str]] = {}
-        self._consumer_default: ConsumerConfig | None = None
-        """The settings of a group for which nothing was set; worked out once."""
-        self._consumer_configs: dict[str, ConsumerConfig] = {}
-        """Those of other groups, where somebody has asked for them."""
+        self._consumer_default: ConsumerConfig | None = None  # of groups without settings, created on first use
+        self._consumer_configs: dict[str, ConsumerConfig] = {}  # of other groups, created on first use
+        # Created on first use; the key None is for groups without settings.
         self._share_configs: dict[str | None, ShareConfig] = {}
-        """Those of share groups, where somebody has asked for them; under None of those for which nothing was set."""
         self._streams_configs: dict[str | None, StreamsConfig] = {}
-        """Likewise, of streams groups."""
 
     def __iter__(self) -> Iterator[str]:
-        """The groups for which anything is set."""
+        """Iterate over the groups with settings."""
         return iter(self._configs)
 
     def of(self, group_id: str) -> dict[str, str]:
-        """What was set for a group."""
         return self._configs.get(group_id, {})
 
     def default(self, config: Setting[Any]) -> str:
-        """What a group has where nothing is set for it."""
         return self.given.get(config.synonym or "", config.default_text)
 
     def consumer_config(self, group_id: str) -> ConsumerConfig:
-        """What counts for a consumer group now, within the broker's limits (KIP-1240)."""
+        """Return the effective settings of a consumer group, within the broker's limits (KIP-1240)."""
         configs = self._configs.get(group_id)
         if configs is None:
             if self._consumer_default is None:
                 self._consumer_default = self._consumer_config({})
             return self._consumer_default
-        known = self._consumer_configs.get(group_id)
-        if known is None:
-            known = self._consumer_configs[group_id] = self._consumer_config(configs)
-        return known
+        config = self._consumer_configs.get(group_id)
+        if config is None:
+            config = self._consumer_configs[group_id] = self._consumer_config(configs)
+        return config
 
     def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
         from kohort.coordinator.consumer.consumer_host import ConsumerConfig
@@ -199,12 +201,11 @@ class GroupConfigs:
         )
 
     def share_config(self, group_id: str) -> ShareConfig:
-        """What counts for a share group now, within the broker's limits."""
         name = group_id if group_id in self._configs else None
-        known = self._share_configs.get(name)
-        if known is None:
-            known = self._share_configs[name] = self._share_config(self.of(group_id))
-        return known
+        config = self._share_configs.get(name)
+        if config is None:
+            config = self._share_configs[name] = self._share_config(self.of(group_id))
+        return config
 
     def _share_config(self, configs: Mapping[str, str]) -> ShareConfig:
         from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
@@ -222,12 +223,11 @@ class GroupConfigs:
         )
 
     def streams_config(self, group_id: str) -> StreamsConfig:
-        """What counts for a streams group now, within the broker's limits."""
         name = group_id if group_id in self._configs else None
-        known = self._streams_configs.get(name)
-        if known is None:
-            known = self._streams_configs[name] = self._streams_config(self.of(group_id))
-        return known
+        config = self._streams_configs.get(name)
+        if config is None:
+            config = self._streams_configs[name] = self._streams_config(self.of(group_id))
+        return config
 
     def _streams_config(self, configs: Mapping[str, str]) -> StreamsConfig:
         from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
@@ -252,7 +252,7 @@ class GroupConfigs:
         return value
 
     def configure(self, group_id: str, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
-        """Replaces the settings of a group. Raises OSError if that cannot be stored; then nothing has changed."""
+        """Replace the settings of a group. Raises OSError if they cannot be stored; then nothing has changed."""
         problem = self.problem_of(configs)
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
@@ -264,7 +264,7 @@ class GroupConfigs:
         return None
 
     def restore(self, configs: Mapping[str, dict[str, str]]) -> None:
-        """Takes over what groups had, as it was noted; a group without settings has no entry."""
+        """Set the stored settings of groups; one without settings loses its entry."""
         self._configs |= configs
         for group_id, settings in configs.items():
             self._consumer_configs.pop(group_id, None)
@@ -274,7 +274,7 @@ class GroupConfigs:
                 del self._configs[group_id]
 
     def problem_of(self, configs: Mapping[str, str]) -> str | None:
-        """What is wrong, in Kafka's words: unknown names, bad values, the broker's limits, contradictions."""
+        """Return the first error in Kafka's words: unknown name, invalid value, limit of the broker, contradiction."""
         for name in configs:
             if name not in GROUP_CONFIGS:
                 return f"Unknown group config name: {name}"
@@ -286,8 +286,8 @@ class GroupConfigs:
         for bound in _BOUNDS:
             limit, now = self._bounds[bound.broker_setting], numbers[bound.config]
             if now < limit if bound.is_least else now > limit:
-                wanted = "greater" if bound.is_least else "less"
-                return f"{bound.config} must be {wanted} than or equal to {bound.broker_setting}"
+                comparison = "greater" if bound.is_least else "less"
+                return f"{bound.config} must be {comparison} than or equal to {bound.broker_setting}"
         for kind in ("consumer", "share", "streams"):
             session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
             if numbers[session] <= numbers[heartbeat]:
@@ -299,7 +299,7 @@ _NUMBERS = {name: config for name, config in GROUP_CONFIGS.items() if config.kin
 
 
 def _plain(name: str, value: str) -> str:
-    """A value as Kafka answers it: as it was understood."""
+    """Return a value in the form in which Kafka returns it."""
     kind = GROUP_CONFIGS[name].kind
     if kind == INT:
         return str(int(value))

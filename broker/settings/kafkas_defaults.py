@@ -1,7 +1,7 @@
-"""Kafka's broker settings that mean nothing here, or that are read elsewhere, with the defaults of Kafka 4.3.
+"""Kafka's broker settings without a meaning here, or that are read elsewhere, with the defaults of Kafka 4.3.
 
-DescribeConfigs names them all: tools look for some of them before they do anything. One a line: name, type, default;
-"" is an empty text, and nothing stands for none. Read from DescribeConfigs of an Apache Kafka 4.3.0 by itself.
+DescribeConfigs lists them, because tools look for some of them before they start. One per line: name, type, default;
+"" is an empty text, and a missing default is null. Source: DescribeConfigs of an Apache Kafka 4.3.0 broker.
 """
 
 from functools import cache
@@ -11,13 +11,11 @@ from kohort.storage import config_types
 
 
 class Described(NamedTuple):
-    """A setting as DescribeConfigs tells of it."""
+    """A setting in a response of DescribeConfigs."""
 
-    kind: int
-    """Its type on the wire."""
+    kind: int  # type in the protocol
     default: str | None
-    is_sensitive: bool
-    """Whether nobody is told its value."""
+    is_sensitive: bool  # whether the value is never sent
 
 
 PASSWORD, CLASS = 9, 8
@@ -36,13 +34,13 @@ _KINDS = {
 
 @cache
 def described() -> dict[str, Described]:
-    """All of them, by name."""
-    found = {}
+    """Return the settings by name."""
+    settings = {}
     for line in _TABLE.strip().splitlines():
         name, kind, *default = line.split(" ", 2)
         value = default[0].replace('""', "") if default else None
-        found[name] = Described(_KINDS[kind], value, kind == "password")
-    return found
+        settings[name] = Described(_KINDS[kind], value, kind == "password")
+    return settings
 
 
 _TABLE = """

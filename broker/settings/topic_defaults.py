@@ -1,4 +1,4 @@
-"""The broker's settings as defaults of topics' settings, and where the value of a topic's setting comes from."""
+"""Broker settings as defaults of topics' settings, and the source of a topic's values."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ if TYPE_CHECKING:
     from kohort.broker.settings.broker_settings import Settings
     from kohort.storage.topic import Topic
 
+# Sources of a value in the protocol (KIP-226).
 DYNAMIC_TOPIC_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 3, 4, 5
-"""Sources of a value as the protocol numbers them (KIP-226)."""
 
+
+# A new Kafka cluster sets it for all brokers, to its value at the start, for eligible leader replicas (KIP-966).
 SET_FOR_ALL_BROKERS = "min.insync.replicas"
-"""A new Kafka cluster sets it for all brokers, to what it is at start: eligible leader replicas need it (KIP-966)."""
 
+# Settings that are used if one is not set.
 FINER_FIRST = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
     "log.roll.ms": ("log.roll.hours",),
     "log.roll.jitter.ms": ("log.roll.jitter.hours",),
 }
-"""Settings that count in the place of one that is not given."""
 
 _MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 
 
 def topic_defaults(settings: Settings) -> dict[str, str]:
-    """What topics have where nothing is set for them, as text, by the topics' names of the settings."""
+    """Return the defaults of topics' settings as text, by their names for topics."""
     defaults = usual_values()
     for name in defaults:
         synonym = TOPIC_CONFIGS[name].synonym
@@ -50,13 +51,11 @@ def _value(settings: Settings, name: str) -> str | None:
 
 
 def synonyms_of(name: str) -> tuple[str, ...]:
-    """The broker's settings that a topic's setting has its value from, the first that counts."""
     synonym = TOPIC_CONFIGS[name].synonym
     return () if synonym is None else (synonym, *FINER_FIRST.get(synonym, ()))
 
 
 def source_of(settings: Settings, topic: Topic, name: str) -> int:
-    """Where the value of a topic's setting comes from."""
     if name in topic.configs:
         return DYNAMIC_TOPIC_CONFIG
     if name == SET_FOR_ALL_BROKERS:

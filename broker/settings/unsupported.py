@@ -1,8 +1,8 @@
-"""Kafka's other broker settings: real names, without meaning here. Loaded only for a name that is none of ours.
+"""Kafka's other broker settings, which have no effect here. Loaded only for a name that is not in `Settings`.
 
-They are accepted, so that a server.properties that serves a Kafka serves kohort too; the log says that they do nothing.
-In such a file Kafka passes over what it does not know, and so does kohort, with a warning.
-(Those of the newer group protocols are defaults of groups' settings, and limit them; see group_configs.py.)
+They are accepted, so that a server.properties of Kafka works for kohort, and the log reports that they have no effect.
+In such a file Kafka ignores unknown names, and so does kohort, with a warning.
+(Those of the newer group protocols are defaults and limits of groups' settings; see group_configs.py.)
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from kohort.broker.settings.group_configs import BROKER_SETTINGS
 from kohort.broker.settings.kafkas_defaults import described
 from kohort.broker.settings.setting import Setting, SettingError, integer
 
+# settings that Kafka reads but does not describe, and former ones
 _UNDESCRIBED = (
     "controlled.shutdown.max.retries",
     "controlled.shutdown.retry.backoff.ms",
@@ -33,11 +34,11 @@ _UNDESCRIBED = (
     "unstable.api.versions.enable",
     "unstable.feature.versions.enable",
 )
-"""What Kafka reads and tells nobody of, and what it read once."""
 
+# As of Kafka 4.3: replication, tiered storage, KRaft, quotas, security, and future group protocols.
 FOREIGN = frozenset([*_UNDESCRIBED, *described()])
-"""As of Kafka 4.3: replication, tiered storage, KRaft, quotas, security, and the group protocols to come."""
 
+# families whose names contain parts chosen by the user
 _PREFIXES = (
     "listener.name.",
     "config.providers.",
@@ -47,9 +48,9 @@ _PREFIXES = (
     "rlmm.config.",
     "principal.builder.",
 )
-"""Families whose names hold parts that a user makes up."""
 
 
+# Settings of releases before 4 and their replacements, empty without one.
 _REMOVED = {
     "advertised.host.name": "advertised.listeners",
     "advertised.port": "advertised.listeners",
@@ -70,7 +71,6 @@ _REMOVED = {
     "quota.producer.default": "",
     "reserved.broker.max.id": "",
 }
-"""What releases before 4 had, and what stands in its place now; empty: nothing."""
 
 _REMOVED_FAMILIES = ("zookeeper.", "password.encoder.")
 
@@ -79,8 +79,7 @@ class PassedOver(NamedTuple):
     """A name in a file that Kafka 4.3 does not know."""
 
     sentence: str
-    is_slip: bool
-    """Whether it is so near to one that Kafka knows that this one was meant."""
+    is_slip: bool  # whether the name is so similar to one of Kafka's that it is a typo
 
 
 def is_brokers(name: str) -> bool:
@@ -89,8 +88,11 @@ def is_brokers(name: str) -> bool:
 
 
 def is_foreign(name: str, value: str) -> bool:
-    """Whether Kafka has a setting of that name. Raises SettingError for a value that is no number where groups'
-    settings have their defaults and limits from it."""
+    """Return whether Kafka has a setting with that name.
+
+    Raises:
+        SettingError: The value is not an integer although the setting is a default or limit of groups' settings.
+    """
     if name not in FOREIGN and not name.startswith(_PREFIXES):
         return False
     if name in BROKER_SETTINGS:
@@ -100,27 +102,25 @@ def is_foreign(name: str, value: str) -> bool:
     return True
 
 
-def passed_over(name: str, known: Mapping[str, Setting[Any]]) -> PassedOver:
-    """What is said of a name in a file that Kafka does not have, or has not any more."""
+def passed_over(name: str, settings: Mapping[str, Setting[Any]]) -> PassedOver:
+    """Return the warning for a name in a file that Kafka does not have, or no longer has."""
     if name in _REMOVED or name.startswith(_REMOVED_FAMILIES):
         instead = _REMOVED.get(name)
         advice = f"; use {instead}" if instead else ""
-        return PassedOver(f"{name} is passed over: Kafka 4 has it no more{advice}", False)
-    near = get_close_matches(name, [*known, *FOREIGN], 1, _A_SLIP)
-    if near:
-        return PassedOver(f"{name} is passed over: there is no such setting; did you mean {near[0]}?", True)
-    return PassedOver(f"{name} is passed over: Kafka has no such setting", False)
+        return PassedOver(f"{name} is ignored: removed in Kafka 4{advice}", False)
+    matches = get_close_matches(name, [*settings, *FOREIGN], 1, _A_SLIP)
+    if matches:
+        return PassedOver(f"{name} is ignored: unknown setting; did you mean {matches[0]}?", True)
+    return PassedOver(f"{name} is ignored: unknown setting", False)
 
 
-_A_SLIP = 0.9
-"""How alike two names are that differ by a slip. In a file whose other names are somebody's own the usual 0.6 finds too
-many."""
+_A_SLIP = 0.9  # Similarity of a typo. In a file with a user's own names, the default of 0.6 finds too many.
 
 
-def refuse(name: str, known: Mapping[str, Setting[Any]]) -> NoReturn:
-    """Raises SettingError for a name that Kafka does not have either, with the one that was probably meant."""
-    near = get_close_matches(name, [*known, *FOREIGN], 1)
-    if not near:
-        raise SettingError(f"there is no setting {name}; `kohort settings` lists those there are")
-    hint = f", {known[near[0]].values.allowed}" if near[0] in known else ""
-    raise SettingError(f"there is no setting {name}; did you mean {near[0]}{hint}?")
+def refuse(name: str, settings: Mapping[str, Setting[Any]]) -> NoReturn:
+    """Raise SettingError for a name that Kafka does not have either, with a suggestion."""
+    matches = get_close_matches(name, [*settings, *FOREIGN], 1)
+    if not matches:
+        raise SettingError(f"unknown setting {name}; `kohort settings` lists all settings")
+    hint = f", {settings[matches[0]].values.allowed}" if matches[0] in settings else ""
+    raise SettingError(f"unknown setting {name}; did you mean {matches[0]}{hint}?")

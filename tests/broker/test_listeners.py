@@ -55,31 +55,31 @@ def test_mechanism_settings_take_precedence() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"listeners": "PLAINTEXT"}, "listeners=PLAINTEXT: PLAINTEXT is no listener; write NAME://HOST:PORT"),
-        ({"listeners": "PLAINTEXT://h:70000"}, "is no listener"),
-        ({"listeners": "SSL://h:1,"}, "an empty part is no listener"),
-        ({"listeners": "SSL://h:1,ssl://h:2"}, "listeners names SSL twice"),
+        ({"listeners": "PLAINTEXT"}, "listeners=PLAINTEXT: PLAINTEXT is not a listener; expected NAME://HOST:PORT"),
+        ({"listeners": "PLAINTEXT://h:70000"}, "is not a listener"),
+        ({"listeners": "SSL://h:1,"}, "an empty part is not a listener"),
+        ({"listeners": "SSL://h:1,ssl://h:2"}, "listeners contains SSL twice"),
         (
             {"listeners": "INSIDE://h:1"},
-            "listener.security.protocol.map does not say what it speaks; add INSIDE:SASL_SSL",
+            "listener INSIDE has no entry in listener.security.protocol.map; add INSIDE:SASL_SSL",
         ),
-        ({"listeners": "SSL://h:1", "listener.security.protocol.map": "SSL:TLS"}, "SSL:TLS maps no listener"),
-        ({"listeners": "SSL://h:1,PLAINTEXT://h:1"}, "PLAINTEXT and SSL want the same port 1"),
-        ({"advertised.listeners": "SSL://h:1"}, "advertised.listeners is set, and listeners is not"),
+        ({"listeners": "SSL://h:1", "listener.security.protocol.map": "SSL:TLS"}, "SSL:TLS is invalid; expected"),
+        ({"listeners": "SSL://h:1,PLAINTEXT://h:1"}, "PLAINTEXT and SSL use the same port 1"),
+        ({"advertised.listeners": "SSL://h:1"}, "advertised.listeners requires listeners to be set"),
         (
             {"listeners": "SSL://h:1", "inter.broker.listener.name": "X"},
-            "inter.broker.listener.name=X is none of listeners",
+            "inter.broker.listener.name=X is not in listeners",
         ),
         ({"listeners": "SSL://h:1", "security.inter.broker.protocol": "X"}, "security.inter.broker.protocol=X"),
         (
             {"listeners": "SSL://h:1", "listener.name.sasl_ssl.ssl.client.auth": "none"},
-            "there is no listener SASL_SSL; listeners names SSL",
+            "unknown listener SASL_SSL; listeners contains SSL",
         ),
         (
             {"listeners": "SSL://h:1", "listener.name.SSL.ssl.client.auth": "none"},
-            "is written in lower case there: ssl",
+            "are in lower case; use ssl",
         ),
-        ({"listeners": "C://h:1", "controller.listener.names": "C"}, "names no listener that clients may use"),
+        ({"listeners": "C://h:1", "controller.listener.names": "C"}, "contains no listener for clients"),
     ],
 )
 def test_rejects_contradictions(given: dict[str, str], sentence: str) -> None:
@@ -90,7 +90,7 @@ def test_rejects_contradictions(given: dict[str, str], sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("advertised", "sentence"),
-    [("SSL://h:1", "names SSL, which listeners does not"), ("PLAINTEXT://0.0.0.0:1", "names no host for PLAINTEXT")],
+    [("SSL://h:1", "contains SSL, but listeners does not"), ("PLAINTEXT://0.0.0.0:1", "has no host for PLAINTEXT")],
 )
 def test_rejects_unadvertisable_address(advertised: str, sentence: str) -> None:
     settings = Settings({"listeners": "PLAINTEXT://h:1", "advertised.listeners": advertised})
@@ -99,7 +99,7 @@ def test_rejects_unadvertisable_address(advertised: str, sentence: str) -> None:
 
 
 def test_nodes_take_ports_in_a_row() -> None:
-    with pytest.raises(SettingError, match="SSL and PLAINTEXT want the same port 11; 3 nodes take 3 ports in a row"):
+    with pytest.raises(SettingError, match="SSL and PLAINTEXT use the same port 11; 3 nodes need 3 consecutive ports"):
         read_listeners(Settings({"listeners": "PLAINTEXT://h:10,SSL://h:11"}), nodes=3)
 
 

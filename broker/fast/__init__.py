@@ -1,7 +1,7 @@
-"""Shortcuts: requests that are recognised without being read, and what is kept to answer them again.
+"""Shortcuts: requests that are recognized without being parsed, and the values with which they are answered again.
 
-Everything is answered the same without this folder, only slower. Outside of it `broker/shortcuts.py` says what a
-shortcut may do, and nobody names what is inside.
+Without this folder every response is the same, only slower. `broker/shortcuts.py` is the interface; no other code
+refers to modules of this folder.
 """
 
 from kohort.broker.fast.remembered_requests import SHORTCUTS

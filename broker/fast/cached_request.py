@@ -1,7 +1,7 @@
-"""A request that a connection sends again and again, and what is kept to answer it the next time.
+"""A request that a connection sends repeatedly, and the values with which it is answered the next time.
 
-Only what reading makes of a request is kept, and what an API has looked up for it. Whoever asks is asked for their
-rights each time, and whoever watches sees each of them.
+Only the parsed request is kept, and values that an API has looked up for it. Authorization is checked each time, and
+observers receive every request.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
     from kohort.protocol.headers import RequestHeader
 
-PATIENCE: Final = 8
-"""At most this many requests of one length may follow one another that are all different."""
+PATIENCE: Final = 8  # maximum number of different requests of one length in succession
 
-JOIN_GROUP: Final = 11
-"""Its API key."""
+JOIN_GROUP: Final = 11  # API key
 
 
 class CachedRequest(Repeated):
-    """The last request of one API, on one connection."""
+    """The last request of an API on a connection."""
 
     __slots__ = (
-        "_before",
+        "_candidate",
         "_content",
         "_generation",
         "_generation_at",
@@ -51,15 +49,14 @@ class CachedRequest(Repeated):
 
     def __init__(self) -> None:
         super().__init__()
+        # Offsets of the current request, which may differ from `request` (request_patterns.py).
         self.numbers: tuple[int, ...] = ()
-        """The offsets of the request at hand, which may differ from `request` (see request_patterns.py)."""
-        self.kept: Any = None
-        """What the API's shortcut has made of it, to use that again."""
+        self.kept: Any = None  # value that the API's shortcut has stored for reuse
+        # Handles the request. None: no offsets differ, and the API's handler is used.
         self.handle_repeated: Callable[[Any, CachedRequest, Ticket], Any] | None = None
-        """Handles it; None: the API's handler does, as no offsets differ."""
+        # Returns the encoded response (see `answer`). None: the request is handled.
         self.encode_repeated: Callable[[Any, CachedRequest, int], bytes | None] | None = None
-        """See `answer`; None: it is handled."""
-        self._before = 0
+        self._candidate = 0
         self._misses = 0
         self._content: bytes | None = None
         self._generation = ""
@@ -67,17 +64,18 @@ class CachedRequest(Repeated):
         self._pattern: Pattern | None = None
 
     def answer(self, node: Any, now_ms: int) -> bytes | None:
-        """See `Repeated`."""
         encode = self.encode_repeated
         return None if encode is None else encode(node, self, now_ms)
 
     def handle(self, node: Any, request: Any, ticket: Ticket) -> Any:
-        """See `Repeated`."""
         handle = self.handle_repeated
         return ticket.api.handle(node, request, ticket) if handle is None else handle(node, self, ticket)
 
     def matches(self, frame: bytes, start: int) -> bool:
-        """Whether a frame is the same request, but for `numbers`. Key and version have been compared."""
+        """Return whether a frame is the same request except for `numbers`.
+
+        Key and version have been compared before.
+        """
         content = frame[start + AFTER_CORRELATION_ID :]
         pattern = self._pattern
         if pattern is not None:
@@ -91,45 +89,46 @@ class CachedRequest(Repeated):
         return True
 
     def _is_of_another_generation(self, content: bytes) -> bool:
-        """Whether nothing differs but the generation, which `request` then has."""
-        known, at = self._content, self._generation_at
-        after = at + GENERATION_BYTES
-        if not at or known is None or content[:at] != known[:at] or content[after:] != known[after:]:
+        """Return whether only the generation differs, and if so, set it in `request`."""
+        cached, start = self._content, self._generation_at
+        end = start + GENERATION_BYTES
+        if not start or cached is None or content[:start] != cached[:start] or content[end:] != cached[end:]:
             return False
         self._content = content
-        setattr(self.request, self._generation, INT.unpack_from(content, at)[0])
+        setattr(self.request, self._generation, INT.unpack_from(content, start)[0])
         return True
 
-    def gives_up(
+    def should_skip(
         self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader, numbers_at: NumbersAt
     ) -> bool:
-        """Takes note of a request that had to be read. Returns whether too many in a row had to be.
+        """Store a request that had to be parsed. Return whether too many in succession had to be.
 
-        It is remembered if the one before had the same length: what comes once, as a consumer's first OffsetFetch,
-        costs no memory that way. A JoinGroup must have had the same bytes: Java's have other ones each time.
+        It is cached if the previous one had the same length, so that single requests, such as a consumer's first
+        OffsetFetch, take no memory. A JoinGroup must have had the same bytes, because those of Java differ each time.
         """
         if self.request is not None:
             self._content, self._pattern, self.request, self.kept = None, None, None, None
         size = len(frame) - start
         begin = start + AFTER_CORRELATION_ID
-        before = hash(frame[begin:]) if header.api_key == JOIN_GROUP else size
-        if before != self._before:
-            self._before = before
+        signature = hash(frame[begin:]) if header.api_key == JOIN_GROUP else size
+        if signature != self._candidate:
+            self._candidate = signature
             return False
         self._misses += 1
         if self._misses > PATIENCE or size > LONGEST_BYTES:
             self._misses = PATIENCE - 1
-            return header.api_key != JOIN_GROUP  # a long one says nothing of its member's other requests
+            return header.api_key != JOIN_GROUP  # other requests of the member may still repeat
         numbers = numbers_at(header.api_version, frame, header.body_offset)
         if numbers is None:
-            self._misses = 0  # a leader's SyncGroup does not say that others never repeat
+            self._misses = 0  # other members' SyncGroups may repeat although a leader's never does
             return False
-        each, places, self._generation = numbers
-        if each == OFFSET_BYTES and places:
-            self._pattern = Pattern(frame[begin:], [place - begin for place in places])
+        number_size, positions, self._generation = numbers
+        if number_size == OFFSET_BYTES and positions:
+            self._pattern = Pattern(frame[begin:], [position - begin for position in positions])
         else:
             self._content = frame[begin:]
-            self._generation_at = places[0] - begin if places else 0
+            self._generation_at = positions[0] - begin if positions else 0
         self.api, self.version, self.client_id = api, header.api_version, header.client_id or ""
-        self.request = changed(api.request, request)  # kio's may not be changed, and converts its fields each time
+        # kio's request is immutable and converts its fields at each access
+        self.request = changed(api.request, request)
         return False

@@ -1,4 +1,4 @@
-"""What a connection remembers of its requests: the last of each API whose requests may come again."""
+"""Cache of a connection's requests: the last one of each API whose requests can repeat."""
 
 from __future__ import annotations
 
@@ -13,50 +13,46 @@ from kohort.broker.shortcuts import Shortcuts
 if TYPE_CHECKING:
     from kohort.protocol.headers import RequestHeader
 
+# Requests of a connection that are only parsed after too many misses: many members share it, so none repeats soon.
 SKIPPED: Final = 256
-"""This many requests of a connection are just read when it gives up: many members share it, none comes again soon."""
 
+# modules with shortcuts of single APIs
 REPEATED: Final = {
     "consumer_group_heartbeat": "repeated_consumer_heartbeats",
     "heartbeat": "repeated_heartbeats",
     "offset_commit": "repeated_commits",
     "offset_fetch": "repeated_fetches",
 }
-"""The files that have shortcuts of single APIs."""
 
 
-class Stranger(Shortcuts):
-    """A connection that has sent nothing yet that may come again. All of them share one."""
+class NewConnection(Shortcuts):
+    """Shared state of connections that have not sent a repeatable request yet."""
 
     __slots__ = ()
 
     def learn(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> Shortcuts:
-        """A rebalance alone is not remembered: a member joins once, as a rule."""
+        """Start to cache requests. Those of a rebalance alone are not cached, because a member usually joins once."""
         if header.api_key in JOINS or api.spec.name not in NUMBERS_AT:
             return self
         return RememberedRequests().learn(api, request, frame, start, header)
 
 
 class RememberedRequests(Shortcuts):
-    """A connection that repeats itself, perhaps."""
+    """Cache of a connection whose requests may repeat."""
 
     __slots__ = ("requests", "skips")
 
     def __init__(self) -> None:
-        self.requests: dict[bytes, CachedRequest] = {}
-        """By API key and version; other versions of an API are forgotten."""
-        self.skips = 0
-        """This many requests are read next without a look at them."""
+        self.requests: dict[bytes, CachedRequest] = {}  # by API key and version; only one version of an API is kept
+        self.skips = 0  # number of requests to be parsed without a lookup
 
     def find(self, frame: bytes, start: int) -> CachedRequest | None:
-        """See `Shortcuts`."""
         if self.skips:
             return None
         cached = self.requests.get(frame[start : start + KEY_AND_VERSION])
         return cached if cached is not None and cached.matches(frame, start) else None
 
     def learn(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> Shortcuts:
-        """See `Shortcuts`."""
         if self.skips:
             self.skips -= 1
             return self
@@ -66,10 +62,10 @@ class RememberedRequests(Shortcuts):
         name = frame[start : start + KEY_AND_VERSION]
         cached = self.requests.get(name)
         if cached is None:
-            for other in [each for each in self.requests if each[:2] == name[:2]]:
+            for other in [key for key in self.requests if key[:2] == name[:2]]:
                 del self.requests[other]
             cached = self.requests[name] = _new(api.spec.name)
-        if cached.gives_up(api, request, frame, start, header, numbers_at):
+        if cached.should_skip(api, request, frame, start, header, numbers_at):
             self.skips = SKIPPED
         return self
 
@@ -84,5 +80,4 @@ def _new(api: str) -> CachedRequest:
     return cached
 
 
-SHORTCUTS: Final = Stranger()
-"""What every connection begins with."""
+SHORTCUTS: Final = NewConnection()  # initial state of every connection

@@ -1,7 +1,7 @@
-"""Commits that come again: a consumer commits the same partitions each time, with other offsets.
+"""Repeated commits: a consumer commits the same partitions each time, with other offsets.
 
-Their topics stay looked up, their records are made in one go, and their answer is kept. Rights are asked for each time,
-and so is the group.
+The topics that were looked up are kept, the records are encoded at once, and the response is cached. Authorization and
+the group are checked each time.
 """
 
 from __future__ import annotations
@@ -33,52 +33,46 @@ if TYPE_CHECKING:
 
 
 class RepeatedCommit(Commit):
-    """A commit that differs from earlier ones in nothing but its offsets.
+    """A commit that differs from earlier ones only in its offsets.
 
-    Made once: a connection has one request at a time, so the next one only needs a ticket and offsets of its own.
+    It is reused: a connection has one request at a time, so the next one only sets ticket and offsets.
     """
 
     __slots__ = ("_repeated", "offsets")
 
     def __init__(self, first: Commit) -> None:
-        """`first`: one that was accepted whole."""
+        """Create it from a commit of which nothing was rejected."""
         super().__init__(first.request, first.topics, first.refused, first.ticket, knows_epochs=first.knows_epochs)
         self.answer_ready = first.answer_ready
-        self.offsets: Sequence[int] = ()
-        """One for each partition."""
+        self.offsets: Sequence[int] = ()  # one per partition
         assert first.accepted is not None, "it has been written"
         version = first.coordinator.settings.offset_value_version
         self._repeated = RepeatedRecords(first.group_id, first.accepted, version)
 
     def records(self) -> EncodedRecords:
-        """See `Commit`."""
         return self._repeated.at(self.offsets, self.wall_ms)
 
     def take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
-        """See `Commit`."""
         self._repeated.take_over(topics, self.offsets, self.wall_ms)
 
     def count_written(self) -> int:
-        """See `Commit`."""
         return len(self.offsets)
 
     def written_partitions(self) -> Iterable[TopicPartition]:
-        """See `Commit`."""
         return self._repeated
 
 
-class _Kept:
-    """What is kept of a commit for the next of its kind."""
+class _CachedCommit:
+    """The last commit, and when its topics were looked up."""
 
     __slots__ = ("commit", "topics_version")
 
     def __init__(self, first: Commit, topics_version: int) -> None:
-        """`topics_version`: when its topics were looked up; see `Topics.version`."""
         self.commit = first
         self.topics_version = topics_version
 
     def repetition(self) -> RepeatedCommit | None:
-        """The commit, to be made again; None: something of it was refused."""
+        """Return the commit for reuse, or None if any part of it was rejected."""
         commit = self.commit
         if isinstance(commit, RepeatedCommit):
             return commit
@@ -89,15 +83,15 @@ class _Kept:
 
 
 def handle_repeated(node: Node, cached: CachedRequest, ticket: Ticket) -> OffsetCommitResponse | None:
-    """Handles a commit that differs from an earlier one of its connection in nothing but its offsets."""
-    kept: _Kept | None = cached.kept
-    offsets, cached.numbers = cached.numbers, ()  # not kept until the next one comes
+    """Handle a commit that differs from an earlier one of its connection only in its offsets."""
+    kept: _CachedCommit | None = cached.kept
+    offsets, cached.numbers = cached.numbers, ()  # not kept until the next request
     cluster = node.cluster
     repeated: RepeatedCommit | None = None
     try:
         if kept is not None and kept.topics_version == cluster.topics.version:
             repeated = kept.repetition()
-        if repeated is not None and (cluster.access is None or _may(cluster.access, ticket, repeated)):
+        if repeated is not None and (cluster.access is None or _is_authorized(cluster.access, ticket, repeated)):
             repeated.ticket, repeated.offsets = ticket, offsets
             return offset_commit(node.coordinator, repeated, ticket.received_at_ms)
         cached.kept = None
@@ -107,28 +101,28 @@ def handle_repeated(node: Node, cached: CachedRequest, ticket: Ticket) -> Offset
             return commit
         if not commit.refused:
             commit.answer_ready = ticket.api.write(ticket.version, 0, commit.answer(ErrorCode.none))
-            cached.kept = _Kept(commit, cluster.topics.version)
-            cached.request = ticket.request  # one of them is enough
+            cached.kept = _CachedCommit(commit, cluster.topics.version)
+            cached.request = ticket.request  # drops the earlier, equal request
         return offset_commit(node.coordinator, commit, ticket.received_at_ms)
     except Exception:
-        ticket.request = _with_offsets(cached.request, offsets)  # for the log
+        ticket.request = _with_offsets(cached.request, offsets)  # for the log line about the error
         raise
 
 
-def _may(access: Access, ticket: Ticket, commit: Commit) -> bool:
-    """Whether who repeats a commit has all rights to it, now too."""
+def _is_authorized(access: Access, ticket: Ticket, commit: Commit) -> bool:
     return access.shows(ticket, READ_GROUP, commit.group_id) and all(
         access.shows(ticket, READ_TOPIC, name) for name, _, _ in commit.topics
     )
 
 
 def _with_offsets(request: OffsetCommitRequest, offsets: tuple[int, ...]) -> OffsetCommitRequest:
-    """The request with these offsets, one for each partition, in the place of its own."""
-    left = iter(offsets)
+    """Return the request with these offsets, one per partition."""
+    remaining = iter(offsets)
     topics = []
     for topic in request.topics:
         partitions = tuple(
-            changed(OffsetCommitRequestPartition, each, committed_offset=next(left)) for each in topic.partitions
+            changed(OffsetCommitRequestPartition, partition, committed_offset=next(remaining))
+            for partition in topic.partitions
         )
         topics.append(changed(OffsetCommitRequestTopic, topic, partitions=partitions))
     return changed(OffsetCommitRequest, request, topics=tuple(topics))

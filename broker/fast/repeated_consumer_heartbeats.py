@@ -1,4 +1,4 @@
-"""Heartbeats of the consumer protocol that come again: a member that hears nothing new is answered in kept bytes."""
+"""Repeated heartbeats of the consumer protocol: a response without changes is encoded once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def encode_repeated(node: Node, cached: CachedRequest, now_ms: int) -> bytes | None:
-    """See `Repeated.answer`."""
     sender: Sender | None = cached.kept
     if sender is None:
         return None
@@ -29,7 +28,7 @@ def encode_repeated(node: Node, cached: CachedRequest, now_ms: int) -> bytes | N
 
 
 def handle_repeated(node: Node, cached: CachedRequest, ticket: Ticket) -> ConsumerGroupHeartbeatResponse | None:
-    """Handles one that has something to hear, and keeps whose it is."""
+    """Handle a heartbeat whose response has changes, and store the sender."""
     if cached.kept is None and is_served(node.coordinator.settings):
         cached.kept = Sender(None, ticket.client_id, ticket.client_host, ticket.version)
     response: ConsumerGroupHeartbeatResponse | None = ticket.api.handle(node, cached.request, ticket)

@@ -1,4 +1,4 @@
-"""Fetches of offsets that come again: answered in bytes, most of which are kept."""
+"""Repeated OffsetFetch requests, most of whose response is cached in encoded form."""
 
 from __future__ import annotations
 
@@ -25,44 +25,47 @@ _NOTHING: Final[dict[int, CommittedOffset]] = {}
 
 
 class RepeatedFetch:
-    """An OffsetFetch that is made again and again: its answer, ready but for what has been committed.
+    """A repeated OffsetFetch, whose response is encoded except for the offsets.
 
-    Tools that watch how far groups lag behind ask so, and consumers that ask for `committed()` offsets.
+    Tools that monitor the lag of groups send it, and consumers that call `committed()`.
     """
 
     __slots__ = ("_group_id", "_parts", "_topics")
 
-    def __init__(self, asked: OffsetFetchRequestGroup, around: list[bytes]) -> None:
-        """`asked`: named topics. `around`: what the answer says around their partitions."""
-        self._group_id = asked.group_id
-        self._topics = [(topic.name, topic.partition_indexes) for topic in asked.topics or ()]
+    def __init__(self, request: OffsetFetchRequestGroup, around: list[bytes]) -> None:
+        """Prepare the response.
+
+        Args:
+            request: With topics.
+            around: Encoded parts of the response around the partitions.
+        """
+        self._group_id = request.group_id
+        self._topics = [(topic.name, topic.partition_indexes) for topic in request.topics or ()]
         parts = [b""] * (2 * len(around) - 1)
         parts[::2] = around
-        self._parts = parts
-        """At [1::2] the partitions."""
+        self._parts = parts  # those of the partitions are at [1::2]
 
     def answer(self, coordinator: GroupCoordinator) -> bytes | None:
-        """A response's bytes behind its header; None: that group needs a closer look."""
+        """Return the response body, or None if the group needs other checks."""
         group = coordinator.groups.get(self._group_id)
         if group is None or group.offsets is None or group.pending_offsets is not None:
             return None
         topics = group.offsets.topics
-        found: list[bytes] = []
+        encoded_partitions: list[bytes] = []
         for name, partitions in self._topics:
-            known = topics.get(name, _NOTHING)
+            stored = topics.get(name, _NOTHING)
             for partition in partitions:
-                committed = known.get(partition)
+                committed = stored.get(partition)
                 if committed is None:
                     answer = never_committed(partition)
                 else:
                     answer = committed.answer or partition_answer(partition, committed)
-                found.append(answer.encoded or encoded(answer))
-        self._parts[1::2] = found
+                encoded_partitions.append(answer.encoded or encoded(answer))
+        self._parts[1::2] = encoded_partitions
         return b"".join(self._parts)
 
 
 def encode_repeated(node: Node, cached: CachedRequest, now_ms: int) -> bytes | None:
-    """See `Repeated.answer`."""
     repeated: RepeatedFetch | None = cached.kept
     if repeated is not None:
         body = repeated.answer(node.coordinator)

@@ -1,4 +1,4 @@
-"""Heartbeats that come again: answered in bytes, which are made once."""
+"""Repeated heartbeats, whose responses are encoded once."""
 
 from functools import lru_cache
 
@@ -10,7 +10,6 @@ from kohort.protocol.messages.heartbeat import MESSAGE
 
 
 def encode_repeated(node: Node, cached: CachedRequest, now_ms: int) -> bytes | None:
-    """See `Repeated.answer`."""
     return _frames(cached.version)[heard(node, cached.request, now_ms)]
 
 

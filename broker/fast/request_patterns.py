@@ -1,11 +1,11 @@
-"""Requests that a client sends again and again: recognised by their bytes, without being read.
+"""Requests that a client repeats, recognized by their bytes without being parsed.
 
-A member's heartbeats differ in their correlation ids only, and after a rebalance in the generation, or epoch; a
-consumer's commits differ in the offsets. Who joins again mostly says the same as before. Whatever is the same bytes as
-an earlier request of its connection is the same request, and need not be looked over and read once more. A request that
-differs in anything else, by one bit, is read.
+Heartbeats of a member differ only in their correlation ids, and after a rebalance in the generation or epoch; commits
+of a consumer differ in the offsets. A repeated JoinGroup usually has the same content. Content with the same bytes as
+an earlier request of the connection is the same request, and need not be checked and parsed again. A request that
+differs in any other bit is parsed.
 
-`NUMBERS_AT` says which requests these are, and what may differ in them.
+`NUMBERS_AT` lists these requests and the numbers in which they may differ.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,60 +15,54 @@ from typing import Final, NamedTuple
 
 from kohort.protocol.wire import read_unsigned_varint
 
-LONGEST_BYTES: Final = 2_048
-"""Longer requests are not remembered: a commit of 100 partitions fits."""
+LONGEST_BYTES: Final = 2_048  # longer requests are not cached; a commit of 100 partitions fits
 
-KEY_AND_VERSION: Final = 4
-"""The bytes in which a request says what it is. Its correlation id follows, which is always another."""
+KEY_AND_VERSION: Final = 4  # bytes of API key and version; the correlation id follows, which always differs
 
-AFTER_CORRELATION_ID: Final = 8
-"""Where a request begins to say what it wants."""
+AFTER_CORRELATION_ID: Final = 8  # start of the part that is compared
 
 GENERATION_BYTES: Final = 4
 OFFSET_BYTES: Final = 8
 
 
 class Numbers(NamedTuple):
-    """What may differ in a request."""
+    """The numbers in which requests may differ."""
 
-    size: int
-    """How many bytes each number has: those of a generation, of which there is one, or of an offset."""
-    places: Sequence[int]
-    """Where in the frame they begin."""
-    field: str = "generation_id"
-    """What the request calls its generation."""
+    size: int  # bytes per number: GENERATION_BYTES, for a single one, or OFFSET_BYTES
+    places: Sequence[int]  # their positions in the frame
+    field: str = "generation_id"  # name of the generation in the request
 
 
+# Returns the numbers in which a request may differ, or None if it has to be parsed each time. Its arguments are the
+# version, a parsed frame, and the position of the body in it.
 NumbersAt = Callable[[int, bytes, int], Numbers | None]
-"""Finds the numbers in a request that may differ. None: it is to be read each time.
-
-Gets the version, a frame that has been read, and where the body begins in it.
-"""
 
 NO_NUMBERS: Final = Numbers(0, ())
 
 
 class Pattern:
-    """What requests have in common that differ in some offsets only."""
+    """The common bytes of requests that differ only in offsets."""
 
     __slots__ = ("_mask", "_same", "_size", "_unpack")
 
     def __init__(self, content: bytes, places: Sequence[int]) -> None:
-        """`content`: one of these requests, from some byte on. `places`: where in it the numbers begin."""
         self._size = len(content)
         self._mask, self._unpack = _layout(self._size, tuple(places))
         self._same = int.from_bytes(content, "little") & self._mask
 
     def numbers(self, content: bytes) -> tuple[int, ...] | None:
-        """The numbers of such a request, in their order; None: `content` is of another one."""
+        """Return the numbers of a matching request in their order, or None if `content` does not match."""
         if len(content) != self._size or int.from_bytes(content, "little") & self._mask != self._same:
-            return None  # one comparison of two large numbers: the stretches in between would be many
+            return None  # one comparison of two large numbers is faster than many of the parts in between
         return self._unpack(content)
 
 
 @lru_cache(maxsize=256)
 def _layout(size: int, places: tuple[int, ...]) -> tuple[int, Callable[[bytes], tuple[int, ...]]]:
-    """All bits but those of the numbers, and what reads the numbers. Members of one application share them."""
+    """Return a mask of all bits except the numbers, and a function that reads the numbers.
+
+    Equal requests share them.
+    """
     layout, mask, end = [">"], bytearray(b"\xff" * size), 0
     for place in places:
         layout.append(f"{place - end}xq")
@@ -78,18 +72,17 @@ def _layout(size: int, places: tuple[int, ...]) -> tuple[int, Callable[[bytes], 
     return int.from_bytes(mask, "little"), Struct("".join(layout)).unpack
 
 
-def _nothing(version: int, frame: bytes, at: int) -> Numbers:
+def _no_numbers(version: int, frame: bytes, at: int) -> Numbers:
     return NO_NUMBERS
 
 
 def _generation_of_heartbeat(version: int, frame: bytes, at: int) -> Numbers:
-    """It comes behind the group."""
     after_string = _after_compact_string if version >= 4 else _after_string
     return Numbers(GENERATION_BYTES, (after_string(frame, at),))
 
 
 def _generation_of_sync(version: int, frame: bytes, at: int) -> Numbers | None:
-    """It comes behind the group. Gives up at assignments: a leader's are others each time. Also at tagged fields."""
+    """Return the position of the generation, or None with assignments, which always differ, or with tagged fields."""
     flexible = version >= 4
     after_string = _after_compact_string if flexible else _after_string
     place = after_string(frame, at)
@@ -97,26 +90,25 @@ def _generation_of_sync(version: int, frame: bytes, at: int) -> Numbers | None:
     for since in (3, 5, 5):  # its instance id; protocol type and name
         if version >= since:
             at = after_string(frame, at)
-    nobody = b"\x01\x00" if flexible else bytes(4)
-    return Numbers(GENERATION_BYTES, (place,)) if frame[at:] == nobody else None
+    no_assignments = b"\x01\x00" if flexible else bytes(4)
+    return Numbers(GENERATION_BYTES, (place,)) if frame[at:] == no_assignments else None
 
 
 def _epoch_of_consumer_heartbeat(version: int, frame: bytes, at: int) -> Numbers | None:
-    """It comes behind group and member. Gives up at whatever a member says beside who it is: that comes once."""
+    """Return the position of the epoch, or None if the heartbeat contains any other change, which is not repeated."""
     place = _after_compact_string(frame, _after_compact_string(frame, at))
     at = _after_compact_string(frame, place + GENERATION_BYTES)  # the instance id
-    return Numbers(GENERATION_BYTES, (place,), "member_epoch") if frame[at:] == _SAYS_NOTHING[version] else None
+    return Numbers(GENERATION_BYTES, (place,), "member_epoch") if frame[at:] == _NO_CHANGES[version] else None
 
 
-_SAYS_NOTHING: Final = tuple([b"\x00\xff\xff\xff\xff" + bytes(nulls) for nulls in (4, 5)])
-"""By version: neither rack nor timeout, topics, pattern (from v1 on), assignor, partitions, tagged fields."""
+# By version: null rack, timeout, topics, pattern (from v1 on), assignor, partitions; no tagged fields.
+_NO_CHANGES: Final = tuple([b"\x00\xff\xff\xff\xff" + bytes(nulls) for nulls in (4, 5)])
 
 
 def _offsets_of_commit(version: int, frame: bytes, at: int) -> Numbers | None:
-    """Where the committed offset of each partition is.
+    """Return the positions of the committed offsets, or None if there are tagged fields or extra bytes at the end.
 
-    Goes along the bytes as kio and Kafka do. Gives up at what consumers don't send: tagged fields, and bytes behind the
-    end.
+    Consumers send neither. The bytes are read like kio and Kafka do.
     """
     flexible = version >= 8
     after_string = _after_compact_string if flexible else _after_string
@@ -163,12 +155,12 @@ def _compact_array(frame: bytes, at: int) -> tuple[int, int]:
     return size - 1, at
 
 
+# Only requests of these APIs can repeat: others differ each time or are sent once.
 NUMBERS_AT: Final[dict[str, NumbersAt]] = {
     "heartbeat": _generation_of_heartbeat,
-    "offset_fetch": _nothing,
+    "offset_fetch": _no_numbers,
     "offset_commit": _offsets_of_commit,
-    "join_group": _nothing,
+    "join_group": _no_numbers,
     "sync_group": _generation_of_sync,
     "consumer_group_heartbeat": _epoch_of_consumer_heartbeat,
 }
-"""The APIs whose requests may come again. In the others something differs each time, or they come once."""

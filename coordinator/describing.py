@@ -87,10 +87,7 @@ def _hash_of_id(group: ClassicGroup | ModernGroup) -> int:
 
 
 def _spelling(group: ClassicGroup | ModernGroup) -> str:
-    """Return the name of the state in filters.
-
-    NotReady of the newer protocols is not_ready there, which matches nothing.
-    """
+    """Return the state as written in filters: NotReady, a state of the newer protocols, is not_ready there."""
     return group.state.name.lower() if isinstance(group, ModernGroup) else group.state.value.lower()
 
 

@@ -295,7 +295,7 @@ def _assignment(coordinator: GroupCoordinator, target: Target, subscription: Sub
 def _hand_over(
     coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet, now_ms: int
 ) -> None:
-    """Replace the consumer group by the classic one until the write fails."""
+    """Replace the consumer group by the classic one; undone if that cannot be written."""
     for member in group.members.values():
         stop_all(group, member)
     coordinator.forget_consumer_group(group)

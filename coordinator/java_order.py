@@ -47,7 +47,7 @@ def in_assignors_order(earlier: Iterable[T], added: Iterable[T], hash_of: Callab
     """Return the members of a group in the order in which Kafka's assignors receive them.
 
     Args:
-        known: Members that were in the group before.
+        earlier: Members that were in the group before.
         added: Members that join with this heartbeat, which come last.
         most: Maximum number of members so far, including `added`.
     """

@@ -1,4 +1,4 @@
-"""Members whose partitions pile up records while those of the others don't: whether more comes, or they are slower."""
+"""Members whose partitions accumulate records while those of other members do not: more inflow, or a slow consumer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from kohort.pipeline.history.lag import lag_at_samples
 MUCH_LAG, TIMES_THE_OTHERS = 100, 5
 LASTED_MS = 30_000
 MOST_OF_THEM, LEAST_RATE = 0.7, 0.1
-TIMES_THE_INFLOW = 3
-"""A partition that gets so many times what is usual is hot."""
+TIMES_THE_INFLOW = 3  # ratio to the usual inflow from which a partition is hot
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """places: of the member, with the most lag that each had. of: how many partitions it owned.
+    """Lag of one member whose partitions fall behind.
 
-    hot: the one that gets far more records than is usual in the group; None if none does. inflow, usual_inflow: records
-    a second that came in its partitions, and in those of the others. rate: that it got through, in each partition.
+    Attributes:
+        places: Partitions of the member that fell behind, with the highest lag of each.
+        of: Number of partitions that the member owned.
+        hot: Partition with a much higher inflow than usual in the group, or None.
+        inflow: Records per second appended to the member's partitions.
+        usual_inflow: Records per second appended to a partition of another member.
+        rate: Records per second that the member consumed from each partition.
     """
 
     client: str
@@ -40,13 +44,12 @@ class Backlog:
 
     @property
     def worst(self) -> tuple[TopicPartition, int]:
-        """The partition with the most lag, and how much that was."""
-        return max(self.places.items(), key=lambda each: each[1])
+        return max(self.places.items(), key=lambda item: item[1])
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """A partition under one owner: the most lag, when there was much of it, and records a second in and through."""
+    """Highest lag of a partition under one owner, the time of high lag, and records per second in and out."""
 
     lag: int
     start_ms: int
@@ -56,66 +59,76 @@ class _Stretch:
 
 
 def backlogs(analysis: GroupAnalysis) -> list[Backlog]:
-    """At most one of each member, in the generation in which it was worst."""
+    """Return at most one backlog of each member, in the generation in which it was worst."""
     worst: dict[str, Backlog] = {}
     for generation in analysis.generations:
         if len(generation.members) < 2 or len(set(generation.owners.values())) < 2:
             continue
-        for found in _in_generation(analysis, generation):
-            known = worst.get(found.client)
-            if known is None or found.worst[1] > known.worst[1]:
-                worst[found.client] = found
-    return sorted(worst.values(), key=lambda each: each.start_ms)
+        for backlog in _in_generation(analysis, generation):
+            previous = worst.get(backlog.client)
+            if previous is None or backlog.worst[1] > previous.worst[1]:
+                worst[backlog.client] = backlog
+    return sorted(worst.values(), key=lambda backlog: backlog.start_ms)
 
 
 def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Backlog]:
     end_ms = generation.end_ms or analysis.group.until_ms
     if end_ms - generation.stable_ms < LASTED_MS:
         return []
-    seen = {
-        place: stretch
-        for place in generation.owners
-        if (stretch := _stretch(analysis, place, generation.stable_ms, end_ms)) is not None
+    stretches = {
+        topic_partition: stretch
+        for topic_partition in generation.owners
+        if (stretch := _stretch(analysis, topic_partition, generation.stable_ms, end_ms)) is not None
     }
-    if len(seen) < 2:
+    if len(stretches) < 2:
         return []
     result, shares = [], generation.shares()
     for member_id, member in generation.members.items():
-        mine = sorted(shares[member_id] & seen.keys())
-        others = [seen[place] for place in seen if place not in mine and generation.owners[place] in generation.members]
-        late = {place: seen[place].lag for place in mine if seen[place].end_ms - seen[place].start_ms >= LASTED_MS}
-        if not late or not others:
+        mine = sorted(shares[member_id] & stretches.keys())
+        other_stretches = [
+            stretches[topic_partition]
+            for topic_partition in stretches
+            if topic_partition not in mine and generation.owners[topic_partition] in generation.members
+        ]
+        lagging = {
+            topic_partition: stretches[topic_partition].lag
+            for topic_partition in mine
+            if stretches[topic_partition].end_ms - stretches[topic_partition].start_ms >= LASTED_MS
+        }
+        if not lagging or not other_stretches:
             continue
-        others_lag = max(each.lag for each in others)
-        if max(late.values()) < TIMES_THE_OTHERS * max(1, others_lag):
+        others_lag = max(measured.lag for measured in other_stretches)
+        if max(lagging.values()) < TIMES_THE_OTHERS * max(1, others_lag):
             continue
-        inflow, rate = (statistics.fmean(getattr(seen[p], name) for p in late) for name in ("inflow", "rate"))
-        usual = statistics.median(each.inflow for place, each in seen.items() if place not in late)
-        hottest = max(late, key=lambda place: seen[place].inflow)
-        hot = hottest if seen[hottest].inflow >= TIMES_THE_INFLOW * usual else None
-        fed = sum(seen[place].inflow > 0 for place in mine)
-        if hot is None and (len(late) < MOST_OF_THEM * fed or rate < LEAST_RATE * inflow):
+        inflow, rate = (statistics.fmean(getattr(stretches[p], name) for p in lagging) for name in ("inflow", "rate"))
+        usual = statistics.median(
+            measured.inflow for topic_partition, measured in stretches.items() if topic_partition not in lagging
+        )
+        hottest = max(lagging, key=lambda place: stretches[place].inflow)
+        hot = hottest if stretches[hottest].inflow >= TIMES_THE_INFLOW * usual else None
+        fed = sum(stretches[topic_partition].inflow > 0 for topic_partition in mine)
+        if hot is None and (len(lagging) < MOST_OF_THEM * fed or rate < LEAST_RATE * inflow):
             continue  # a partition that stands still, or a member that doesn't commit, is another matter
         result.append(
             Backlog(
                 member.name,
-                late,
+                lagging,
                 len(shares[member_id]),
                 hot,
-                seen[hottest].inflow,
+                stretches[hottest].inflow,
                 inflow,
                 usual,
                 rate,
                 others_lag,
-                min(seen[place].start_ms for place in late),
-                max(seen[place].end_ms for place in late),
+                min(stretches[topic_partition].start_ms for topic_partition in lagging),
+                max(stretches[topic_partition].end_ms for topic_partition in lagging),
             )
         )
     return result
 
 
-def _stretch(analysis: GroupAnalysis, place: TopicPartition, start_ms: int, end_ms: int) -> _Stretch | None:
-    ends, commits = analysis.group.ends.get(place), analysis.group.commits.get(place)
+def _stretch(analysis: GroupAnalysis, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> _Stretch | None:
+    ends, commits = analysis.group.ends.get(topic_partition), analysis.group.commits.get(topic_partition)
     if ends is None or commits is None or not len(commits.ts_ms):
         return None
     inside = np.flatnonzero((ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms))

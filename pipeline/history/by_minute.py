@@ -1,4 +1,4 @@
-"""Over time: commits and lag of each partition by the minute, and how fast the whole group was."""
+"""Time series: commits and lag of each partition by minute, and the throughput of the whole group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ZERO = np.zeros(1, np.int64)
 
 
 class CommitMinute(NamedTuple):
-    """Commits, offsets advanced (going back doesn't count), longest gap ending in the minute, and rewinds."""
+    """Commits, offsets advanced (rewinds don't count), longest gap ending in the minute, and rewinds."""
 
     minute: int
     commits: int
@@ -31,7 +31,7 @@ class CommitMinute(NamedTuple):
 
 
 class LagMinute(NamedTuple):
-    """Lag at the last sample of a minute, in records and in time. owner: by name."""
+    """Lag at the last sample of a minute, in records and in time. `owner` is the member's name."""
 
     minute: int
     lag: int
@@ -40,7 +40,7 @@ class LagMinute(NamedTuple):
 
 
 class ThroughputStep(NamedTuple):
-    """Offsets that a group's commits advanced in one step of time."""
+    """Offsets that a group's commits advanced in one time step."""
 
     start_ms: int
     step_ms: int
@@ -57,13 +57,13 @@ def commit_minutes(commits: CommitHistory) -> Iterator[tuple[TopicPartition, Com
         advanced = np.add.reduceat(np.maximum(delta, 0), start)
         longest = np.maximum.reduceat(gap, start)
         back = np.add.reduceat((delta < 0).astype(np.int64), start)
-        columns = (each.tolist() for each in (minutes * MINUTE_MS, count, advanced, longest, back))
+        columns = (column.tolist() for column in (minutes * MINUTE_MS, count, advanced, longest, back))
         for values in zip(*columns, strict=True):
             yield topic_partition, CommitMinute(*values)
 
 
 def _first_of_each(values: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct values in order, and where each is first. Without sorting, if they are in order already."""
+    """Return the distinct values in order and the index of the first occurrence of each. Skips sorting sorted input."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     start = np.concatenate((_ZERO, changes))
     distinct_values = values[start]
@@ -99,22 +99,21 @@ def lag_minutes(analysis: GroupAnalysis) -> Iterator[tuple[TopicPartition, LagMi
 
 
 def _share_lag_minutes(group: GroupInput, share: ShareHistory) -> Iterator[tuple[TopicPartition, LagMinute]]:
-    """Lag in time is that of the first record that is not done with. Nobody owns a partition alone."""
-    for place, samples in share.lags.items():
+    for topic_partition, samples in share.lags.items():
         last = {ms // MINUTE_MS: n for n, ms in enumerate(samples.ms)}
-        ends = group.ends.get(place)
+        ends = group.ends.get(topic_partition)
         for minute, n in last.items():
-            # A sample of the log's end from before says nothing of records that came since.
+            # An earlier sample of the log end does not include records appended since.
             behind_ms = (time_lag_ms(ends, samples.start[n], samples.ms[n]) or None) if ends is not None else None
             lag = samples.lag[n]
-            yield place, LagMinute(minute * MINUTE_MS, lag, behind_ms if lag else 0, None)
+            yield topic_partition, LagMinute(minute * MINUTE_MS, lag, behind_ms if lag else 0, None)
 
 
 def throughput(commits: CommitHistory) -> list[ThroughputStep]:
-    """Offsets that the group's commits advanced, in steps fine enough to see it stop; steps without any are left out.
+    """Return the offsets that the group's commits advanced per time step, without empty steps.
 
-    A step is as long as 19 of 20 pauses between the group's commits, so that an interval of commits doesn't look like a
-    stop; and long enough that there are at most MOST_STEPS of them.
+    The step covers 19 of 20 pauses between the group's commits, so that the commit interval doesn't look like a
+    standstill, and limits the result to MOST_STEPS steps.
     """
     partitions = [p for p in commits.partitions.values() if len(p.commits.ts_ms) > 1]
     if not partitions:
@@ -125,7 +124,7 @@ def throughput(commits: CommitHistory) -> list[ThroughputStep]:
     pauses = np.diff(moments)
     usual = float(np.percentile(pauses, 95)) if len(pauses) else 0.0
     least = max(usual, int(moments[-1] - moments[0]) / MOST_STEPS)
-    step = next((each for each in STEPS_MS if each >= least), STEPS_MS[-1] * int(-(-least // STEPS_MS[-1])))
+    step = next((step_ms for step_ms in STEPS_MS if step_ms >= least), STEPS_MS[-1] * int(-(-least // STEPS_MS[-1])))
     totals: dict[int, int] = {}
     for partition in partitions:
         steps, step_of = np.unique(partition.commits.ts_ms[1:] // step, return_inverse=True)

@@ -1,6 +1,6 @@
-"""Why a classic group rebalanced, from two generations and the commits between: the first rule that fits.
+"""Causes of a classic group's rebalances, from two generations and the commits between them: the first rule that fits.
 
-Where events exist they are believed instead. One refinement stays: a leader's rejoin with more partitions was about
+Events, where they exist, take precedence. One refinement stays: a leader's rejoin with more partitions was caused by
 topic metadata.
 """
 
@@ -12,35 +12,39 @@ from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
 
 def cause_without_events(r: RebalanceFacts, laggard: Laggard | None, commits: CommitHistory) -> Verdict:
-    before, after = r.before.members, r.after.members
-    gone, fresh = sorted(set(before) - set(after)), sorted(set(after) - set(before))
-    if not before:
+    members_before, members_after = r.before.members, r.after.members
+    removed, fresh = sorted(set(members_before) - set(members_after)), sorted(set(members_after) - set(members_before))
+    if not members_before:
         return Verdict("join_new", "certain", fresh[0] if fresh else None)
-    swapped = {before[m].instance_id for m in gone if before[m].instance_id} & {
-        after[m].instance_id for m in fresh if after[m].instance_id
+    swapped = {members_before[m].instance_id for m in removed if members_before[m].instance_id} & {
+        members_after[m].instance_id for m in fresh if members_after[m].instance_id
     }
-    if swapped and len(swapped) == len(gone) == len(fresh):
+    if swapped and len(swapped) == len(removed) == len(fresh):
         return Verdict("join_static", "likely", fresh[0])
     if "protocol" in r.changes:
         return Verdict(
             "static_protocol_changed" if swapped else "metadata_changed", "certain", fresh[0] if fresh else None
         )
-    if gone and not _restarted(r, gone, fresh):
-        return departure(r, laggard, gone[0], commits)
-    if fresh and not gone:
+    if removed and not _restarted(r, removed, fresh):
+        return departure(r, laggard, removed[0], commits)
+    if fresh and not removed:
         return Verdict("join_new", "certain", fresh[0])
     if fresh:
         return Verdict("join_new", "likely", fresh[0])
     if r.kind == "followup":
         return Verdict("cooperative_followup", "certain")
     if "subscriptions" in r.changes:
-        changed = [m for m in before.keys() & after.keys() if before[m].topics != after[m].topics]
+        changed = [
+            m
+            for m in members_before.keys() & members_after.keys()
+            if members_before[m].topics != members_after[m].topics
+        ]
         return Verdict("metadata_changed", "certain", sorted(changed)[0])
     if "partitions" in r.changes:
         return Verdict("topic_metadata_changed", "certain", r.after.leader)
     return Verdict("rejoin_leader", "possible", r.after.leader)
 
 
-def _restarted(r: RebalanceFacts, gone: list[str], fresh: list[str]) -> bool:
+def _restarted(r: RebalanceFacts, removed: list[str], fresh: list[str]) -> bool:
     clients = {r.after.members[m].logical for m in fresh}
-    return bool(fresh) and all(r.before.members[m].logical in clients for m in gone)
+    return bool(fresh) and all(r.before.members[m].logical in clients for m in removed)

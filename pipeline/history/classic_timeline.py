@@ -1,4 +1,4 @@
-"""Generations of classic groups, from the records of type 2; or from events where there is no log."""
+"""Generations of classic groups, from records of type 2, or from events if the log is missing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberP
 
 @dataclass(slots=True)
 class Timeline:
-    """What happened to a group, in order. An empty group is a generation of size 0."""
+    """Generations and conversions of a group, in order. An empty group is a generation of size 0."""
 
     generations: list[Generation] = field(default_factory=list)
     swaps: list[Swap] = field(default_factory=list)
     gone_ms: list[int] = field(default_factory=list)
-    conversions: list[tuple[int, str]] = field(default_factory=list)
-    """(when, to which protocol)"""
+    conversions: list[tuple[int, str]] = field(default_factory=list)  # (time, new protocol)
 
 
 def member_of(row: GroupMember, owned: frozenset[TopicPartition] | None, called: str | None = None) -> Member:
@@ -41,7 +40,10 @@ def member_of(row: GroupMember, owned: frozenset[TopicPartition] | None, called:
 
 
 def classic_timeline(group: GroupInput) -> Timeline:
-    """Generations with members and owners from the log. The record that merely creates a group is not one."""
+    """Return the generations with their members and owners from the log.
+
+    The record that only creates a group is not a generation.
+    """
     members, parts = by_offset(group.members), by_offset(group.parts)
     timeline = Timeline()
     now: Generation | None = None
@@ -84,18 +86,18 @@ def _generation(
             owned.setdefault(some.member_id, set()).update(topic_partitions)
         elif some.role == "assigned":
             owners.update(dict.fromkeys(topic_partitions, some.member_id))
-    known = {}
+    members_by_id = {}
     for row in members:
         version = row.subscription_version
         says = version is not None and version >= 1
         held = frozenset(owned.get(row.member_id, ())) if says else None
-        known[row.member_id] = member_of(row, held, group.names.get(row.member_id))
-    assert record.generation is not None, "it is no tombstone"
+        members_by_id[row.member_id] = member_of(row, held, group.names.get(row.member_id))
+    assert record.generation is not None, "the record is not a tombstone"
     return Generation(
         record.generation,
         record.ts_ms,
         record.state_ts_ms,
-        known,
+        members_by_id,
         owners,
         "classic",
         record.protocol,
@@ -116,7 +118,7 @@ def _swaps(was: Generation, now: Generation, ts_ms: int) -> list[Swap]:
 
 
 def timeline_from_events(group: GroupInput) -> Timeline:
-    """Generations from events alone: numbers, times and sizes, no assignments."""
+    """Return generations built from events only: numbers, times and sizes, but no assignments."""
     timeline = Timeline()
     members: dict[str, Member] = {}
     now: Generation | None = None

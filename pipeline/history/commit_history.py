@@ -1,4 +1,4 @@
-"""What commits show: gaps around a rebalance, progress, silences, positions that went back."""
+"""Figures from commits: gaps around a rebalance, progress, silences, rewinds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from kohort.pipeline.history.inputs import GroupInput, PartitionCommits, TopicPa
 from kohort.pipeline.records.offset_commits import Ints
 
 HOUR_MS = 3_600_000
-FEWEST_FOR_A_BASE = 5
-"""A usual gap is the median of the last hour outside of rebalances; with fewer commits there is none."""
+FEWEST_FOR_A_BASE = 5  # minimum number of commits; a usual gap is the median of the last hour outside of rebalances
 
 
 @dataclass(slots=True)
 class Around:
-    """Commits of one partition around a rebalance. Nulls where there was none, or too few to compare with."""
+    """Commits of one partition around a rebalance.
+
+    None if a commit is missing, or if there are too few to compare with.
+    """
 
     last_before_ms: int | None = None
     first_after_ms: int | None = None
@@ -37,7 +39,7 @@ class Around:
 
     @property
     def reread(self) -> int:
-        """Offsets that the first commit afterwards lies behind the last one before."""
+        """Number of offsets that the first commit after the rebalance is behind the last one before it."""
         if self.last_committed is None or self.first_committed is None:
             return 0
         return max(0, self.last_committed - self.first_committed)
@@ -45,18 +47,17 @@ class Around:
 
 @dataclass(slots=True)
 class _Partition:
-    """Commits of a partition, and what follows from them.
+    """Commits of a partition and derived columns.
 
-    Only what is needed many times is kept, as a group may have fifty million commits. Slices are subtracted, as
-    `np.diff` takes ten times as long for the few commits that most groups have.
+    Only columns that are used repeatedly are kept, as a group may have fifty million commits. Slices are subtracted
+    because `np.diff` takes ten times as long for the few commits that most groups have.
     """
 
     commits: PartitionCommits
+    # indexes of commits whose preceding gap is outside of every rebalance
     quiet: np.ndarray[tuple[int], np.dtype[np.int32]]
-    """Gap ends (indexes into commits) whose gap lies outside of every rebalance."""
     quiet_ms: Ints = field(init=False)
-    moved_ms: Ints = field(init=False)
-    """Times at which it moved forward, the first commit left out."""
+    moved_ms: Ints = field(init=False)  # times at which the position advanced, without the first commit
     sorted_ms: Ints = field(init=False)
     usual_gap_ms: float | None = field(init=False)
 
@@ -70,28 +71,26 @@ class _Partition:
 
     @property
     def gaps(self) -> Ints:
-        """From each commit to the next."""
         return self.commits.ts_ms[1:] - self.commits.ts_ms[:-1]
 
     @property
     def deltas(self) -> Ints:
-        """By how much each commit after the first moved the position."""
         return self.commits.committed[1:] - self.commits.committed[:-1]
 
     def quiet_gaps(self, low: int, high: int) -> Ints:
-        """The gaps whose ends stand in this stretch of `quiet`."""
+        """Return the gaps whose end is in the given range of `quiet`."""
         ends, times = self.quiet[low:high], self.commits.ts_ms
-        found: Ints = times[ends] - times[ends - 1]
-        return found
+        gaps: Ints = times[ends] - times[ends - 1]
+        return gaps
 
 
 @dataclass(slots=True)
 class CommitHistory:
-    """All commits of a group. busy: the times of its rebalances, as (start, end), in order."""
+    """All commits of a group. `busy` holds its rebalances as (start, end), in order."""
 
     partitions: dict[TopicPartition, _Partition] = field(default_factory=dict)
+    # times at which any partition of the group advanced, in order
     progress_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Times at which any partition of the group moved forward, in order."""
     count: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
@@ -121,23 +120,26 @@ class CommitHistory:
         return history
 
     def around(self, topic_partition: TopicPartition, barrier_ms: int, stable_ms: int) -> Around:
-        """gap = first commit at or after stable_ms - last one at or before barrier_ms."""
+        """Return the commits around a rebalance.
+
+        The gap is the first commit at or after `stable_ms` minus the last one at or before `barrier_ms`.
+        """
         partition = self.partitions.get(topic_partition)
         if partition is None:
             return Around()
         times, committed = partition.commits.ts_ms, partition.commits.committed
-        before = int(np.searchsorted(times, barrier_ms, "right")) - 1
+        last_index = int(np.searchsorted(times, barrier_ms, "right")) - 1
         after = int(np.searchsorted(times, stable_ms, "left"))
         return Around(
-            int(times[before]) if before >= 0 else None,
+            int(times[last_index]) if last_index >= 0 else None,
             int(times[after]) if after < len(times) else None,
-            int(committed[before]) if before >= 0 else None,
+            int(committed[last_index]) if last_index >= 0 else None,
             int(committed[after]) if after < len(times) else None,
             self.base_ms(topic_partition, barrier_ms),
         )
 
     def base_ms(self, topic_partition: TopicPartition, at_ms: int) -> float | None:
-        """The usual gap of a partition: median over the hour before, outside of rebalances."""
+        """Return the usual gap of a partition: the median over the preceding hour, outside of rebalances."""
         partition = self.partitions[topic_partition]
         low, high = np.searchsorted(partition.quiet_ms, (at_ms - HOUR_MS, at_ms))
         if high - low < FEWEST_FOR_A_BASE:
@@ -145,12 +147,11 @@ class CommitHistory:
         return float(np.median(partition.quiet_gaps(low, high)))
 
     def usual_gap_ms(self, topic_partition: TopicPartition) -> float | None:
-        """The usual gap of a partition over the whole history; None with too few commits."""
+        """Return the usual gap of a partition over the whole history, or None with too few commits."""
         partition = self.partitions.get(topic_partition)
         return None if partition is None else partition.usual_gap_ms
 
     def throughput(self, topic_partition: TopicPartition, at_ms: int) -> float:
-        """Offsets a second in the hour before."""
         partition = self.partitions.get(topic_partition)
         if partition is None:
             return 0.0
@@ -162,7 +163,6 @@ class CommitHistory:
         return float(max(0, committed[high - 1] - committed[low]) / seconds) if seconds > 0 else 0.0
 
     def last_of(self, topic_partitions: set[TopicPartition], until_ms: int) -> int | None:
-        """The last commit of any of these partitions at or before a moment."""
         latest = None
         for topic_partition in topic_partitions:
             if partition := self.partitions.get(topic_partition):
@@ -172,31 +172,31 @@ class CommitHistory:
         return latest
 
     def first_of(self, topic_partitions: set[TopicPartition], from_ms: int) -> int | None:
-        """The first commit of any of these partitions at or after a moment."""
         earliest: int | None = None
         for topic_partition in topic_partitions:
             if partition := self.partitions.get(topic_partition):
                 n = int(np.searchsorted(partition.commits.ts_ms, from_ms, "left"))
                 if n < len(partition.commits.ts_ms):
-                    found = int(partition.commits.ts_ms[n])
-                    earliest = found if earliest is None else min(earliest, found)
+                    ts_ms = int(partition.commits.ts_ms[n])
+                    earliest = ts_ms if earliest is None else min(earliest, ts_ms)
         return earliest
 
     def between(self, from_ms: int, until_ms: int) -> tuple[int, int]:
-        """(commits, offsets advanced) with from_ms < time <= until_ms."""
+        """Return (commits, offsets advanced) with from_ms < time <= until_ms."""
         commits = advanced = 0
         for partition in self.partitions.values():
             low, high = np.searchsorted(partition.commits.ts_ms, (from_ms, until_ms), "right")
             commits += int(high - low)
             if high > low:
-                before = partition.commits.committed[low - 1] if low else partition.commits.committed[low]
-                advanced += max(0, int(partition.commits.committed[high - 1] - before))
+                start_offset = partition.commits.committed[low - 1] if low else partition.commits.committed[low]
+                advanced += max(0, int(partition.commits.committed[high - 1] - start_offset))
         return commits, advanced
 
     def silences(self, longest_usual_ms: int, until_ms: int) -> list[tuple[int, int]]:
-        """Stretches without progress of any partition that are longer than this, as (from, to).
+        """Return the periods without progress of any partition that are longer than `longest_usual_ms`, as (from, to).
 
-        until_ms: the end of what was looked at. The last stretch may end there.
+        Args:
+            until_ms: End of the analyzed period. The last silence may end there.
         """
         moments = self.progress_ms
         if len(moments) and until_ms > moments[-1]:
@@ -205,7 +205,7 @@ class CommitHistory:
         return [(int(moments[n]), int(moments[n + 1])) for n in np.flatnonzero(gaps > longest_usual_ms)]
 
     def silence_over(self, start_ms: int, end_ms: int) -> tuple[int, int] | None:
-        """The longest stretch without progress that overlaps a stretch of time, whole; None without commits."""
+        """Return the longest period without progress that overlaps the given one, in full, or None without commits."""
         times = self.progress_ms
         if len(times) < 2:
             return None
@@ -217,17 +217,20 @@ class CommitHistory:
         return int(times[n]), int(times[n + 1])
 
     def usual_step_ms(self) -> float | None:
-        """The usual time between two steps of its busiest partition; None where no partition has made enough of them.
+        """Return the usual time between advances of the busiest partition, or None if every partition has too few.
 
-        Not between two steps of the group: members that commit once a minute, one after the other, would seem to commit
-        every few seconds.
+        Advances of the whole group are not suitable: members that commit once a minute, one after the other, would seem
+        to commit every few seconds.
         """
         steps = [float(np.median(np.diff(p.moved_ms))) for p in self.partitions.values() if len(p.moved_ms) > 2]
         return min(steps, default=None)
 
 
 def distinct(parts: list[Ints]) -> Ints:
-    """The distinct values of several columns, in order. By sorting: the hashes of numpy take minutes for some."""
+    """Return the distinct values of several columns, in order.
+
+    Sorts, because numpy's hashes take minutes for some values.
+    """
     if not parts:
         return np.zeros(0, np.int64)
     values = np.concatenate(parts)

@@ -1,6 +1,6 @@
-"""Epochs of consumer groups from kohort's event log, where there is no log of the offsets topic.
+"""Epochs of consumer groups from kohort's event log, for when the log of the offsets topic is missing.
 
-Events tell members, causes, epochs and waits, but not who owned which partition: what depends on that stays empty.
+Events contain members, causes, epochs and waits, but not the owners of partitions: dependent figures stay empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONSUMER = "consumer"
 
 
 def consumer_timeline_from_events(group: GroupInput) -> ConsumerTimeline | None:
-    """The timeline of a group that was a consumer group at some time; None for others, and without kohort's events."""
+    """Return the timeline of a consumer group, or None for other groups and without kohort's events."""
     events = [event for event in group.events if event.origin == "event_log"]
     if not any(event.group_type == CONSUMER for event in events):
         return None
@@ -70,9 +70,9 @@ class _Walk:
             self.timeline.stays.append(self.stays[member.member_id])
 
     def removed(self, event: GroupEvent) -> None:
-        self._gone(event.member_id or "", event.ts)
+        self._remove(event.member_id or "", event.ts)
 
-    def _gone(self, member_id: str, ts_ms: int) -> None:
+    def _remove(self, member_id: str, ts_ms: int) -> None:
         self.members.pop(member_id, None)
         self._end_revoking(member_id, ts_ms, "gone")
         if stay := self.stays.pop(member_id, None):
@@ -83,7 +83,7 @@ class _Walk:
         if event.group_type == CONSUMER and event.instance_id and event.member_id:
             self.timeline.returned.append((event.ts, event.instance_id, event.member_id))
         if old != event.member_id:
-            self._gone(old, event.ts)
+            self._remove(old, event.ts)
         self.added(event)
 
     def stepped_out(self, event: GroupEvent) -> None:
@@ -102,22 +102,22 @@ class _Walk:
             return
         for member in self.members.values():
             self._stays_on(member, event.ts)
-        before = self._snapshot(event)
-        epoch = Epoch(event.generation or 0, event.ts, "protocol_migration", "certain", None, before, [], [])
+        generation = self._snapshot(event)
+        epoch = Epoch(event.generation or 0, event.ts, "protocol_migration", "certain", None, generation, [], [])
         epoch.stable_ms, epoch.generation = event.ts, self._snapshot(event)
         self.timeline.epochs.append(epoch)
 
     def bumped(self, event: GroupEvent) -> None:
-        joined, left = list(event.joined or ()), [*(event.left or ()), *(event.evicted or ())]
-        before = self._snapshot(event)
+        joined, left_ids = list(event.joined or ()), [*(event.left or ()), *(event.evicted or ())]
+        generation = self._snapshot(event)
         for epoch in self.timeline.epochs:
             epoch.superseded |= epoch.stable_ms is None
         settled = [epoch.generation for epoch in self.timeline.epochs if epoch.generation is not None]
-        before.members = dict(settled[-1].members) if settled else {}
-        before.size = len(before.members)
-        trigger = self.members.get(event.member_id or "") or before.members.get(event.member_id or "")
+        generation.members = dict(settled[-1].members) if settled else {}
+        generation.size = len(generation.members)
+        trigger = self.members.get(event.member_id or "") or generation.members.get(event.member_id or "")
         epoch = Epoch(
-            event.generation or 0, event.ts, event.cause or "unknown", "certain", trigger, before, joined, left
+            event.generation or 0, event.ts, event.cause or "unknown", "certain", trigger, generation, joined, left_ids
         )
         self.timeline.epochs.append(epoch)
 
@@ -161,7 +161,10 @@ class _Walk:
             self.timeline.waits.append(wait)
 
     def assigned(self, event: GroupEvent) -> None:
-        """A member that is given partitions after the target was computed has waited for them since."""
+        """Handle an assignment.
+
+        A member with partitions assigned after the target was computed has waited for them since then.
+        """
         epoch = self.timeline.epochs[-1] if self.timeline.epochs else None
         if epoch is None or epoch.target_ms is None or event.ts <= epoch.target_ms or not event.member_id:
             return

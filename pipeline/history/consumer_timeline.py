@@ -1,7 +1,7 @@
-"""Groups of the new protocol (KIP-848): epochs, and how each member got from one to the next.
+"""Groups of the consumer protocol (KIP-848): epochs, and how each member reached them.
 
-Every step is in the log: type 3 opens an epoch, type 8 shows each member's way into it, and a partition is unowned
-from the record in which it leaves one member's assignment to the one in which it enters another's.
+Every step is in the log: type 3 starts an epoch, type 8 shows each member's progress, and a partition is unowned
+from the record that removes it from one member's assignment to the one that adds it to another's.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from kohort.pipeline.silver.silver_rows import GroupRecord
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 LEFT_FOR_A_WHILE = -2
-REMOVAL_WITHIN_MS = 2000
-"""An event and the record of the same removal are not further apart."""
+REMOVAL_WITHIN_MS = 2000  # maximum time between an event and the record of the same removal
 
 
 @dataclass(slots=True)
 class Wait:
-    """A stretch in which a member had still to give up partitions (state 1), or waited for others (state 2)."""
+    """A period in which a member still had to revoke partitions (state 1) or waited for other members (state 2)."""
 
     member_id: str
     client: str
@@ -32,16 +31,18 @@ class Wait:
     rebalance_timeout_ms: int | None = None
 
     def length_ms(self, until_ms: int) -> int:
-        """Up to its end, or to the end of what was looked at."""
+        """Return the time to its end, or to `until_ms` if it has not ended."""
         return (until_ms if self.end_ms is None else self.end_ms) - self.start_ms
 
 
 @dataclass(slots=True)
 class Stay:
-    """A member id's time in the group. Clients choose their ids and may come back under the same one.
+    """Time of a member id in the group. Clients choose their ids and may rejoin with the same one.
 
-    end_ms: None for one that is still there. converted: it ended with the group's conversion to the classic protocol,
-    in which the member goes on.
+    Attributes:
+        end_ms: Time of its departure, or None while the member is in the group.
+        converted: Whether the stay ended with the group's conversion to the classic protocol; the member stays in the
+            group.
     """
 
     member: Member
@@ -52,7 +53,7 @@ class Stay:
 
 @dataclass(slots=True)
 class Epoch:
-    """An epoch bump and what followed."""
+    """An epoch and what followed it."""
 
     number: int
     start_ms: int
@@ -62,35 +63,33 @@ class Epoch:
     before: Generation
     joined: list[str]
     left: list[str]
+    # time at which each member was first stable in this epoch or a later one
     reconciled: dict[str, int] = field(default_factory=dict)
-    """When each member was first seen stable in this epoch or a later one."""
     stable_ms: int | None = None
     generation: Generation | None = None
     target_ms: int | None = None
+    # partitions without an owner: (from, to)
     downtime: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """Partitions that were nobody's: from, to."""
     superseded: bool = False
+    # Topics that existing members added to or removed from their subscriptions in this epoch.
     resubscribed: set[str] = field(default_factory=set)
-    """Topics that members who were there before subscribed to, or not any more, with this epoch."""
 
 
 @dataclass(slots=True)
 class ConsumerTimeline:
     epochs: list[Epoch] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
+    # (time, partition, new owner or None), in order
     ownership: list[tuple[int, TopicPartition, str | None]] = field(default_factory=list)
-    """(when, partition, new owner or None), in order."""
     regex_writes: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
-    away: list[tuple[int, str]] = field(default_factory=list)
-    """Static members that left for a short time: when, who."""
+    away: list[tuple[int, str]] = field(default_factory=list)  # static members that left temporarily: (time, member)
+    # static members that returned without a new epoch: (time, instance id, new member id)
     returned: list[tuple[int, str, str]] = field(default_factory=list)
-    """Static members taken back without an epoch: when, instance id, new member id."""
-    stays: list[Stay] = field(default_factory=list)
-    """By start."""
+    stays: list[Stay] = field(default_factory=list)  # ordered by start
 
 
 def member_named_by(record: GroupRecord) -> str:
-    """The member in the key of a record that has one."""
+    """Return the member id in a record's key, for records that have one."""
     assert record.member_id is not None
     return record.member_id
 
@@ -156,7 +155,6 @@ class _Walk:
         self.stay_of(fresh, record.ts_ms).member = fresh
 
     def stay_of(self, member: Member, now: int) -> Stay:
-        """The stay that goes on, else one that begins."""
         stay = self.stays.get(member.member_id)
         if stay is None:
             self.stays[member.member_id] = stay = Stay(member, now)
@@ -200,14 +198,14 @@ class _Walk:
             self.timeline.waits.append(wait)
 
     def assign(self, member_id: str, topic_partitions: set[TopicPartition], now: int) -> None:
-        before = self.assigned.get(member_id, set())
+        previous = self.assigned.get(member_id, set())
         self.assigned[member_id] = topic_partitions
-        for topic_partition in before - topic_partitions:
+        for topic_partition in previous - topic_partitions:
             if self.owner.get(topic_partition) == member_id:
                 del self.owner[topic_partition]
                 self.unowned[topic_partition] = now
                 self.timeline.ownership.append((now, topic_partition, None))
-        for topic_partition in topic_partitions - before:
+        for topic_partition in topic_partitions - previous:
             self.owner[topic_partition] = member_id
             self.timeline.ownership.append((now, topic_partition, member_id))
             since = self.unowned.pop(topic_partition, None)
@@ -228,7 +226,7 @@ class _Walk:
     def settle(self, now: int) -> None:
         for bump in self.timeline.epochs:
             if not self.members and bump is not self.timeline.epochs[-1]:
-                continue  # nobody was left to reach it
+                continue  # no member remained to reach it
             if bump.stable_ms is None and all(
                 member.epoch >= bump.number and member.state == STABLE for member in self.members.values()
             ):
@@ -243,7 +241,7 @@ class _Walk:
                 self.members.setdefault(member.member_id, member)
                 self.stay_of(member, records[0].ts_ms)
             self.older = []
-        before = self.snapshot(self.number, records[0].ts_ms)
+        previous = self.snapshot(self.number, records[0].ts_ms)
         kinds_written = [(record.record_type, record.is_tombstone) for record in records]
         ids_before = set(self.members)
         old_members = dict(self.members)
@@ -251,10 +249,10 @@ class _Walk:
             if record.record_type == kinds.MEMBER and not record.is_tombstone:
                 self.member(record)
         bump = next((r for r in records if r.record_type == kinds.GROUP_EPOCH and not r.is_tombstone), None)
-        gone = {member_named_by(r) for r in records if r.record_type == kinds.MEMBER and r.is_tombstone}
+        removed = {member_named_by(r) for r in records if r.record_type == kinds.MEMBER and r.is_tombstone}
         joined = sorted(set(self.members) - ids_before)
         if bump is not None:
-            self.open_epoch(records, bump, before, old_members, joined, sorted(gone), kinds_written)
+            self.open_epoch(records, bump, previous, old_members, joined, sorted(removed), kinds_written)
         for record in records:
             kind = record.record_type
             if kind == kinds.MEMBER and record.is_tombstone:
@@ -268,14 +266,14 @@ class _Walk:
             elif kind == kinds.REGULAR_EXPRESSION and not record.is_tombstone:
                 topics = tuple(sorted(record.topics or ()))
                 self.timeline.regex_writes.append((record.ts_ms, record.regex or "", topics))
-        if bump is None and gone and joined:
-            self.taken_back(joined, gone, old_members, records[0].ts_ms)
-        if gone:
+        if bump is None and removed and joined:
+            self.taken_back(joined, removed, old_members, records[0].ts_ms)
+        if removed:
             self.settle(records[0].ts_ms)
         self.begun = True
 
-    def taken_back(self, joined: list[str], gone: set[str], old: dict[str, Member], now: int) -> None:
-        instances = {old[member_id].instance_id for member_id in gone if member_id in old}
+    def taken_back(self, joined: list[str], removed: set[str], old: dict[str, Member], now: int) -> None:
+        instances = {old[member_id].instance_id for member_id in removed if member_id in old}
         for member_id in joined:
             instance = self.members[member_id].instance_id
             if instance and instance in instances:
@@ -285,10 +283,10 @@ class _Walk:
         self,
         records: list[GroupRecord],
         bump: GroupRecord,
-        before: Generation,
+        previous: Generation,
         old: dict[str, Member],
         joined: list[str],
-        gone: list[str],
+        removed: list[str],
         written: list[tuple[int, bool]],
     ) -> None:
         for epoch in self.timeline.epochs:
@@ -315,9 +313,9 @@ class _Walk:
             cause = "join_static" if trigger.instance_id else "join_new"
             is_new = not self.group.intact_from or self.comes_from_nowhere(records, trigger.member_id)
             confidence = "certain" if is_new else "likely"
-        elif gone:
-            trigger = next((old[member_id] for member_id in gone if member_id in old), None)
-            cause, confidence = self.why_gone(trigger.member_id if trigger else gone[0], bump.ts_ms)
+        elif removed:
+            trigger = next((old[member_id] for member_id in removed if member_id in old), None)
+            cause, confidence = self.why_gone(trigger.member_id if trigger else removed[0], bump.ts_ms)
         elif any(kind == kinds.REGULAR_EXPRESSION for kind, _ in written):
             cause, confidence = "regex_changed", "certain"
         elif changed:
@@ -328,17 +326,17 @@ class _Walk:
         assert bump.epoch is not None
         self.number = bump.epoch
         epoch = Epoch(
-            self.number, bump.ts_ms, cause, confidence, trigger, before, joined, [m for m in gone if m in old]
+            self.number, bump.ts_ms, cause, confidence, trigger, previous, joined, [m for m in removed if m in old]
         )
         for member_id in changed:
             epoch.resubscribed |= set(old[member_id].topics or ()) ^ set(self.members[member_id].topics or ())
         self.timeline.epochs.append(epoch)
-        if not set(self.members) - set(gone):
+        if not set(self.members) - set(removed):
             epoch.stable_ms = bump.ts_ms
             epoch.generation = Generation(self.number, bump.ts_ms, None, {}, {}, "consumer", "consumer")
 
     def comes_from_nowhere(self, records: list[GroupRecord], member_id: str) -> bool:
-        """Whether its first state names no epoch before: a joiner, and not a member that changed something."""
+        """Return whether the member's first state has no previous epoch: it joined rather than changed."""
         states = (r for r in records if r.record_type == kinds.CURRENT_MEMBER and r.member_id == member_id)
         return any(self.rows[r.offset][0].previous_epoch == 0 for r in states if not r.is_tombstone)
 
@@ -359,14 +357,17 @@ class _Walk:
 
 
 def _older_members(group: GroupInput) -> list[Member]:
-    """Members who joined before the part of the log that is whole: their first record there is not that of a joiner.
+    """Return members that joined before the complete part of the log; their first record is not that of a new member.
 
-    Nothing but their ids is known. Without them a group would look smaller than it is, and end with whoever came later.
+    Only their ids are available. Without them a group would look smaller than it is, and end with members that came
+    later.
     """
     first: dict[str, GroupRecord] = {}
-    seen = (kinds.MEMBER, kinds.CURRENT_MEMBER)
+    member_types = (kinds.MEMBER, kinds.CURRENT_MEMBER)
     for record in group.records:
-        if record.record_type in seen and (record.offset >= group.intact_from or record.record_type == kinds.MEMBER):
+        if record.record_type in member_types and (
+            record.offset >= group.intact_from or record.record_type == kinds.MEMBER
+        ):
             first.setdefault(member_named_by(record), record)
     return [
         Member(member_id, speaks="consumer", called=group.names.get(member_id))
@@ -377,7 +378,7 @@ def _older_members(group: GroupInput) -> list[Member]:
 
 
 def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
-    """The timeline of a new-protocol group; None for a group that never was one."""
+    """Return the timeline of a consumer group, or None for a group that never was one."""
     relevant = (3, 4, 5, 6, 7, 8, 16)
     if not any(record.group_type == "consumer" and not record.is_tombstone for record in group.records):
         return None
@@ -387,7 +388,7 @@ def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
         if record.record_type not in (*relevant, kinds.GROUP_METADATA):
             continue
         if record.record_type == kinds.GROUP_METADATA and not record.is_tombstone:
-            if operation and record.op_id == operation[0].op_id:  # converted back: who stands here is not gone
+            if operation and record.op_id == operation[0].op_id:  # converted back: the remaining members have not left
                 walk.operation(operation)
                 operation = []
                 stayed = {row.member_id for row in walk.rows.get(record.offset, ())}
@@ -398,10 +399,10 @@ def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
         # One millisecond can hold a conversion and the joiner's own operation, or two removals. What follows an epoch
         # and is about a member, or another epoch, begins a new operation.
         begins = (kinds.CURRENT_MEMBER,) if record.is_tombstone else (kinds.GROUP_EPOCH, kinds.MEMBER)
-        again = record.record_type in begins and any(
+        begins_again = record.record_type in begins and any(
             r.record_type == kinds.GROUP_EPOCH and not r.is_tombstone for r in operation
         )
-        if operation and (record.op_id != operation[0].op_id or again):
+        if operation and (record.op_id != operation[0].op_id or begins_again):
             walk.operation(operation)
             operation = []
         operation.append(record)

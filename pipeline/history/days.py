@@ -1,4 +1,4 @@
-"""Days in UTC: the tables are kept by day."""
+"""Days in UTC, by which the tables are partitioned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ DAY_MS = 86_400_000
 
 
 def day_of(ms: int) -> str:
-    """The date of a moment, as 2026-05-31."""
     return _date(ms // DAY_MS)
 
 
@@ -19,7 +18,7 @@ def _date(number: int) -> str:
 
 
 def days_between(start_ms: int, end_ms: int) -> list[tuple[str, int, int]]:
-    """(day, from, to) of each day in a stretch of time, its last moment included; none where it ends at 0."""
+    """Return (day, from, to) of each day in a period including its last moment, or nothing if it ends at 0."""
     if not end_ms:
         return []
     return [

@@ -1,8 +1,8 @@
 """How a member left, from commits alone: when the commits of its partitions stopped.
 
-The others commit until their next heartbeat informs them of the rebalance, and then wait. A member that was gone before
-the rebalance began stopped committing before them. A member that the barrier waited for was removed when the barrier
-ended; the age of its last commit at that moment shows which timeout removed it.
+The other members commit until their next heartbeat response contains the rebalance, and then wait. A member that left
+before the rebalance began stopped committing before them. A member that the barrier waited for was removed when the
+barrier ended; the age of its last commit at that moment shows which timeout removed it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
 SHARE_OF_BARRIER = 0.9
+# Members commit until their next heartbeat: their silence is up to this much shorter than the wait.
 HEARD_LATE_MS, HEARD_LATE_SHARE = 1500, 0.1
-"""Members commit on until they hear of the rebalance: their silence is that much shorter than the wait."""
-USUAL_GAP_MS = 1000
-"""Between two commits, where there are too few commits to measure it."""
-LATE_MS = 1000
-"""After a timeout, until the coordinator or the client has acted on it."""
+USUAL_GAP_MS = 1000  # time between two commits if there are too few to measure it
+LATE_MS = 1000  # time that the coordinator or the client takes to act on a timeout
 SHARE_OF_TIMEOUT = 0.7
 TIMES_USUAL = 3
 
@@ -32,7 +30,7 @@ class Verdict:
 
 
 def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commits: CommitHistory) -> Verdict:
-    """Whether a member left, expired, left at its poll timeout or missed the barrier."""
+    """Return whether a member left, expired, exceeded its poll interval or missed the barrier."""
     member = r.before.members[member_id]
     mine = r.before.parts_of(member_id)
     last, of_others = commits.last_of(mine, r.barrier_ms), commits.last_of(_waiting(r, laggard, mine), r.barrier_ms)
@@ -43,16 +41,16 @@ def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commit
         return Verdict("barrier_timeout", "likely", member_id)
     if last is None:
         return Verdict("session_expired" if member.instance_id else "leave_explicit", "possible", member_id)
-    if last < r.before.stable_ms:  # a commit of the owner before it: this member's silence is no sign
+    if last < r.before.stable_ms:  # a commit of the previous owner: this member's silence proves nothing
         expired = _just_over(r.barrier_ms - r.before.stable_ms, session, mine, commits)
         return Verdict("session_expired" if expired else "leave_explicit", "possible", member_id)
     ahead = of_others - last if of_others is not None else 0
-    nobody_stayed = not any(each in r.after.members for each in r.before.members)
+    nobody_stayed = not any(m in r.after.members for m in r.before.members)
     if ahead > usual_gap_ms(mine, commits) or nobody_stayed:
-        expired, left = _just_over(r.barrier_ms - last, session, mine, commits), gave_up(r, member_id, commits)
+        expired, timed_out = _just_over(r.barrier_ms - last, session, mine, commits), gave_up(r, member_id, commits)
         if expired:  # a process that stands still can't leave; where both settings are about the same it may be either
-            return Verdict("session_expired", "possible" if left else "likely", member_id)
-        if left:
+            return Verdict("session_expired", "possible" if timed_out else "likely", member_id)
+        if timed_out:
             return Verdict("leave_poll_timeout", "likely", member_id)
     if (
         timeout
@@ -70,13 +68,15 @@ def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commit
 def departure_from_consumer_group(
     facts: RebalanceFacts, member_id: str, commits: CommitHistory, slow_to_revoke_ms: int, moved_ms: list[int]
 ) -> Verdict:
-    """Whether a member closed in an orderly way, was silent for its poll interval, or for a session.
+    """Determine whether a member closed normally, or was silent for its poll interval or for a session timeout.
 
-    Consumers commit when they close, before their revoke callback. The session timeout of the consumer protocol is the
-    broker's and in no record. So a silence is taken for a session if the others didn't share it, if it is no poll
-    interval, and if it is longer than the member ever took to revoke.
+    Consumers commit when they close, before their revoke callback. The session timeout of the consumer protocol is a
+    broker setting that no record contains. A silence counts as a session timeout if other members didn't share it, if
+    it is not a poll interval, and if it is longer than the member ever took to revoke.
 
-    slow_to_revoke_ms: the longest that it ever took. moved_ms: when the coordinator moved, or restarted.
+    Args:
+        slow_to_revoke_ms: Longest revocation of the member so far.
+        moved_ms: Times at which the coordinator moved or restarted.
     """
     mine = facts.before.parts_of(member_id)
     last = commits.last_of(mine, facts.seen_ms)
@@ -98,12 +98,12 @@ def departure_from_consumer_group(
 
 
 def whole_barrier(silent_ms: int, timeout_ms: int) -> bool:
-    """Whether a silence before the end of a barrier is that of a barrier which ran to its timeout."""
+    """Return whether a silence before the end of a barrier matches a barrier that ran to its timeout."""
     return silent_ms >= SHARE_OF_BARRIER * timeout_ms - min(HEARD_LATE_MS, HEARD_LATE_SHARE * timeout_ms)
 
 
 def gave_up(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
-    """Whether a barrier ended just when a member's poll timeout was over."""
+    """Return whether a barrier ended when a member's poll timeout expired."""
     mine = r.before.parts_of(member_id)
     last = commits.last_of(mine, r.barrier_ms)
     timeout = r.before.members[member_id].rebalance_timeout_ms or 0
@@ -111,7 +111,6 @@ def gave_up(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
 
 
 def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) -> float:
-    """The usual time between two commits of these partitions."""
     return max(
         (gap for topic_partition in topic_partitions if (gap := commits.usual_gap_ms(topic_partition))),
         default=USUAL_GAP_MS,
@@ -119,16 +118,18 @@ def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) 
 
 
 def _just_over(age_ms: int, timeout_ms: int, mine: set[TopicPartition], commits: CommitHistory) -> bool:
-    """Whether a timeout ended just now. The last sign of life came at most one commit gap after the last commit."""
+    """Return whether a timeout has just expired. The last activity was at most one commit gap after the last commit."""
     return 0 < timeout_ms <= age_ms <= timeout_ms + usual_gap_ms(mine, commits) + LATE_MS
 
 
 def _waiting(r: RebalanceFacts, laggard: Laggard | None, mine: set[TopicPartition]) -> set[TopicPartition]:
-    """Partitions of the members that joined at once. A member that came last commits when the wait is over."""
-    late = laggard.member_id if laggard is not None and laggard.how == "rejoined" else None
+    """Return the partitions of members that joined at once. A member that joins last commits after the wait."""
+    laggard_id = laggard.member_id if laggard is not None and laggard.how == "rejoined" else None
     stayed = {
         topic_partition
         for topic_partition, owner in r.before.owners.items()
-        if owner in r.after.members and owner != late
+        if owner in r.after.members and owner != laggard_id
     }
-    return stayed or {topic_partition for topic_partition, owner in r.before.owners.items() if owner != late} - mine
+    return (
+        stayed or {topic_partition for topic_partition, owner in r.before.owners.items() if owner != laggard_id} - mine
+    )

@@ -1,4 +1,4 @@
-"""Epochs of the new protocol as rebalances."""
+"""Epochs of the consumer protocol as rebalances."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kohort.pipeline.history.rebalance import Opening, RebalanceFacts
 
 
 def epoch_rebalances(timeline: ConsumerTimeline, intact_from: int) -> list[RebalanceFacts]:
-    """One rebalance per epoch: from its record to the moment every member was stable in it."""
+    """Return one rebalance per epoch, from its record until every member was stable in it."""
     return [_facts(epoch, intact_from) for epoch in timeline.epochs]
 
 
 def _facts(epoch: Epoch, intact_from: int) -> RebalanceFacts:
-    before, after = epoch.before, epoch.generation or _unfinished(epoch)
+    previous, after = epoch.before, epoch.generation or _unfinished(epoch)
     barrier_ms = max(epoch.target_ms or epoch.start_ms, epoch.start_ms)
     trigger = epoch.trigger
     return RebalanceFacts(
-        before=before,
+        before=previous,
         after=after,
         opening=Opening(
             epoch.start_ms,
@@ -34,11 +34,11 @@ def _facts(epoch: Epoch, intact_from: int) -> RebalanceFacts:
         barrier_ms=barrier_ms,
         stable_ms=epoch.stable_ms or barrier_ms,
         outcome=_outcome(epoch, after),
-        kind="conversion" if epoch.cause == "protocol_migration" else ("epoch" if before.owners else "initial"),
+        kind="conversion" if epoch.cause == "protocol_migration" else ("epoch" if previous.owners else "initial"),
         joined=epoch.joined,
         left=epoch.left,
         eager=False,
-        movement=movement(before, after) if before.owners and after.owners else None,
+        movement=movement(previous, after) if previous.owners and after.owners else None,
         lost=0,
         complete=after.offset < 0 or after.offset >= intact_from,
         sync_us={member: 1000 * (ts_ms - epoch.start_ms) for member, ts_ms in epoch.reconciled.items()},
@@ -55,7 +55,7 @@ def _outcome(epoch: Epoch, after: Generation) -> str:
 
 
 def epoch_generations(timeline: ConsumerTimeline) -> list[Generation]:
-    """Settled epochs one after another. Sets the end of each."""
+    """Return the settled epochs as consecutive generations, and set the end of each."""
     generations = [epoch.generation for epoch in timeline.epochs if epoch.generation is not None]
     for was, now in itertools.pairwise(generations):
         was.end_ms = now.stable_ms
@@ -63,8 +63,8 @@ def epoch_generations(timeline: ConsumerTimeline) -> list[Generation]:
 
 
 def _unfinished(epoch: Epoch) -> Generation:
-    before = epoch.before
-    members = {m: member for m, member in before.members.items() if m not in epoch.left}
+    previous = epoch.before
+    members = {m: member for m, member in previous.members.items() if m not in epoch.left}
     return Generation(
-        epoch.number, epoch.start_ms, None, members, dict(before.owners), "consumer", "consumer", size=len(members)
+        epoch.number, epoch.start_ms, None, members, dict(previous.owners), "consumer", "consumer", size=len(members)
     )

@@ -1,4 +1,4 @@
-"""What events say about a rebalance: when it was opened, by which member and why, and which members came late."""
+"""Facts about a rebalance from events: when it started, by which member and why, and which members were late."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.sources.source_rows import GroupEvent
 
-_SLACK_MS = 100
-"""Lines and records of one moment may differ by this much on a busy machine."""
+_SLACK_MS = 100  # maximum time between lines and records of the same moment on a busy machine
 
 
 def is_arrival(event: GroupEvent) -> bool:
-    """Whether a member is new with it. Kafka before 4 has a line of its own for few of them: the rebalance says it."""
+    """Return whether the event adds a member. Kafka before 4 logs few arrivals; its rebalance lines show the others."""
     joins = event.kind == "rebalance_started" and event.cause in ("join_new", "join_static")
     return (event.kind == "member_added" or joins) and bool(event.member_id)
 
 
 def tells_all_arrivals(events: list[GroupEvent]) -> bool:
-    """Whether each member that comes has a line or event of its own. Kafka before 4 tells of few."""
+    """Return whether each new member has its own line or event, unlike in Kafka before 4."""
     return any(event.kind in ("member_added", "member_id_issued") for event in events)
 
 
@@ -32,15 +31,15 @@ class Removal:
 
 @dataclass(slots=True)
 class GroupEvents:
-    """Events of one group, sorted out by kind."""
+    """Events of one group by type."""
 
     started: list[GroupEvent] = field(default_factory=list)
     completed: list[GroupEvent] = field(default_factory=list)
     rejoined: list[GroupEvent] = field(default_factory=list)
     synced: list[GroupEvent] = field(default_factory=list)
     evictions: list[tuple[int, list[str]]] = field(default_factory=list)
+    # by member id; a consumer-protocol client keeps its id when it rejoins
     removals: dict[str, list[Removal]] = field(default_factory=dict)
-    """By member id. A client of the consumer protocol keeps its id when it comes back."""
     fenced: list[GroupEvent] = field(default_factory=list)
     replaced: list[GroupEvent] = field(default_factory=list)
     rejected: list[GroupEvent] = field(default_factory=list)
@@ -50,8 +49,7 @@ class GroupEvents:
     restarts: list[GroupEvent] = field(default_factory=list)
     origin: str = "event"
     any: bool = False
-    names: dict[str, str] = field(default_factory=dict)
-    """Member id -> its name, as far as records or events tell it."""
+    names: dict[str, str] = field(default_factory=dict)  # member id -> name, if records or events contain one
 
     @classmethod
     def of(cls, group: GroupInput) -> GroupEvents:
@@ -91,7 +89,6 @@ class GroupEvents:
         return result
 
     def start_of(self, gen_from: int, gen_to: int, after_ms: int, barrier_ms: int) -> GroupEvent | None:
-        """The event that opened the rebalance which ended in generation gen_to."""
         inside = [
             event
             for event in self.started
@@ -103,27 +100,27 @@ class GroupEvents:
         return direct[-1] if direct else (inside[0] if inside else None)
 
     def evicted_between(self, start_ms: int, end_ms: int) -> list[str]:
-        found: list[str] = []
+        evicted: list[str] = []
         for ts, members in self.evictions:
             if start_ms <= ts <= end_ms + _SLACK_MS:
-                found += [member for member in members if member not in found]
-        return found
+                evicted += [member for member in members if member not in evicted]
+        return evicted
 
     def removed_between(self, start_ms: int, end_ms: int) -> list[Removal]:
-        """Members taken out while a rebalance was open, its first and last moment included."""
+        """Return members removed while a rebalance was in progress, including its first and last moment."""
         every = (removal for of_member in self.removals.values() for removal in of_member)
         return [r for r in every if start_ms - _SLACK_MS <= r.ts_ms <= end_ms + _SLACK_MS]
 
     def removal_of(self, member_id: str | None, near_ms: int) -> Removal | None:
-        """Why a member was taken out; the one nearest to a moment if that happened several times."""
+        """Return the removal of a member that is closest to a time, or None."""
         return min(self.removals.get(member_id or "", ()), key=lambda r: abs(r.ts_ms - near_ms), default=None)
 
     def taken_over_ms(self, member_id: str) -> int | None:
-        """When another process came under a static member's instance id."""
+        """Return when another process joined with the static member's instance id, or None."""
         return next((e.ts for e in self.replaced if (e.detail or {}).get("old_member_id") == member_id), None)
 
     def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
-        """Member id -> microseconds from the rebalance's start to its join."""
+        """Return microseconds from the start of the rebalance to the join, by member id."""
         return {
             event.member_id: event.duration_us
             for event in self.rejoined

@@ -1,4 +1,4 @@
-"""Everything that is known and computed of one group, in one value: what rules and tables are made from."""
+"""The complete analysis of one group in one value, from which rules and tables are built."""
 
 from __future__ import annotations
 
@@ -43,15 +43,13 @@ class GroupAnalysis:
     sessions: list[Session]
     storms: list[Storm]
     stalls: list[Stall]
-    share: ShareHistory | None = None
-    """What became of records; None: it is no share group."""
-    streams: StreamsHistory | None = None
-    """Threads, tasks and topologies; None: it is no streams group."""
+    share: ShareHistory | None = None  # fates of records, or None if it is not a share group
+    streams: StreamsHistory | None = None  # threads, tasks and topologies, or None if it is not a streams group
     _skews: list[Skew | None] | None = None
 
     @property
     def skews(self) -> list[Skew | None]:
-        """How unevenly each generation was loaded, in the order of `generations`; None for one without assignments."""
+        """Load skew of each generation, in the order of `generations`; None for one without assignments."""
         if self._skews is None:
             self._skews = [skew_of(generation, self.commits, self.group.until_ms) for generation in self.generations]
         return self._skews
@@ -73,7 +71,7 @@ class GroupAnalysis:
 
     @property
     def span_ms(self) -> tuple[int, int]:
-        """From the first to the last moment anything is known of the group."""
+        """First and last time at which anything is known of the group."""
         times = [record.ts_ms for record in self.group.records] + [event.ts for event in self.group.events]
         times += [record.ts_ms for record in self.group.share_states]
         times += [sample.sampled_ms for sample in self.group.share_lags]
@@ -92,7 +90,7 @@ class GroupAnalysis:
 
 
 def analyse(group: GroupInput) -> GroupAnalysis:
-    """Works out everything about a group. Sorts the group's records and events."""
+    """Return everything computed about a group. Sorts the group's records and events in place."""
     group.records.sort(key=lambda record: record.offset)
     group.events.sort(key=lambda event: (event.ts, event.seq or 0))
     group.names = names_of(group)

@@ -1,4 +1,4 @@
-"""A group day by day: how much it rebalanced, what that cost, and a score."""
+"""Health of a group by day: rebalances, their cost, and a score."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from kohort.pipeline.history.member_sessions import THROWN_OUT
 from kohort.pipeline.history.share_members import VANISHED
 from kohort.pipeline.history.stalls import Stall
 
-CLOSE_MS = 120_000
-"""Between samples that are further apart nobody knows."""
+CLOSE_MS = 120_000  # maximum time between samples; nothing is known of longer gaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayHealth:
-    """Counts and seconds of one day. The score is 100 less the three penalties."""
+    """Counts and seconds of one day. The score is 100 minus the three penalties."""
 
     day: str
     rebalances: int
@@ -90,21 +89,22 @@ def health_by_day(analysis: GroupAnalysis) -> Iterator[DayHealth]:
 
 
 def _vanished(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> int:
-    """Members of a share group that lost their sessions."""
     stays = analysis.share.stays if analysis.share is not None else ()
     return sum(s.ended == VANISHED and start_ms <= (s.end_ms or 0) < end_ms for s in stays)
 
 
 def _stood_still(analysis: GroupAnalysis) -> list[Stall]:
-    """Times in which records waited, the whole group made no progress, and no rebalance explains it."""
     return [s for s in analysis.stalls if s.kind == "group_silent" and s.waited_ms and s.during_rebalance is None]
 
 
 def sampled_share(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> float:
-    """How much of a stretch lies between samples of log ends that are close together, of the partition with most."""
+    """Return the fraction of a period between log-end samples that are close together.
+
+    Of several partitions, the best sampled one counts.
+    """
     best = 0.0
     sampled = [ends.sampled_ms for ends in analysis.group.ends.values()]
-    if analysis.share is not None:  # of which log ends alone say little
+    if analysis.share is not None:  # log ends alone say little about a share group
         sampled = [np.array(lag.ms, np.int64) for lag in analysis.share.lags.values()]
     for moments in sampled:
         times = np.unique(moments[(moments >= start_ms) & (moments < end_ms)])
@@ -114,10 +114,9 @@ def sampled_share(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> float:
 
 
 def _percentile(values: list[int], percent: int) -> int | None:
-    """Nearest rank: a value that was really seen."""
     return values[max(0, -(-len(values) * percent // 100) - 1)] if values else None
 
 
 def _most_common(names: Iterator[str | None]) -> str | None:
-    found = Counter(name for name in names if name).most_common(1)
-    return found[0][0] if found else None
+    top = Counter(name for name in names if name).most_common(1)
+    return top[0][0] if top else None

@@ -1,4 +1,4 @@
-"""What the analysis of one group starts from, and the small values it works with."""
+"""Input of the analysis of one group, and its basic value types."""
 
 from __future__ import annotations
 
@@ -15,33 +15,27 @@ from kohort.pipeline.sources.source_rows import GroupEvent, ShareLagSample
 RowT = TypeVar("RowT", GroupMember, MemberPartitions)
 
 TopicPartition = tuple[str, int]
-"""A topic partition."""
 
 
 @dataclass(slots=True)
 class PartitionCommits:
-    """Commits of one partition in log order: record time, committed offset.
-
-    Aborted and pending transactional ones are not among them.
-    """
+    """Commits of one partition in log order (record time, committed offset), without aborted and pending ones."""
 
     ts_ms: Ints
     committed: Ints
-    gone_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Times of tombstones."""
-    expiring: int = 0
-    """Commits that carried a retention time of their own."""
+    gone_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # times of tombstones
+    expiring: int = 0  # commits with their own retention time
 
     def position(self, at_ms: int) -> int | None:
-        """The committed offset at a moment; None where there was none, or it had been deleted or had expired."""
-        gone = self.gone_ms[self.gone_ms <= at_ms]
-        inside = (self.ts_ms <= at_ms) & (self.ts_ms > (gone[-1] if len(gone) else -1))
+        """Return the committed offset at a time, or None before the first commit, after a tombstone or an expiry."""
+        deleted_ms = self.gone_ms[self.gone_ms <= at_ms]
+        inside = (self.ts_ms <= at_ms) & (self.ts_ms > (deleted_ms[-1] if len(deleted_ms) else -1))
         return int(self.committed[inside][-1]) if inside.any() else None
 
 
 @dataclass(slots=True)
 class LogEnds:
-    """Samples of one partition's log, by time. last_stable: -1 where a sample doesn't say."""
+    """Samples of one partition's log by time. `last_stable` is -1 where a sample does not contain it."""
 
     sampled_ms: Ints
     log_start: Ints
@@ -55,15 +49,17 @@ class LogEnds:
 
 @dataclass(slots=True)
 class GroupInput:
-    """Everything that is known of one group.
+    """Data of one group.
 
-    intact_from: offset in the group's partition from which no record is missing; before it the log was compacted.
-    coordinator_moves: times at which the group's partition got a new leader, with its epoch.
-    since_ms: what was over before isn't asked for; 0: everything is.
-    until_ms: the end of what was looked at, by the latest moment in any source.
-    ahead_ms: by how much each broker's text log was ahead, by its zone or its clock; its events are moved already.
-    conflicts: records that differ between two sources at the same place of the log.
-    names: of members whose client id isn't enough, by member id.
+    Attributes:
+        intact_from: Offset in the group's partition from which no record is missing; before it the log was compacted.
+        coordinator_moves: Times at which the group's partition got a new leader, with its epoch.
+        since_ms: Start of the requested period; 0 means everything.
+        until_ms: End of the analyzed period: the latest time in any source.
+        ahead_ms: Time by which each broker's text log was ahead, by its zone or its clock; its events are already
+            moved.
+        conflicts: Records that differ between two sources at the same position in the log.
+        names: Names of members whose client id isn't unique, by member id.
     """
 
     group_id: str
@@ -89,9 +85,11 @@ class GroupInput:
 
 @dataclass(slots=True)
 class Member:
-    """A member as one record shows it. owned: what it said it still held; None where its client doesn't say.
+    """A member as one record shows it.
 
-    called: its name where other members have the same client id.
+    Attributes:
+        owned: Partitions that it reported as owned, or None if its client does not report them.
+        called: Name of a member whose client id isn't unique.
     """
 
     member_id: str
@@ -111,34 +109,36 @@ class Member:
 
     @property
     def logical(self) -> str:
-        """A name that a process or pod keeps across restarts, as far as the log shows it."""
+        """Name that a process or pod keeps across restarts, as far as the log shows it."""
         if not self.is_known:
             return self.member_id
         return self.instance_id or self.called or f"{self.client_id}@{self.client_host.lstrip('/')}"
 
     @property
     def is_known(self) -> bool:
-        """Whether anything but its id was seen. It may be static, or be another's next life, if not."""
+        """Whether anything but its id is known. If not, it may be static or a restart of another member."""
         return bool(self.instance_id or self.called or self.client_id)
 
     @property
     def name(self) -> str:
-        """The shortest name a person knows it by: no other member has it at the same time."""
+        """Shortest name that no other member has at the same time."""
         return self.called or self.client_id or self.instance_id or self.member_id
 
     @property
     def identity(self) -> str:
-        """What its earlier and later lives have, too."""
+        """Name that the process shares with its earlier and later member ids."""
         return self.instance_id or self.name
 
 
 @dataclass(slots=True)
 class Generation:
-    """A generation of a classic group, or an epoch of a new-protocol group.
+    """A generation of a classic group, or an epoch of a consumer group.
 
-    barrier_ms: end of the join barrier; None where there is none or it isn't known. stable_ms: when its assignment was
-    stored. end_ms: when the next one was stored, or the group was gone; None for the last. conversion: the group became
-    classic again when the last member of the new protocol left; no barrier ended there.
+    Attributes:
+        barrier_ms: End of the join barrier, or None if there is none or it isn't known.
+        stable_ms: Time at which its assignment was stored.
+        end_ms: Time at which the next one was stored or the group was deleted; None for the last.
+        conversion: Whether the group became classic again when the last consumer member left; no barrier ended there.
     """
 
     number: int
@@ -160,21 +160,21 @@ class Generation:
         return {topic_partition for topic_partition, owner in self.owners.items() if owner == member_id}
 
     def shares(self) -> dict[str, set[TopicPartition]]:
-        """The partitions of each member, none for one that has none. Whoever goes through all members asks once."""
-        found: dict[str, set[TopicPartition]] = {member_id: set() for member_id in self.members}
+        """Return the partitions of each member, empty for a member without any. Computed at each call."""
+        partitions: dict[str, set[TopicPartition]] = {member_id: set() for member_id in self.members}
         for topic_partition, owner in self.owners.items():
-            found.setdefault(owner, set()).add(topic_partition)
-        return found
+            partitions.setdefault(owner, set()).add(topic_partition)
+        return partitions
 
     @property
     def rebalance_timeout_ms(self) -> int | None:
-        """What the barrier waits for: the largest of its members'."""
+        """Timeout of the join barrier: the largest of the members' timeouts."""
         return max((m.rebalance_timeout_ms for m in self.members.values() if m.rebalance_timeout_ms), default=None)
 
 
 @dataclass(slots=True)
 class Swap:
-    """A static member that came back under a new member id without a rebalance."""
+    """A static member that returned with a new member id without a rebalance."""
 
     ts_ms: int
     old: Member

@@ -1,4 +1,4 @@
-"""Lag from samples of log ends, and the status that Burrow would give."""
+"""Lag from samples of log ends, and the status by Burrow's rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BURROW_WINDOW = 10
 
 
 def lag_at_samples(ends: LogEnds, commits: PartitionCommits) -> Ints:
-    """max(0, log_end - max(committed, log_start)) at every sample; -1 before the first commit."""
+    """Return max(0, log_end - max(committed, log_start)) for every sample; -1 before the first commit."""
     at = np.searchsorted(commits.ts_ms, ends.sampled_ms, "right") - 1
     committed = np.where(at >= 0, commits.committed[np.maximum(at, 0)], 0)
     lag = np.maximum(0, ends.log_end - np.maximum(committed, ends.log_start))
@@ -19,7 +19,7 @@ def lag_at_samples(ends: LogEnds, commits: PartitionCommits) -> Ints:
 
 
 def time_lag_ms(ends: LogEnds, committed: int, now_ms: int) -> int | None:
-    """now - the time at which the log's end passed this offset, linear between samples; None before the samples."""
+    """Return the time since the log end passed this offset, interpolated between samples; None before the samples."""
     at = int(np.searchsorted(ends.log_end, committed, "right"))
     if at >= len(ends.log_end):
         return 0
@@ -32,7 +32,7 @@ def time_lag_ms(ends: LogEnds, committed: int, now_ms: int) -> int | None:
 
 
 def most_lag(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
-    """The largest lag in a stretch of time; None without samples in it or without a commit."""
+    """Return the highest lag in a period, or None without samples in it or without a commit."""
     ends, commits = group.ends.get(topic_partition), group.commits.get(topic_partition)
     if ends is None or commits is None or not len(commits.ts_ms):
         return None
@@ -43,23 +43,22 @@ def most_lag(group: GroupInput, topic_partition: TopicPartition, start_ms: int, 
 
 
 def waited_ms(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
-    """For how long at least a record waited in a stretch without progress; 0 if there was none.
+    """Return the minimum time that a record waited in a period without progress; 0 if no record waited.
 
-    None without samples in it or without a commit before. A single sample between two commits shows no wait.
+    None without samples in it or without an earlier commit. A single sample between two commits shows no wait.
     """
     ends, commits = group.ends.get(topic_partition), group.commits.get(topic_partition)
     if ends is None or commits is None:
         return None
-    before = int(np.searchsorted(commits.ts_ms, start_ms, "right")) - 1
+    last_index = int(np.searchsorted(commits.ts_ms, start_ms, "right")) - 1
     low, high = np.searchsorted(ends.sampled_ms, (start_ms, end_ms))
-    if before < 0 or low == high:
+    if last_index < 0 or low == high:
         return None
-    more = np.flatnonzero(ends.log_end[low:high] > max(int(commits.committed[before]), int(ends.log_start[low])))
+    more = np.flatnonzero(ends.log_end[low:high] > max(int(commits.committed[last_index]), int(ends.log_start[low])))
     return end_ms - int(ends.sampled_ms[low + more[0]]) if len(more) else 0
 
 
 def is_sampled(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> bool:
-    """Whether the end of a partition's log was looked at in a stretch."""
     ends = group.ends.get(topic_partition)
     if ends is None:
         return False
@@ -68,7 +67,7 @@ def is_sampled(group: GroupInput, topic_partition: TopicPartition, start_ms: int
 
 
 def log_grew(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
-    """Records appended to a partition in a stretch; None when samples don't cover it."""
+    """Return the number of records appended to a partition in a period, or None if samples don't cover it."""
     ends = group.ends.get(topic_partition)
     if ends is None:
         return None
@@ -79,10 +78,14 @@ def log_grew(group: GroupInput, topic_partition: TopicPartition, start_ms: int, 
 def burrow_status(
     times: Ints, offsets: Ints, lags: Ints | None, now_ms: int, *, lag_now: int | None = None, end_reached: bool = False
 ) -> str:
-    """Burrow's rules over the last ten commits of a partition, so that its users can compare.
+    """Return the status by Burrow's rules over the last ten commits of a partition, for comparison with Burrow.
 
-    lags: at each commit, None when unknown (then only stops and rewinds are found). lag_now: zero is always fine.
-    end_reached: a recent sample of the log's end was not beyond the last commit. Source: Burrow's consumer evaluator.
+    Args:
+        lags: Lag at each commit, or None if unknown; then only stops and rewinds are detected.
+        lag_now: Current lag; zero is always fine.
+        end_reached: Whether a recent log end sample was not beyond the last commit.
+
+    Source: Burrow's consumer evaluator.
     """
     times, offsets = times[-BURROW_WINDOW:], offsets[-BURROW_WINDOW:]
     if not len(times):

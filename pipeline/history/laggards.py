@@ -1,7 +1,7 @@
-"""Which member kept the others waiting.
+"""Members that made the others wait.
 
-With member events this is measured. Without them it is estimated from commits: a client commits what it has done before
-it rejoins, so a member rejoined at about the time of its partitions' last commit before the end of the barrier.
+With member events this is measured. Without them it is estimated from commits: a client commits its progress before it
+rejoins, so a member rejoined at about the time of its partitions' last commit before the end of the barrier.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 LONG_MS = 5000
 TIMES_THE_SECOND = 2
 SHARE_OF_POLL_TIMEOUT = 0.8
-_AT_THE_END_MS = 1500
-"""A member taken out this close before the end of the barrier is what ended it."""
+_AT_THE_END_MS = 1500  # a member removed this close to the end of the barrier is the one that ended it
 
 
 def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents) -> Laggard | None:
-    """The member that alone made the wait long; None when nobody did, or when several did."""
+    """Return the single member that prolonged the wait, or None if no member or several did."""
     if not r.before.members or not r.after.size:
         return None
     if r.evicted:
@@ -38,16 +37,18 @@ def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents)
     ]
     if removed and wait >= 1000:
         last = max(removed, key=lambda removal: removal.ts_ms)
-        others = [delay for member, delay in delays.items() if member != last.member_id]
-        if wait > TIMES_THE_SECOND * max(others, default=0):
+        other_delays = [delay for member, delay in delays.items() if member != last.member_id]
+        if wait > TIMES_THE_SECOND * max(other_delays, default=0):
             how = "leave_poll_timeout" if _gave_up(r, last, commits) else last.cause
-            return _laggard(r, last.member_id, wait, how, True, wait - max(others, default=0))
+            return _laggard(r, last.member_id, wait, how, True, wait - max(other_delays, default=0))
     return _argmax(r, delays, measured)
 
 
 def _gave_up(r: RebalanceFacts, removal: Removal, commits: CommitHistory) -> bool:
-    """Whether a client left at its poll timeout. Java clients say so. Others give no reason, but had read nothing for
-    about that long."""
+    """Return whether a client left at its poll timeout.
+
+    Java clients give that reason. Others give none, but had made no progress for about that long.
+    """
     timeout = r.before.members[removal.member_id].rebalance_timeout_ms
     last = commits.last_of(r.before.parts_of(removal.member_id), r.barrier_ms)
     if removal.cause != "leave_explicit" or not timeout or last is None:
@@ -76,29 +77,37 @@ def _argmax(r: RebalanceFacts, delays: dict[str, int], measured: bool) -> Laggar
 
 
 def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | None:
-    """Without a known start: the member whose commit ends the silence of all others, or one that is gone after it."""
+    """Find the laggard without a known start.
+
+    It is the member whose commit ends the silence of all others, or that left after it.
+    """
     shares = r.before.shares()
     last = {
-        member_id: found
+        member_id: last_ms
         for member_id in r.before.members
-        if (found := commits.last_of(shares[member_id], r.barrier_ms)) is not None
+        if (last_ms := commits.last_of(shares[member_id], r.barrier_ms)) is not None
     }
     if len(last) < 2:
         return None
     stayed = {m: ts for m, ts in last.items() if m in r.after.members}
-    gone = [m for m in last if m not in r.after.members]
+    removed = [m for m in last if m not in r.after.members]
     latest = max(stayed, key=lambda m: stayed[m], default=None)
     if latest is None:
         return None
     # Only members that joined can have waited. A member that is gone was silent for its own reasons.
-    others = max((ts for m, ts in stayed.items() if m != latest), default=None)
-    if others is not None and others < r.before.stable_ms:  # they hadn't begun to commit: their silence shows no wait
+    latest_other = max((ts for m, ts in stayed.items() if m != latest), default=None)
+    # The other members hadn't begun to commit: their silence shows no wait.
+    if latest_other is not None and latest_other < r.before.stable_ms:
         return None
-    if others is not None and stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
-        return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)
+    if (
+        latest_other is not None
+        and stayed[latest] - latest_other > LONG_MS
+        and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS
+    ):
+        return _laggard(r, latest, stayed[latest] - latest_other, "rejoined", False, stayed[latest] - latest_other)
     silent = r.barrier_ms - stayed[latest]
     timeout = r.before.rebalance_timeout_ms or 0
-    slow = min(gone, key=lambda m: last[m], default=None)
+    slow = min(removed, key=lambda m: last[m], default=None)
     if slow is None or last[slow] > stayed[latest]:
         return None
     if silent > LONG_MS and timeout and whole_barrier(silent, timeout):

@@ -1,4 +1,4 @@
-"""Lives of members, and clients that come and go."""
+"""Sessions of members, and clients that leave and rejoin."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from kohort.pipeline.history.rebalance import Rebalance
 FLAPPING_WITHIN_MS = 30 * 60_000
 FLAPPING_LIVES = 3
 
-THROWN_OUT = ("barrier", "session_expired", "epoch_timeout")
-"""How sessions end of members that the coordinator took out."""
+THROWN_OUT = ("barrier", "session_expired", "epoch_timeout")  # ends of sessions of members that the coordinator removed
 _ENDS = {
     "leave_explicit": "left",
     "leave_admin": "left",
@@ -34,10 +33,12 @@ _ENDS = {
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One stay of a member id in the group.
+    """Stay of one member id in the group.
 
-    end_kind: left / poll_timeout / session_expired / barrier / epoch_timeout / replaced / unknown / alive.
-    stay: the last of its stays under the consumer protocol. predecessor: the earlier session of its client.
+    Attributes:
+        end_kind: left, poll_timeout, session_expired, barrier, epoch_timeout, replaced, unknown or alive.
+        stay: Last of its stays under the consumer protocol.
+        predecessor: Previous session of the same client.
     """
 
     member: Member
@@ -67,10 +68,10 @@ def member_sessions(
     if consumer is not None:
         sessions = _with_stays(group, generations, consumer, sessions)
     last = generations[-1] if generations else None
-    gone = timeline.gone_ms and last is not None and last.end_ms is not None
+    group_ended = timeline.gone_ms and last is not None and last.end_ms is not None
     for session in sessions:
         if session.stay is None or session.stay.converted:
-            _ending(session, last, bool(gone), timeline, rebalances, events, commits)
+            _ending(session, last, bool(group_ended), timeline, rebalances, events, commits)
         elif session.stay.end_ms is not None and consumer is not None:
             _end_of_stay(session, session.stay.end_ms, consumer, rebalances, events)
     sessions += _late_arrivals(group, sessions, events)
@@ -79,7 +80,7 @@ def member_sessions(
 
 
 def _classic_sessions(group: GroupInput, generations: list[Generation], timeline: Timeline) -> list[Session]:
-    """A coordinator makes up the ids of classic members, so that each has one session."""
+    """Return one session per classic member, because coordinators generate their ids."""
     sessions: dict[str, Session] = {}
     for generation in generations:
         if generation.kind != "classic":
@@ -102,7 +103,7 @@ def _classic_sessions(group: GroupInput, generations: list[Generation], timeline
 def _with_stays(
     group: GroupInput, generations: list[Generation], consumer: ConsumerTimeline, classic: list[Session]
 ) -> list[Session]:
-    """A session for each stay under the consumer protocol; what a conversion cut in two is one session."""
+    """Return a session for each stay under the consumer protocol. Both parts of a converted member are one session."""
     of_member = {session.member.member_id: session for session in classic}
     epochs = [generation for generation in generations if generation.kind == "consumer"]
     sessions = list(classic)
@@ -125,7 +126,7 @@ def _with_stays(
 def _ending(
     session: Session,
     last: Generation | None,
-    gone: bool,
+    group_ended: bool,
     timeline: Timeline,
     rebalances: list[Rebalance],
     events: GroupEvents,
@@ -140,7 +141,7 @@ def _ending(
     if swap is not None:
         session.end_kind, session.last_ms = "replaced", swap.ts_ms
         return
-    if last is not None and member_id in last.members and not gone:
+    if last is not None and member_id in last.members and not group_ended:
         return
     for r in rebalances:
         if member_id in r.evicted:
@@ -163,7 +164,6 @@ def _ending(
 def _end_of_stay(
     session: Session, end_ms: int, consumer: ConsumerTimeline, rebalances: list[Rebalance], events: GroupEvents
 ) -> None:
-    """How a stay under the consumer protocol ended: its records say when, an event why."""
     member = session.member
     removal = events.removal_of(member.member_id, end_ms)
     if removal is not None and abs(removal.ts_ms - end_ms) < REMOVAL_WITHIN_MS:
@@ -185,14 +185,14 @@ def _end_of_stay(
 
 
 def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEvents) -> list[Session]:
-    """Members that came and went inside one rebalance never stand in a generation; events know them, or their end."""
-    known = {session.member.member_id for session in sessions}
-    late = []
+    """Return members that joined and left during one rebalance. No generation contains them, but events do."""
+    member_ids = {session.member.member_id for session in sessions}
+    arrivals = []
     for event in group.events:
         member_id = event.member_id
-        if not is_arrival(event) or not member_id or member_id in known:
+        if not is_arrival(event) or not member_id or member_id in member_ids:
             continue
-        known.add(member_id)
+        member_ids.add(member_id)
         removal = events.removal_of(member_id, event.ts)
         called = group.names.get(member_id)
         member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "", called=called)
@@ -202,17 +202,17 @@ def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEven
             session.end_kind = _ENDS.get(removal.cause, "unknown")
         elif taken_ms is not None:
             session.end_kind, session.last_ms = "replaced", taken_ms
-        late.append(session)
-    for each in strangers(group):
-        if each.member_id not in known:
-            called = group.names.get(each.member_id)
-            member = Member(each.member_id, each.instance_id, each.client_id, called=called)
-            late.append(Session(member, each.start_ms, each.end_ms or group.until_ms, 0, "session_expired"))
-    return late
+        arrivals.append(session)
+    for presence in strangers(group):
+        if presence.member_id not in member_ids:
+            called = group.names.get(presence.member_id)
+            member = Member(presence.member_id, presence.instance_id, presence.client_id, called=called)
+            arrivals.append(Session(member, presence.start_ms, presence.end_ms or group.until_ms, 0, "session_expired"))
+    return arrivals
 
 
 def _predecessors(sessions: list[Session]) -> None:
-    """The earlier life of the same client: ended before, or was replaced by, this one."""
+    """Link each session to the previous one of the same client, which ended before it or was replaced by it."""
     by_client: dict[str, list[Session]] = {}
     by_member: dict[str, Session] = {}
     for session in sorted(sessions, key=lambda s: s.first_ms):
@@ -224,7 +224,7 @@ def _predecessors(sessions: list[Session]) -> None:
 
 
 def lives(sessions: list[Session]) -> dict[str, list[Session]]:
-    """Sessions by client: its instance id, else its name (addresses change when pods restart)."""
+    """Group sessions by client: its instance id, else its name, because addresses change when pods restart."""
     result: dict[str, list[Session]] = {}
     for session in sessions:
         result.setdefault(session.member.identity, []).append(session)
@@ -232,7 +232,7 @@ def lives(sessions: list[Session]) -> dict[str, list[Session]]:
 
 
 def is_flapping(lives_of_one: list[Session]) -> bool:
-    """Three or more member ids of one client within half an hour."""
+    """Return whether a client had three or more member ids within half an hour."""
     starts = sorted(session.first_ms for session in lives_of_one)
     return any(
         starts[n + FLAPPING_LIVES - 1] - starts[n] <= FLAPPING_WITHIN_MS
@@ -242,7 +242,7 @@ def is_flapping(lives_of_one: list[Session]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClientFlaps:
-    """A client with several member ids on one day. evictions: those that the coordinator took out."""
+    """A client with several member ids on one day. `evictions` counts those that the coordinator removed."""
 
     client: str
     day: str

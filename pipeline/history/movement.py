@@ -1,4 +1,4 @@
-"""How partitions changed hands, and how few could have."""
+"""Partitions that changed owners, and the minimum that had to."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from kohort.pipeline.history.inputs import Generation
 from kohort.protocol.assignment_moves import Moves, moves
 
 
-def same_client(before: Generation, after: Generation) -> dict[str, str]:
-    """Old member id -> new member id, for members that are or stand for the same client.
+def same_client(previous: Generation, after: Generation) -> dict[str, str]:
+    """Map old to new member ids of the same client.
 
-    By member id; else by logical client, when a static or restarted member came back and is the only one of that name.
+    Matches by member id, else by logical client if a static or restarted member is the only one of that name.
     """
-    pairs = {member_id: member_id for member_id in before.members if member_id in after.members}
-    taken = set(pairs.values())
+    pairs = {member_id: member_id for member_id in previous.members if member_id in after.members}
+    matched = set(pairs.values())
     fresh: dict[str, list[str]] = {}
     for member in after.members.values():
-        if member.member_id not in taken:
+        if member.member_id not in matched:
             fresh.setdefault(member.logical, []).append(member.member_id)
     lost: dict[str, list[str]] = {}
-    for member in before.members.values():
+    for member in previous.members.values():
         if member.member_id not in pairs:
             lost.setdefault(member.logical, []).append(member.member_id)
     for logical, old in lost.items():
@@ -27,22 +27,22 @@ def same_client(before: Generation, after: Generation) -> dict[str, str]:
     return pairs
 
 
-def movement(before: Generation, after: Generation) -> Moves:
-    """What moved between two generations, clients that came back under another id taken for the same ones."""
+def movement(previous: Generation, after: Generation) -> Moves:
+    """Return the moves between two generations. A client that rejoined with another id counts as the same owner."""
     alike = len({member.topics for member in after.members.values()}) <= 1
-    clients, partitions = same_client(before, after), len(after.owners)
-    return moves(before.owners, after.owners, clients, len(after.members), partitions, alike=alike)
+    clients, partitions = same_client(previous, after), len(after.owners)
+    return moves(previous.owners, after.owners, clients, len(after.members), partitions, alike=alike)
 
 
-def is_eager(before: Generation, after: Generation) -> bool | None:
-    """Whether members gave up everything to rejoin, by what they say they own. The protocol's name doesn't show it.
+def is_eager(previous: Generation, after: Generation) -> bool | None:
+    """Return whether members revoked everything before rejoining, by their owned partitions.
 
-    None when no member that could say so owned anything before.
+    The protocol name doesn't show it. None if no member that reports owned partitions had any before.
     """
     gave_up = kept = 0
-    shares = before.shares()
+    shares = previous.shares()
     for member in after.members.values():
-        if member.member_id not in before.members or member.owned is None or not shares[member.member_id]:
+        if member.member_id not in previous.members or member.owned is None or not shares[member.member_id]:
             continue
         if member.owned:
             kept += 1
@@ -53,12 +53,12 @@ def is_eager(before: Generation, after: Generation) -> bool | None:
     return gave_up >= kept
 
 
-def eager_members(before: Generation, after: Generation) -> set[str]:
-    """Members that gave up everything, or whose client can't say and whose protocol is an eager one."""
+def eager_members(previous: Generation, after: Generation) -> set[str]:
+    """Return members that revoked everything, or that don't report owned partitions and use an eager protocol."""
     eager_protocol = _by_protocol(after.protocol)
-    result, shares = set(), before.shares()
+    result, shares = set(), previous.shares()
     for member in after.members.values():
-        if member.member_id not in before.members or not shares[member.member_id]:
+        if member.member_id not in previous.members or not shares[member.member_id]:
             continue
         if (member.owned is None and eager_protocol) or (member.owned is not None and not member.owned):
             result.add(member.member_id)

@@ -1,4 +1,4 @@
-"""The owner of a partition at a moment. The log doesn't say who committed: commits are attributed to the owner."""
+"""Owner of a partition at a time. The log doesn't contain the committer: commits are attributed to the owner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ownership:
         return None if generation.end_ms is not None and ts_ms >= generation.end_ms else generation
 
     def owner(self, topic_partition: TopicPartition, ts_ms: int) -> str | None:
-        """Member id, or None when nobody is known to have owned it."""
+        """Return the member id, or None if no owner is known."""
         generation = self.generation_at(ts_ms)
         return generation.owners.get(topic_partition) if generation else None
 
@@ -42,10 +42,12 @@ class Ownership:
         return member.name if member else None
 
     def lived(self) -> tuple[int, int]:
-        """From the first to the end of the last generation with members; far in the future while it lasts."""
+        """Return the start of the first and the end of the last generation with members.
+
+        The end is far in the future while the generation lasts.
+        """
         alive = [generation for generation in self.generations if generation.size]
         return (alive[0].stable_ms, alive[-1].end_ms or _FOREVER) if alive else (0, 0)
 
     def populated(self, start_ms: int, end_ms: int) -> bool:
-        """Whether the group had members through all of a stretch, as far as generations show."""
         return not any(start < end_ms and end > start_ms for start, end in self._empty)

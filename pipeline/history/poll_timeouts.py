@@ -1,6 +1,6 @@
-"""Members that left by themselves because too much time passed between two of their polls.
+"""Members that left the group themselves because too much time passed between two polls.
 
-Only Java clients give that reason. The leave of another client looks ordinary. It counts when the client came back and
+Only Java clients give that reason. Another client's leave looks like any other. It counts if the client rejoined and
 nothing was committed for its partitions for about its rebalance timeout.
 """
 
@@ -14,15 +14,15 @@ _SILENT_SHARE = 0.9
 
 
 def left_at_poll_timeout(analysis: GroupAnalysis) -> dict[Session, str]:
-    """Those sessions, with how sure that is."""
-    found = {}
+    """Return those sessions with the confidence."""
+    confidences = {}
     returned = {session.predecessor for session in analysis.sessions if session.predecessor is not None}
     for session in analysis.sessions:
         if session.end_kind == "poll_timeout":
-            found[session] = session.end_confidence
+            confidences[session] = session.end_confidence
         elif session.end_kind == "left" and session in returned and _looks_like_one(analysis, session):
-            found[session] = "likely"
-    return found
+            confidences[session] = "likely"
+    return confidences
 
 
 def _looks_like_one(analysis: GroupAnalysis, session: Session) -> bool:
@@ -35,10 +35,12 @@ def _looks_like_one(analysis: GroupAnalysis, session: Session) -> bool:
         return False
     mine = generation.parts_of(session.member.member_id)
     last = analysis.commits.last_of(mine, session.last_ms)
-    others = analysis.commits.last_of(set(generation.owners) - mine, session.last_ms)
-    if others is None:
+    last_of_others = analysis.commits.last_of(set(generation.owners) - mine, session.last_ms)
+    if last_of_others is None:
         return False
-    if last is None or last < generation.stable_ms:  # it met what takes so long with the first records that it got
-        waited = any(most_lag(analysis.group, place, generation.stable_ms, session.last_ms) for place in mine)
+    if last is None or last < generation.stable_ms:  # the first records that it received were the slow ones
+        waited = any(
+            most_lag(analysis.group, topic_partition, generation.stable_ms, session.last_ms) for topic_partition in mine
+        )
         return waited and session.last_ms - generation.stable_ms >= _SILENT_SHARE * timeout
-    return session.last_ms - last >= _SILENT_SHARE * timeout and others > last
+    return session.last_ms - last >= _SILENT_SHARE * timeout and last_of_others > last

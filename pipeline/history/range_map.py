@@ -1,4 +1,4 @@
-"""What is known of stretches of offsets: ranges that don't overlap, each with a value."""
+"""Values of offset ranges that don't overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ValueT = TypeVar("ValueT")
 
 
 class OffsetRange(NamedTuple, Generic[ValueT]):
-    """first, last: offsets, both included."""
+    """A range of offsets; `first` and `last` are inclusive."""
 
     first: int
     last: int
@@ -22,7 +22,7 @@ class OffsetRange(NamedTuple, Generic[ValueT]):
 
 
 class RangeMap(Generic[ValueT]):
-    """Ranges in the order of their offsets. What is taken or put cuts those that it overlaps."""
+    """Ranges ordered by offset. Taking or putting a range splits the ranges that it overlaps."""
 
     def __init__(self) -> None:
         self._ranges: list[OffsetRange[ValueT]] = []
@@ -34,42 +34,42 @@ class RangeMap(Generic[ValueT]):
         return len(self._ranges)
 
     def take(self, first: int, last: int) -> list[OffsetRange[ValueT]]:
-        """Removes what lies from first to last, and gives it."""
+        """Remove and return the ranges from `first` to `last`."""
         begin = bisect_left(self._ranges, first, key=_last)
-        taken: list[OffsetRange[ValueT]] = []
+        ranges: list[OffsetRange[ValueT]] = []
         kept: list[OffsetRange[ValueT]] = []
         end = begin
         while end < len(self._ranges) and self._ranges[end].first <= last:
-            each = self._ranges[end]
-            taken.append(each._replace(first=max(each.first, first), last=min(each.last, last)))
-            if each.first < first:
-                kept.append(each._replace(last=first - 1))
-            if each.last > last:
-                kept.append(each._replace(first=last + 1))
+            entry = self._ranges[end]
+            ranges.append(entry._replace(first=max(entry.first, first), last=min(entry.last, last)))
+            if entry.first < first:
+                kept.append(entry._replace(last=first - 1))
+            if entry.last > last:
+                kept.append(entry._replace(first=last + 1))
             end += 1
         self._ranges[begin:end] = kept
-        return taken
+        return ranges
 
     def put(self, first: int, last: int, value: ValueT) -> None:
-        """Says something of a stretch of which nothing is said."""
+        """Add a value for a range that must be empty."""
         at = bisect_left(self._ranges, first, key=_first)
         self._ranges.insert(at, OffsetRange(first, last, value))
 
     def pieces(self, first: int, last: int) -> Iterator[OffsetRange[ValueT | None]]:
-        """Takes a stretch in pieces, in order; None: nothing was said of that piece."""
+        """Remove a range and yield its parts in order, with None as the value of empty parts."""
         at = first
-        for each in self.take(first, last):
-            if each.first > at:
-                yield OffsetRange(at, each.first - 1, None)
-            yield OffsetRange(each.first, each.last, each.value)
-            at = each.last + 1
+        for entry in self.take(first, last):
+            if entry.first > at:
+                yield OffsetRange(at, entry.first - 1, None)
+            yield OffsetRange(entry.first, entry.last, entry.value)
+            at = entry.last + 1
         if at <= last:
             yield OffsetRange(at, last, None)
 
 
-def _first(each: OffsetRange[ValueT]) -> int:
-    return each.first
+def _first(entry: OffsetRange[ValueT]) -> int:
+    return entry.first
 
 
-def _last(each: OffsetRange[ValueT]) -> int:
-    return each.last
+def _last(entry: OffsetRange[ValueT]) -> int:
+    return entry.last

@@ -1,7 +1,7 @@
-"""One rebalance, in three parts: its facts, why it happened and which member was waited for, and what it cost.
+"""One rebalance in three parts: facts; cause and laggard; cost.
 
-Times: s = start, j = end of the join barrier, e = assignment stored. prepare = j - s, complete = e - j. The log holds
-j and e. s comes from events; where there are none it is only known to lie between bounds.
+Times: s = start, j = end of the join barrier, e = assignment stored. prepare = j - s, complete = e - j. The log
+contains j and e. s comes from events; without them only bounds are known.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from kohort.protocol.assignment_moves import Moves
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a rebalance was opened: when, by whom and why. source: event, text_log or log (a record of an epoch).
+    """Start of a rebalance: time, member and reason.
 
-    prepare_us: from there to the end of the barrier. client: the member's name where the source gives it.
+    Attributes:
+        source: event, text_log or log (a record of an epoch).
+        prepare_us: Time from the start to the end of the barrier.
+        client: Name of the member, if the source contains it.
     """
 
     start_ms: int
@@ -33,16 +36,19 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceFacts:
-    """What records and events say; nothing is concluded yet. `before` has size 0 for a first generation.
+    """Facts from records and events, without conclusions. `before` has size 0 for a first generation.
 
-    outcome: completed, empty, superseded, open. kind: initial, normal, followup, epoch, conversion.
-    longest_prepare_ms: the prepare phase was no longer; None where nothing bounds it.
-    rejoin_us, sync_us: by member id, from the start to its join, and from the end of the barrier to its assignment.
-    lost: generations between the two of which no record exists; None where records of them may be unread.
-    complete: no record of this time is missing.
-    changes: what differs between the generations: members, subscriptions, partitions, protocol.
-    grown: topics with more partitions than were ever seen before: name, was, is.
-    downtime: new protocol: when each moved partition was nobody's, from and to.
+    Attributes:
+        outcome: completed, empty, superseded or open.
+        kind: initial, normal, followup, epoch or conversion.
+        longest_prepare_ms: Upper limit of the prepare phase, or None without one.
+        rejoin_us: Time from the start to each member's join, by member id.
+        sync_us: Time from the end of the barrier to each member's assignment, by member id.
+        lost: Generations between the two without a record, or None if their records may not have been read.
+        complete: Whether no record of this time is missing.
+        changes: Differences between the generations: members, subscriptions, partitions, protocol.
+        grown: Topics with more partitions than ever before: (name, old, new).
+        downtime: For the consumer protocol, the time without an owner of each moved partition, as (from, to).
     """
 
     before: Generation
@@ -69,17 +75,17 @@ class RebalanceFacts:
 
     @property
     def start_ms(self) -> int | None:
-        """None where no event says when it began."""
+        """Time of the start, or None if no event contains it."""
         return self.opening.start_ms if self.opening is not None else None
 
     @property
     def seen_ms(self) -> int:
-        """The first moment that is known for certain: the start, else the end of the barrier."""
+        """First time that is certain: the start, else the end of the barrier."""
         return self.opening.start_ms if self.opening is not None else self.barrier_ms
 
     @property
     def is_epoch(self) -> bool:
-        """A step of the new protocol, which has no join barrier."""
+        """Whether this is an epoch of the consumer protocol, which has no join barrier."""
         return self.after.kind == "consumer"
 
     @property
@@ -93,9 +99,12 @@ class RebalanceFacts:
 
 @dataclass(frozen=True, slots=True)
 class Laggard:
-    """how: rejoined / evicted / leave_poll_timeout / session_expired / leave_explicit.
+    """The member that made the others wait.
 
-    alone_ms: for how long everybody else had been there before the barrier ended. measured: by events.
+    Attributes:
+        how: rejoined, evicted, leave_poll_timeout, session_expired or leave_explicit.
+        alone_ms: Time between the last other member's arrival and the end of the barrier.
+        measured: Whether this comes from events.
     """
 
     member_id: str
@@ -109,10 +118,12 @@ class Laggard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What is concluded from the facts and from commits.
+    """Conclusions from the facts and from commits.
 
-    prepare_lo_ms, prepare_hi_ms: bounds of the prepare phase, equal where it is known.
-    prepare_est_ms: without events: for how long nobody but the laggard had shown itself before the barrier ended.
+    Attributes:
+        prepare_lo_ms: Lower bound of the prepare phase; equal to the upper bound if it is known.
+        prepare_hi_ms: Upper bound of the prepare phase.
+        prepare_est_ms: Without events, the time before the end of the barrier in which only the laggard was active.
     """
 
     cause: str
@@ -128,7 +139,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """around: the commits of each partition on both sides. Seconds: lower and upper bound, equal where exact."""
+    """Cost of a rebalance.
+
+    Attributes:
+        around: Commits of each partition before and after. Seconds have a lower and an upper bound, equal if exact.
+    """
 
     around: dict[TopicPartition, Around] = field(default_factory=dict)
     unavailable_member_s: tuple[float, float] = (0.0, 0.0)
@@ -138,30 +153,30 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalance(RebalanceFacts):
-    """A rebalance with everything that is known and concluded. number: its place among those of the group, from 1."""
+    """A rebalance with facts and conclusions. `number` counts the group's rebalances from 1."""
 
     number: int
     why: Explanation
     cost: Cost
 
     @classmethod
-    def of(cls, number: int, facts: RebalanceFacts, why: Explanation, cost: Cost) -> Rebalance:
-        known = {each.name: getattr(facts, each.name) for each in fields(facts)}
-        return cls(number=number, why=why, cost=cost, **known)
+    def of(cls, number: int, facts: RebalanceFacts, explanation: Explanation, cost: Cost) -> Rebalance:
+        values = {field.name: getattr(facts, field.name) for field in fields(facts)}
+        return cls(number=number, why=explanation, cost=cost, **values)
 
     @property
     def begin_ms(self) -> int:
-        """The start, or the latest moment it can have been."""
+        """Start, or the latest possible start."""
         return begin_ms(self, self.why)
 
     @property
     def prepare_ms(self) -> int:
-        """The length of the prepare phase: exact, else estimated, else its lower bound."""
+        """Length of the prepare phase: exact, else estimated, else its lower bound."""
         return self.barrier_ms - self.begin_ms
 
 
-def begin_ms(facts: RebalanceFacts, why: Explanation) -> int:
-    """The start, or the latest moment it can have been."""
+def begin_ms(facts: RebalanceFacts, explanation: Explanation) -> int:
+    """Return the start, or the latest possible start."""
     if facts.opening is not None:
         return facts.opening.start_ms
-    return facts.barrier_ms - max(why.prepare_lo_ms, why.prepare_est_ms or 0)
+    return facts.barrier_ms - max(explanation.prepare_lo_ms, explanation.prepare_est_ms or 0)

@@ -1,4 +1,4 @@
-"""The rebalances of a classic group as its generations and events show them, before anything is concluded."""
+"""Rebalances of a classic group from its generations and events, without conclusions."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ FOLLOW_UP_WITHIN_MS = 10_000
 def classic_rebalances(
     generations: list[Generation], events: GroupEvents, from_the_first: bool = True
 ) -> list[RebalanceFacts]:
-    """One per generation, empty ones included; and one that was opened and of which nothing more was seen.
+    """Return one rebalance per generation, including empty ones, and one that was started and not finished.
 
-    from_the_first: the log was read from its first record, so that no generation was before the first of these.
+    Args:
+        from_the_first: Whether the log was read from its first record, so that no earlier generation exists.
     """
     result: list[RebalanceFacts] = []
-    before = Generation(0, generations[0].barrier_ms or generations[0].stable_ms) if generations else None
+    previous = Generation(0, generations[0].barrier_ms or generations[0].stable_ms) if generations else None
     sizes: dict[str, int] = {}
     whole = from_the_first  # nothing is missing between the two
     for after in generations:
-        assert before is not None
-        if after.number < before.number or (before.end_ms is not None and before.end_ms < after.stable_ms):
-            before = Generation(0, before.end_ms or after.stable_ms)  # deleted and begun anew
-        result.append(_facts(before, after, events, _grown(after, sizes), _lost(before, after, whole)))
-        before, whole = after, after.intact
+        assert previous is not None
+        if after.number < previous.number or (previous.end_ms is not None and previous.end_ms < after.stable_ms):
+            previous = Generation(0, previous.end_ms or after.stable_ms)  # deleted and created again
+        result.append(_facts(previous, after, events, _grown(after, sizes), _lost(previous, after, whole)))
+        previous, whole = after, after.intact
     if (unfinished := _unfinished(result, events)) is not None:
         result.append(unfinished)
     return result
 
 
 def _facts(
-    before: Generation,
+    previous: Generation,
     after: Generation,
     events: GroupEvents,
     grown: list[tuple[str, int, int]],
     lost: int | None,
 ) -> RebalanceFacts:
     barrier_ms = after.barrier_ms if after.barrier_ms is not None else after.stable_ms
-    earliest_ms = before.stable_ms if before.size or before.number else None
-    opening = _opening(before, after, earliest_ms or 0, barrier_ms, events)
+    earliest_ms = previous.stable_ms if previous.size or previous.number else None
+    opening = _opening(previous, after, earliest_ms or 0, barrier_ms, events)
     seen_ms = opening.start_ms if opening is not None else barrier_ms
     evicted = events.evicted_between(seen_ms, after.stable_ms)
-    changes = _changes(before, after, grown)
-    kind = _kind(before, after, opening, changes, seen_ms)
-    moving = kind in ("normal", "followup") and before.owners and after.owners
+    changes = _changes(previous, after, grown)
+    kind = _kind(previous, after, opening, changes, seen_ms)
+    moving = kind in ("normal", "followup") and previous.owners and after.owners
     return RebalanceFacts(
-        before=before,
+        before=previous,
         after=after,
         opening=opening,
         barrier_ms=barrier_ms,
@@ -57,14 +58,14 @@ def _facts(
         outcome=_outcome(after),
         kind=kind,
         # a conversion has the members of the epoch before, and that epoch's number
-        joined=[] if kind == "conversion" else sorted(set(after.members) - set(before.members)),
-        left=sorted(set(before.members) - set(after.members) - set(evicted)),
+        joined=[] if kind == "conversion" else sorted(set(after.members) - set(previous.members)),
+        left=sorted(set(previous.members) - set(after.members) - set(evicted)),
         evicted=evicted,
         changes=changes,
         grown=grown,
-        eager=is_eager(before, after) if after.size else None,
-        eager_members=eager_members(before, after) if moving else set(),
-        movement=movement(before, after) if moving else None,
+        eager=is_eager(previous, after) if after.size else None,
+        eager_members=eager_members(previous, after) if moving else set(),
+        movement=movement(previous, after) if moving else None,
         lost=0 if kind == "conversion" else lost,
         complete=after.intact,
         rejoin_us=events.rejoin_delays(opening.start_ms, barrier_ms) if opening is not None else {},
@@ -72,25 +73,27 @@ def _facts(
     )
 
 
-def _lost(before: Generation, after: Generation, whole: bool) -> int | None:
-    """Generations of which no record was written. A text log has a line for each, so that one is missing there."""
-    between = max(0, after.number - before.number - 1)
-    known = not between or (whole and after.intact and not after.from_events)
-    return between if known else None
+def _lost(previous: Generation, after: Generation, whole: bool) -> int | None:
+    """Count the generations without a record. A text log has a line for each, so a line is missing there."""
+    between = max(0, after.number - previous.number - 1)
+    is_complete = not between or (whole and after.intact and not after.from_events)
+    return between if is_complete else None
 
 
 def _opening(
-    before: Generation, after: Generation, earliest_ms: int, barrier_ms: int, events: GroupEvents
+    previous: Generation, after: Generation, earliest_ms: int, barrier_ms: int, events: GroupEvents
 ) -> Opening | None:
     # a conversion has no beginning of its own: it happens when the last member of the consumer protocol leaves
-    started = None if after.conversion else events.start_of(before.number, after.number, earliest_ms, barrier_ms)
+    started = None if after.conversion else events.start_of(previous.number, after.number, earliest_ms, barrier_ms)
     if started is None:
         return None
     start_ms = min(started.ts, barrier_ms)
     prepare_us = 1000 * (barrier_ms - start_ms)
-    done = next((each for each in events.completed if each.generation == after.number and each.duration_us), None)
-    if done is not None and abs(done.ts - barrier_ms) < 1000:
-        prepare_us = done.duration_us or prepare_us
+    completion = next(
+        (event for event in events.completed if event.generation == after.number and event.duration_us), None
+    )
+    if completion is not None and abs(completion.ts - barrier_ms) < 1000:
+        prepare_us = completion.duration_us or prepare_us
     cause, reason = started.cause or "unknown", started.client_reason
     removal = events.removal_of(started.member_id, start_ms)
     if cause == "leave_explicit" and removal is not None and removal.cause == "leave_poll_timeout":
@@ -110,14 +113,14 @@ def _source(origin: str) -> str:
     return "text_log" if origin == "text_log" else "event"
 
 
-def _changes(before: Generation, after: Generation, grown: list[tuple[str, int, int]]) -> tuple[str, ...]:
+def _changes(previous: Generation, after: Generation, grown: list[tuple[str, int, int]]) -> tuple[str, ...]:
     changes = []
-    old, new = before.members, after.members
+    old, new = previous.members, after.members
     if set(old) != set(new):
         changes.append("members")
     if any(old[m].topics != new[m].topics for m in old.keys() & new.keys() if old[m].topics is not None):
         changes.append("subscriptions")
-    if before.protocol and after.protocol and before.protocol != after.protocol:
+    if previous.protocol and after.protocol and previous.protocol != after.protocol:
         changes.append("protocol")
     if grown:
         changes.append("partitions")
@@ -125,7 +128,10 @@ def _changes(before: Generation, after: Generation, grown: list[tuple[str, int, 
 
 
 def _grown(generation: Generation, sizes: dict[str, int]) -> list[tuple[str, int, int]]:
-    """By the highest number assigned so far: a cooperative round leaves partitions out without losing them."""
+    """Compare with the highest partition number assigned so far.
+
+    A cooperative round omits partitions without losing them.
+    """
     now: dict[str, int] = {}
     for topic, part in generation.owners:
         now[topic] = max(now.get(topic, 0), part + 1)
@@ -145,32 +151,31 @@ def _outcome(after: Generation) -> str:
 
 
 def _kind(
-    before: Generation, after: Generation, opening: Opening | None, changes: tuple[str, ...], seen_ms: int
+    previous: Generation, after: Generation, opening: Opening | None, changes: tuple[str, ...], seen_ms: int
 ) -> str:
     if after.conversion:
         return "conversion"
-    if before.size == 0:
+    if previous.size == 0:
         return "initial"
-    return "followup" if _is_follow_up(before, after, opening, changes, seen_ms) else "normal"
+    return "followup" if _is_follow_up(previous, after, opening, changes, seen_ms) else "normal"
 
 
 def _is_follow_up(
-    before: Generation, after: Generation, opening: Opening | None, changes: tuple[str, ...], seen_ms: int
+    previous: Generation, after: Generation, opening: Opening | None, changes: tuple[str, ...], seen_ms: int
 ) -> bool:
-    """The second round of a cooperative rebalance, in which freed partitions find their new owner."""
-    if set(before.members) != set(after.members) or after.number != before.number + 1 or not after.members:
+    """Return whether this is the second round of a cooperative rebalance, which assigns the revoked partitions."""
+    if set(previous.members) != set(after.members) or after.number != previous.number + 1 or not after.members:
         return False
     if "subscriptions" in changes or after.protocol in ("range", "roundrobin", "sticky"):
         return False
-    if seen_ms - before.stable_ms > FOLLOW_UP_WITHIN_MS:
+    if seen_ms - previous.stable_ms > FOLLOW_UP_WITHIN_MS:
         return False
-    return any(topic_partition not in before.owners for topic_partition in after.owners) or (
+    return any(topic_partition not in previous.owners for topic_partition in after.owners) or (
         bool(after.owners) and opening is not None and opening.cause == "cooperative_followup"
     )
 
 
 def _unfinished(rebalances: list[RebalanceFacts], events: GroupEvents) -> RebalanceFacts | None:
-    """A rebalance that was opened and of which nothing more was seen."""
     if not events.started:
         return None
     last = events.started[-1]
@@ -178,11 +183,11 @@ def _unfinished(rebalances: list[RebalanceFacts], events: GroupEvents) -> Rebala
     generation = last.generation or 0
     if newest is not None and (last.ts <= newest.barrier_ms or generation < newest.after.number):
         return None
-    before = newest.after if newest is not None else Generation(generation, last.ts)
-    if before.end_ms is not None:
+    previous = newest.after if newest is not None else Generation(generation, last.ts)
+    if previous.end_ms is not None:
         return None
     return RebalanceFacts(
-        before=before,
+        before=previous,
         after=Generation(generation + 1, last.ts),
         opening=Opening(last.ts, _source(last.origin), None, last.cause or "unknown", member=last.member_id),
         barrier_ms=last.ts,

@@ -1,4 +1,4 @@
-"""Concludes from facts and commits why each rebalance happened, which member kept the others waiting, and the cost."""
+"""Conclusions about each rebalance from facts and commits: cause, laggard and cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ def explained(
     consumer: ConsumerTimeline | None,
     moved_ms: list[int],
 ) -> list[Rebalance]:
-    """The rebalances of a group, in their order. moved_ms: when its coordinator moved, or restarted."""
+    """Return the rebalances of a group, in order.
+
+    Args:
+        moved_ms: Times at which its coordinator moved or restarted.
+    """
     result = []
     for number, facts in enumerate(rebalances, 1):
-        why = _explanation(facts, commits, events)
-        if _is_open_question(why, facts):
-            why = _how_it_left(why, facts, commits, consumer, moved_ms)
-        result.append(Rebalance.of(number, facts, why, _cost(facts, why, commits)))
+        explanation = _explanation(facts, commits, events)
+        if _is_open_question(explanation, facts):
+            explanation = _how_it_left(explanation, facts, commits, consumer, moved_ms)
+        result.append(Rebalance.of(number, facts, explanation, _cost(facts, explanation, commits)))
     return result
 
 
@@ -60,29 +64,31 @@ def _explanation(facts: RebalanceFacts, commits: CommitHistory, events: GroupEve
     )
 
 
-def _is_open_question(why: Explanation, facts: RebalanceFacts) -> bool:
-    """Whether a member is gone from a consumer group and no event says why: leaves and expiries look the same."""
-    gone = why.trigger_member in facts.before.members
-    return facts.is_epoch and gone and (why.cause, why.confidence) == ("leave_explicit", "possible")
+def _is_open_question(explanation: Explanation, facts: RebalanceFacts) -> bool:
+    """Return whether a member left a consumer group and no event gives the reason.
+
+    Leaves and expiries look the same.
+    """
+    has_left = explanation.trigger_member in facts.before.members
+    return facts.is_epoch and has_left and (explanation.cause, explanation.confidence) == ("leave_explicit", "possible")
 
 
 def _how_it_left(
-    why: Explanation,
+    explanation: Explanation,
     facts: RebalanceFacts,
     commits: CommitHistory,
     consumer: ConsumerTimeline | None,
     moved_ms: list[int],
 ) -> Explanation:
-    assert why.trigger_member is not None
+    assert explanation.trigger_member is not None
     waits = consumer.waits if consumer is not None else []
-    revokes = (w for w in waits if w.member_id == why.trigger_member and w.state == UNREVOKED)
+    revokes = (w for w in waits if w.member_id == explanation.trigger_member and w.state == UNREVOKED)
     slowest_ms = max((wait.length_ms(facts.seen_ms) for wait in revokes), default=0)
-    verdict = departure_from_consumer_group(facts, why.trigger_member, commits, slowest_ms, moved_ms)
-    return replace(why, cause=verdict.cause, confidence=verdict.confidence)
+    verdict = departure_from_consumer_group(facts, explanation.trigger_member, commits, slowest_ms, moved_ms)
+    return replace(explanation, cause=verdict.cause, confidence=verdict.confidence)
 
 
 def _cause(facts: RebalanceFacts, laggard: Laggard | None, commits: CommitHistory) -> tuple[str, str, str | None]:
-    """Cause, confidence, and the member that triggered it."""
     opening = facts.opening
     if facts.kind == "conversion" and not facts.is_epoch:
         return "protocol_migration", "certain", opening.member if opening is not None else None
@@ -101,10 +107,9 @@ def _cause(facts: RebalanceFacts, laggard: Laggard | None, commits: CommitHistor
 
 
 def _bounds(facts: RebalanceFacts, cause: str) -> tuple[int, int | None]:
-    """Shortest and longest that the prepare phase can have been."""
     if facts.opening is not None:
-        known = facts.barrier_ms - facts.opening.start_ms
-        return known, known
+        length_ms = facts.barrier_ms - facts.opening.start_ms
+        return length_ms, length_ms
     if facts.evicted or cause == "barrier_timeout":
         shortest = min(facts.before.rebalance_timeout_ms or 0, facts.longest_prepare_ms or 0)
         return shortest, facts.longest_prepare_ms
@@ -112,14 +117,13 @@ def _bounds(facts: RebalanceFacts, cause: str) -> tuple[int, int | None]:
 
 
 def _client(facts: RebalanceFacts, member_id: str | None, events: GroupEvents) -> str | None:
-    """The name of the client that triggered it."""
     if not member_id:
         return None
     member = facts.after.members.get(member_id) or facts.before.members.get(member_id)
     return member.name if member else events.names.get(member_id)
 
 
-def _cost(facts: RebalanceFacts, why: Explanation, commits: CommitHistory) -> Cost:
+def _cost(facts: RebalanceFacts, explanation: Explanation, commits: CommitHistory) -> Cost:
     if facts.outcome == "open":
         return Cost()
     around = {
@@ -129,19 +133,19 @@ def _cost(facts: RebalanceFacts, why: Explanation, commits: CommitHistory) -> Co
     }
     if not facts.after.size or not facts.before.size:
         return Cost(around=around)
-    began_ms = begin_ms(facts, why)
+    began_ms = begin_ms(facts, explanation)
     if facts.is_epoch:
         down = {topic_partition: (b - a) / 1000 for topic_partition, (a, b) in facts.downtime.items()}
         return Cost(
             around=around,
             unavailable_partition_s=(sum(down.values()),) * 2,
-            delayed_records=round(sum(s * commits.throughput(each, began_ms) for each, s in down.items())),
+            delayed_records=round(sum(s * commits.throughput(partition, began_ms) for partition, s in down.items())),
         )
     complete_s = (facts.stable_ms - facts.barrier_ms) / 1000
     if facts.opening is not None:
         total_s = (facts.stable_ms - began_ms) / 1000
     else:
-        total_s = complete_s + (why.prepare_est_ms or 0) / 1000
+        total_s = complete_s + (explanation.prepare_est_ms or 0) / 1000
     unavailable_partition_s, delayed_records = _partition_cost(facts, complete_s, total_s, began_ms, commits)
     return Cost(
         around=around,
@@ -152,7 +156,6 @@ def _cost(facts: RebalanceFacts, why: Explanation, commits: CommitHistory) -> Co
 
 
 def _member_seconds(facts: RebalanceFacts, complete_s: float, total_s: float) -> tuple[float, float]:
-    """Seconds in which members that stayed had nothing to read: least and most."""
     stayed = [m for m in facts.after.members if m in facts.before.members]
     if facts.eager is False:
         stayed = [m for m in stayed if m in facts.eager_members]
@@ -166,11 +169,11 @@ def _member_seconds(facts: RebalanceFacts, complete_s: float, total_s: float) ->
 def _partition_cost(
     facts: RebalanceFacts, complete_s: float, total_s: float, began_ms: int, commits: CommitHistory
 ) -> tuple[tuple[float, float], int]:
-    """Seconds in which partitions had no reader, least and most; and how many records came late by that."""
-    before, after = facts.before, facts.after
+    """Return the minimum and maximum seconds in which partitions had no reader, and the number of delayed records."""
+    previous, after = facts.before, facts.after
     low = high = 0.0
     delayed = 0
-    for topic_partition, owner in before.owners.items():
+    for topic_partition, owner in previous.owners.items():
         if topic_partition not in after.owners:
             continue
         if facts.eager is False and owner not in facts.eager_members and owner in after.members:
@@ -183,7 +186,7 @@ def _partition_cost(
 
 
 def _down_s(facts: RebalanceFacts, topic_partition: TopicPartition, owner: str) -> float | None:
-    """For how long a partition had no reader; None where events don't say when it was given up."""
+    """Return how long a partition had no reader, or None if events don't contain its revocation."""
     if owner in facts.evicted:
         stop_ms = facts.barrier_ms
     elif owner in facts.rejoin_us and facts.start_ms is not None:

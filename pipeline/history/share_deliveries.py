@@ -1,7 +1,7 @@
-"""Who held which records of a share group, for how long, and how that ended: from the record events of an event log.
+"""Deliveries of records to members of a share group, with duration and outcome, from record events of an event log.
 
-A delivery is a range of records that one member got at once, up to its end: accepted, released, rejected, or its lock
-expired. Where only a part of a range ended, that part is a delivery of its own.
+A delivery is a range of records that one member acquired at once, until its end: accepted, released, rejected, or lock
+expired. If only a part of a range ended, that part is a separate delivery.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.range_map import OffsetRange, RangeMap
 from kohort.pipeline.sources.source_rows import GroupEvent
 
+# Outcomes of a delivery. closed: the member's session ended while it held the records. given_up: the records were
+# archived at the delivery limit, and no event shows whether they had been released or their lock had expired.
 ACCEPTED, RELEASED, REJECTED, EXPIRED, CLOSED, GIVEN_UP = (
     "accepted", "released", "rejected", "expired", "closed", "given_up"
 )  # fmt: skip
-"""How a delivery ended. closed: the member's session ended with the records in its hands. given_up: the records were
-archived at the delivery limit, and no event tells whether they had been released or their lock had expired."""
 FAILED = (RELEASED, EXPIRED, CLOSED, GIVEN_UP)
 _ACQUIRED, _RENEWED, _ARCHIVED = "records_acquired", "records_renewed", "records_archived"
 _ENDS = {
@@ -28,15 +28,19 @@ _ENDS = {
     _ARCHIVED: GIVEN_UP,
 }
 RECORD_EVENTS = frozenset((_ACQUIRED, _RENEWED, *_ENDS))
+# Causes: of `records_released`, that the member acknowledged them so; of `records_archived`.
 ACKNOWLEDGED, AT_THE_LIMIT = "acknowledged", "delivery_limit"
-"""Causes: of `records_released`, that the member said so itself; of `records_archived`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Records in the hands of a member. count: how often they had been delivered then.
+    """Records acquired by a member.
 
-    since_ms: None where the log begins later. end_ms, how: None while it holds them. renewals: of the lock.
+    Attributes:
+        count: Delivery count at that time.
+        since_ms: Start, or None if the log begins later.
+        end_ms: End, or None while the member holds them, like `how`.
+        renewals: Number of lock renewals.
     """
 
     topic_partition: TopicPartition
@@ -55,13 +59,12 @@ class Delivery:
 
     @property
     def held_ms(self) -> int | None:
-        """How long they were held; None where the beginning or the end was not seen."""
         return None if self.since_ms is None or self.end_ms is None else self.end_ms - self.since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Records that were delivered as often as the limit allows. trail: their deliveries that were seen, in order."""
+    """Records that reached the delivery limit. `trail` holds their known deliveries, in order."""
 
     topic_partition: TopicPartition
     first: int
@@ -77,43 +80,43 @@ class Archived:
 
 @dataclass(slots=True)
 class ShareDeliveries:
-    """ended, archived: in the order of their ends. held: what nobody had given back when the log ended.
+    """All deliveries of a share group.
 
-    done: where records were archived or rejected, for whatever reason.
+    Attributes:
+        ended: Deliveries ordered by their end, like `archived`.
+        held: Records not returned when the log ended.
+        done: Ranges of archived or rejected records, for any reason.
     """
 
     ended: list[Delivery] = field(default_factory=list)
     done: dict[TopicPartition, RangeMap[bool]] = field(default_factory=dict)
     archived: list[Archived] = field(default_factory=list)
     held: list[Delivery] = field(default_factory=list)
-    first_ms: int | None = None
-    """When the first record event happened; None: there is none."""
+    first_ms: int | None = None  # time of the first record event, or None without one
 
 
 def share_deliveries(group: GroupInput) -> ShareDeliveries:
-    """All deliveries that the group's events tell of."""
     walk = _Walk()
     for event in group.events:
-        if event.kind in RECORD_EVENTS and (found := _range(event)) is not None:
-            walk.event(event, *found)
-    walk.result.held = [each.value for ranges in walk.open.values() for each in _cut(ranges)]
+        if event.kind in RECORD_EVENTS and (key := _range(event)) is not None:
+            walk.event(event, *key)
+    walk.result.held = [entry.value for ranges in walk.open.values() for entry in _cut(ranges)]
     return walk.result
 
 
 def _range(event: GroupEvent) -> tuple[TopicPartition, int, int, int] | None:
-    """Partition, first and last offset, and delivery count of a record event; None for one that is none."""
-    told = event.detail or {}
+    """Return partition, first and last offset, and delivery count of a record event, or None for another event."""
+    detail = event.detail or {}
     try:
-        place = told["topic"], int(told["partition"])
-        first, last = int(told["first_offset"]), int(told["last_offset"])
-        return (place, first, last, int(told.get("delivery_count", 0))) if first <= last else None
+        topic_partition = detail["topic"], int(detail["partition"])
+        first, last = int(detail["first_offset"]), int(detail["last_offset"])
+        return (topic_partition, first, last, int(detail.get("delivery_count", 0))) if first <= last else None
     except (LookupError, ValueError):
         return None
 
 
 def _cut(ranges: RangeMap[Delivery]) -> list[OffsetRange[Delivery]]:
-    """The ranges, each delivery cut to its own."""
-    return [each._replace(value=replace(each.value, first=each.first, last=each.last)) for each in ranges]
+    return [entry._replace(value=replace(entry.value, first=entry.first, last=entry.last)) for entry in ranges]
 
 
 class _Walk:
@@ -122,46 +125,48 @@ class _Walk:
         self.open: dict[TopicPartition, RangeMap[Delivery]] = defaultdict(RangeMap)
         self._trails: dict[TopicPartition, RangeMap[tuple[Delivery, ...]]] = defaultdict(RangeMap)
 
-    def event(self, event: GroupEvent, place: TopicPartition, first: int, last: int, count: int) -> None:
-        """A record event. Events come in the order in which they happened."""
+    def event(self, event: GroupEvent, topic_partition: TopicPartition, first: int, last: int, count: int) -> None:
+        """Process a record event. Events must be in order."""
         if self.result.first_ms is None:
             self.result.first_ms = event.ts
         if event.kind == _ACQUIRED:
-            self.open[place].take(first, last)
-            self.open[place].put(first, last, Delivery(place, first, last, count, event.member_id or "", event.ts))
+            self.open[topic_partition].take(first, last)
+            self.open[topic_partition].put(
+                first, last, Delivery(topic_partition, first, last, count, event.member_id or "", event.ts)
+            )
         elif event.kind == _RENEWED:
-            for piece in self.open[place].take(first, last):
+            for piece in self.open[topic_partition].take(first, last):
                 renewed = replace(piece.value, renewals=piece.value.renewals + 1)
-                self.open[place].put(piece.first, piece.last, renewed)
+                self.open[topic_partition].put(piece.first, piece.last, renewed)
         else:
-            self._ends(event, place, first, last, count)
+            self._ends(event, topic_partition, first, last, count)
 
-    def _ends(self, event: GroupEvent, place: TopicPartition, first: int, last: int, count: int) -> None:
+    def _ends(self, event: GroupEvent, topic_partition: TopicPartition, first: int, last: int, count: int) -> None:
         how = _ENDS[event.kind]
         if how == RELEASED and event.cause not in (None, ACKNOWLEDGED):
             how = CLOSED
         at_the_limit = event.kind == _ARCHIVED and event.cause == AT_THE_LIMIT
         if how in (GIVEN_UP, REJECTED):
-            done = self.result.done.setdefault(place, RangeMap())
-            done.take(first, last)
-            done.put(first, last, True)
-        for piece in self.open[place].pieces(first, last):
-            seen = piece.value
-            if seen is None:
+            ranges = self.result.done.setdefault(topic_partition, RangeMap())
+            ranges.take(first, last)
+            ranges.put(first, last, True)
+        for piece in self.open[topic_partition].pieces(first, last):
+            delivery = piece.value
+            if delivery is None:
                 if event.kind == _ARCHIVED or not event.member_id:
                     continue  # the records had been given back before
-                seen = Delivery(place, piece.first, piece.last, count, event.member_id, None)
-            ended = replace(seen, first=piece.first, last=piece.last, end_ms=event.ts, how=how)
+                delivery = Delivery(topic_partition, piece.first, piece.last, count, event.member_id, None)
+            ended = replace(delivery, first=piece.first, last=piece.last, end_ms=event.ts, how=how)
             self.result.ended.append(ended)
-            self._note(place, ended)
+            self._note(topic_partition, ended)
         if at_the_limit:
-            for trail in self._trails[place].pieces(first, last):
+            for trail in self._trails[topic_partition].pieces(first, last):
                 self.result.archived.append(
-                    Archived(place, trail.first, trail.last, count, event.ts, trail.value or ())
+                    Archived(topic_partition, trail.first, trail.last, count, event.ts, trail.value or ())
                 )
 
-    def _note(self, place: TopicPartition, ended: Delivery) -> None:
-        """Keeps the story of records that will come again; that of others is over."""
-        for piece in self._trails[place].pieces(ended.first, ended.last):
+    def _note(self, topic_partition: TopicPartition, ended: Delivery) -> None:
+        """Keep the history of records that will be redelivered, and drop that of others."""
+        for piece in self._trails[topic_partition].pieces(ended.first, ended.last):
             if ended.how in FAILED:
-                self._trails[place].put(piece.first, piece.last, (*(piece.value or ()), ended))
+                self._trails[topic_partition].put(piece.first, piece.last, (*(piece.value or ()), ended))

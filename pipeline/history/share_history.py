@@ -1,4 +1,4 @@
-"""Everything that is known of the records of a share group: one value, from whichever sources tell of them."""
+"""Records of a share group: one value from all sources that contain them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from kohort.pipeline.history.share_members import ShareStay, share_stays
 from kohort.pipeline.history.written_states import PartitionStates, StateEnd, share_states
 
 SHARE = "share"
-FEWEST_DELIVERIES = 2
-"""The lowest limit that brokers take: what was archived after one delivery was rejected, or never there."""
-USUAL_LIMIT = 5
-"""`group.share.delivery.count.limit`, unless somebody has set it."""
-SHORTEST_LOCK_MS = 1000
-"""`group.share.min.record.lock.duration.ms` can't be set lower."""
+FEWEST_DELIVERIES = 2  # lowest limit of brokers; records archived after one delivery were rejected or never existed
+USUAL_LIMIT = 5  # default of `group.share.delivery.count.limit`
+SHORTEST_LOCK_MS = 1000  # minimum of `group.share.min.record.lock.duration.ms`
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """Records that were archived after as many deliveries as there may be, without having been accepted.
+    """Records that were archived at the delivery limit without having been accepted.
 
-    first_ms: of the first delivery or return that was seen. clients: those who had held them, by name. released,
-    expired, closed: how their deliveries ended; None where the source doesn't tell. quick: no lock is so short as the
-    time from one return to the next, so that a member gave them back. at_limit: an event says that the limit was
-    reached; else a member may have rejected them at the end.
+    Attributes:
+        first_ms: Time of the first known delivery or return.
+        clients: Names of the members that had held them.
+        released: Number of deliveries that ended so; like `expired` and `closed`, None if the source does not contain
+            it.
+        quick: Whether a member must have returned them, because two returns were closer than the shortest lock.
+        at_limit: Whether an event shows that the limit was reached; otherwise a member may have rejected them at the
+            end.
     """
 
     topic_partition: TopicPartition
@@ -61,16 +62,18 @@ class GivenUp:
 
     @property
     def name(self) -> str:
-        """Where they are, as a person says it."""
         topic, part = self.topic_partition
         return f"{topic}-{part}@{self.first}" + (f" to {self.last}" if self.last > self.first else "")
 
 
 @dataclass(slots=True)
 class ShareHistory:
-    """names: of members, by their ids. until_ms: the end of what was looked at.
+    """Records of a share group.
 
-    partitions: those that the group is known to have, whether or not anything was read of their records.
+    Attributes:
+        names: Names of members by member id.
+        until_ms: End of the analyzed period.
+        partitions: Partitions that the group is known to have, with or without information about their records.
     """
 
     deliveries: ShareDeliveries
@@ -88,25 +91,26 @@ class ShareHistory:
 
     @property
     def has_deliveries(self) -> bool:
-        """Whether record events tell who held what."""
+        """Whether record events show which member held which records."""
         return self.deliveries.first_ms is not None
 
     @property
     def seen_from_ms(self) -> int | None:
-        """From when on nothing that happens to records goes unseen; None: it does."""
+        """Time from which the history of all records is complete, or None if it never is."""
         unread = self.lags.keys() - self.states.keys()
-        of_states = max((each.since_ms for each in self.states.values()), default=None) if not unread else None
-        return min((each for each in (self.events_from_ms, of_states) if each is not None), default=None)
+        of_states = max((value.since_ms for value in self.states.values()), default=None) if not unread else None
+        return min((value for value in (self.events_from_ms, of_states) if value is not None), default=None)
 
     @property
     def unread(self) -> int:
-        """Partitions of the group of whose records nothing was read: what became of them isn't known."""
+        """Number of the group's partitions without information about their records."""
         return 0 if self.has_deliveries else len(self.partitions - self.states.keys())
 
     def accepted_between(self, start_ms: int, end_ms: int) -> int:
-        """Records that were accepted from one moment to another, both included.
+        """Return the number of records accepted in a period including both ends.
 
-        Either source may begin late: what one of them has seen was accepted, whatever the other one says.
+        Either source may begin late: a record that one of them shows as accepted counts, whatever the other one
+        contains.
         """
         by_events = ((d.end_ms, d.records) for d in self.deliveries.ended if d.how == ACCEPTED)
         by_states = ((e.ms, e.records) for of in self.states.values() for e in of.accepted)
@@ -118,7 +122,6 @@ def _sum_between(ended: Iterable[tuple[int | None, int]], start_ms: int, end_ms:
 
 
 def share_history(group: GroupInput) -> ShareHistory | None:
-    """The records of a share group; None for a group of another kind."""
     events = [event for event in group.events if event.group_type == SHARE]
     of_shares = any(record.group_type == SHARE for record in group.records)
     if not (events or of_shares or group.share_states or group.share_lags):
@@ -132,13 +135,13 @@ def share_history(group: GroupInput) -> ShareHistory | None:
         deliveries, states, lags, stays, names, min(logged, default=None), group.until_ms, partitions
     )
     history.given_up = sorted(
-        (each for each in _given_up(history) if each.end_ms >= group.since_ms), key=lambda each: each.end_ms
+        (records for records in _given_up(history) if records.end_ms >= group.since_ms),
+        key=lambda records: records.end_ms,
     )
     return history
 
 
 def _assigned(group: GroupInput) -> set[TopicPartition]:
-    """Partitions that members had at any time."""
     names = ((row, row.topic or group.topic_names.get(row.topic_id or "", row.topic_id or "")) for row in group.parts)
     return {(topic, part) for row, topic in names for part in row.parts}
 
@@ -148,17 +151,17 @@ def _named_by_events(group: GroupInput) -> dict[str, str]:
 
 
 def _given_up(history: ShareHistory) -> Iterator[GivenUp]:
-    """By events where there are some; the log of the share coordinator tells of what they leave out."""
+    """Yield records known from events, then the other ones that the share coordinator's log shows."""
     for archived in history.deliveries.archived:
         yield _by_events(history, archived)
-    # What came back nevertheless shows that the limit is higher.
+    # Records returned after that show that the limit is higher.
     fewest = max([FEWEST_DELIVERIES, *(states.most_returned + 1 for states in history.states.values())])
-    for place, states in history.states.items():
-        told = history.deliveries.done.get(place, RangeMap())
+    for topic_partition, states in history.states.items():
+        event_ranges = history.deliveries.done.get(topic_partition, RangeMap())
         for end in states.archived:
-            for piece in told.pieces(end.first, end.last) if end.count >= fewest else ():
+            for piece in event_ranges.pieces(end.first, end.last) if end.count >= fewest else ():
                 if piece.value:
-                    told.put(piece.first, piece.last, True)
+                    event_ranges.put(piece.first, piece.last, True)
                 else:
                     yield _by_states(replace(end, first=piece.first, last=piece.last))
 
@@ -172,9 +175,9 @@ def _by_events(history: ShareHistory, archived: Archived) -> GivenUp:
         archived.first,
         archived.last,
         archived.count,
-        min((_begun(each) for each in archived.trail), default=archived.ms),
+        min((_begun(trailed) for trailed in archived.trail), default=archived.ms),
         archived.ms,
-        tuple(dict.fromkeys(history.name(each.member_id) for each in archived.trail)),
+        tuple(dict.fromkeys(history.name(trailed.member_id) for trailed in archived.trail)),
         ends[RELEASED],
         ends[EXPIRED],
         ends[CLOSED],
@@ -183,14 +186,13 @@ def _by_events(history: ShareHistory, archived: Archived) -> GivenUp:
 
 
 def _begun(delivery: Delivery) -> int:
-    """When it began, or the first moment that is known of it."""
     assert delivery.end_ms is not None, "only ended ones leave a trail"
     return delivery.end_ms if delivery.since_ms is None else delivery.since_ms
 
 
 def _by_states(end: StateEnd) -> GivenUp:
     moments = [*(came.ms for came in end.returns), end.ms]
-    gaps = [after - before for before, after in pairwise(moments)]
+    gaps = [after - previous for previous, after in pairwise(moments)]
     return GivenUp(
         end.topic_partition,
         end.first,

@@ -1,4 +1,4 @@
-"""What each member of a share group did with the records that it got."""
+"""Use of records by each member of a share group."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from itertools import pairwise
 from kohort.pipeline.history.share_deliveries import ACCEPTED, EXPIRED, Delivery
 from kohort.pipeline.history.share_history import ShareHistory
 
-AT_ONCE_MS = 1
-"""Deliveries that begin together are of one poll."""
+AT_ONCE_MS = 1  # deliveries that begin within this time belong to one poll
 
 
 @dataclass(slots=True)
 class Holder:
-    """A member. records: by how they ended. ended, held: its deliveries."""
+    """Deliveries to one member: those that have ended, and those still held."""
 
     member_id: str
     name: str
@@ -24,60 +23,67 @@ class Holder:
 
     @property
     def records(self) -> Counter[str]:
-        """Records that were in its hands, by how that ended."""
+        """Number of records acquired, by outcome."""
         counts: Counter[str] = Counter()
-        for each in self.ended:
-            counts[each.how or ""] += each.records
+        for delivery in self.ended:
+            counts[delivery.how or ""] += delivery.records
         return counts
 
     @property
     def expired(self) -> list[Delivery]:
-        return [each for each in self.ended if each.how == EXPIRED]
+        return [delivery for delivery in self.ended if delivery.how == EXPIRED]
 
     @property
     def first_ms(self) -> int:
-        return min(_first_ms(each) for each in (*self.ended, *self.held))
+        return min(_first_ms(delivery) for delivery in (*self.ended, *self.held))
 
     @property
     def last_sign_ms(self) -> int:
-        """When it last asked for records or gave some back: its lock expires without it."""
-        own = [each.end_ms or 0 for each in self.ended if each.how in ("accepted", "released", "rejected")]
-        return max([*own, *(each.since_ms or 0 for each in (*self.ended, *self.held))])
+        """Last time at which it fetched or acknowledged records; lock expiries don't count."""
+        own = [delivery.end_ms or 0 for delivery in self.ended if delivery.how in ("accepted", "released", "rejected")]
+        return max([*own, *(delivery.since_ms or 0 for delivery in (*self.ended, *self.held))])
 
     @property
     def lock_ms(self) -> int | None:
-        """How long its locks lasted that nobody renewed; None: none expired."""
-        lengths = [each.held_ms for each in self.expired if each.held_ms is not None and not each.renewals]
+        """Duration of its locks that were not renewed, or None if none expired."""
+        lengths = [
+            delivery.held_ms for delivery in self.expired if delivery.held_ms is not None and not delivery.renewals
+        ]
         return min(lengths, default=None)
 
     @property
     def accepted_after_ms(self) -> list[int]:
-        """How long it held what it accepted, shortest first; one figure for each delivery."""
-        return sorted(each.held_ms for each in self.ended if each.how == ACCEPTED and each.held_ms is not None)
+        """Time until each accepted delivery was acknowledged, in ascending order."""
+        return sorted(
+            delivery.held_ms for delivery in self.ended if delivery.how == ACCEPTED and delivery.held_ms is not None
+        )
 
     @property
     def pauses_ms(self) -> list[int]:
-        """From each time it got records to the next time, shortest first: about as long as it works on them."""
-        begins = sorted({each.since_ms for each in (*self.ended, *self.held) if each.since_ms is not None})
+        """Times between fetches, in ascending order: about the processing time."""
+        begins = sorted({delivery.since_ms for delivery in (*self.ended, *self.held) if delivery.since_ms is not None})
         return sorted(b - a for a, b in pairwise(begins) if b - a > AT_ONCE_MS)
 
 
 def holders(share: ShareHistory) -> list[Holder]:
-    """All members that ever had records, by their ids."""
-    found: dict[str, Holder] = {}
-    for each in share.deliveries.ended:
-        found.setdefault(each.member_id, Holder(each.member_id, share.name(each.member_id))).ended.append(each)
-    for each in share.deliveries.held:
-        found.setdefault(each.member_id, Holder(each.member_id, share.name(each.member_id))).held.append(each)
-    return [found[member_id] for member_id in sorted(found)]
+    holders_by_id: dict[str, Holder] = {}
+    for delivery in share.deliveries.ended:
+        holders_by_id.setdefault(
+            delivery.member_id, Holder(delivery.member_id, share.name(delivery.member_id))
+        ).ended.append(delivery)
+    for delivery in share.deliveries.held:
+        holders_by_id.setdefault(
+            delivery.member_id, Holder(delivery.member_id, share.name(delivery.member_id))
+        ).held.append(delivery)
+    return [holders_by_id[member_id] for member_id in sorted(holders_by_id)]
 
 
-def _first_ms(each: Delivery) -> int:
-    first = each.end_ms if each.since_ms is None else each.since_ms
-    assert first is not None, "its beginning or its end was seen"
+def _first_ms(delivery: Delivery) -> int:
+    first = delivery.end_ms if delivery.since_ms is None else delivery.since_ms
+    assert first is not None, "a delivery has a start or an end"
     return first
 
 
 def percentile(values: list[int], percent: int) -> int | None:
-    """Nearest rank, of values in order; None: there are none."""
+    """Return the nearest-rank percentile of sorted values, or None without values."""
     return values[max(0, -(-len(values) * percent // 100) - 1)] if values else None

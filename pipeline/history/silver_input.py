@@ -1,4 +1,4 @@
-"""Builds a group's input from silver: commits as Arrow columns, everything else as rows."""
+"""Builder of a group's input from silver: commits as Arrow columns, everything else as rows."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions, ShareSt
 
 @dataclass(slots=True)
 class GroupRows:
-    """Everything that silver has about one group, but for its offset commits.
+    """All silver rows of one group except its offset commits.
 
-    end_offsets: of its topics. log_ranges, coordinator_moves: of its partition of the offsets topic. since_ms,
-    until_ms: the first and the last moment of the whole analysis.
+    Attributes:
+        end_offsets: Samples of its topics.
+        log_ranges: Ranges of its partition of the offsets topic, like `coordinator_moves`.
+        since_ms: Start of the whole analysis.
+        until_ms: End of the whole analysis.
     """
 
     group_records: list[GroupRecord] = field(default_factory=list)
@@ -50,36 +53,33 @@ class GroupRows:
     until_ms: int = 0
 
     def add(self, table: str, columns: dict[str, Any]) -> None:
-        """Takes in a row of a table by its columns."""
         getattr(self, table).append(ROW_TYPES[table](**columns))
 
     @property
     def topic_ids(self) -> set[str]:
-        """The topics that its members had, or that it shares, by their ids."""
-        ids = {each.topic_id for each in self.member_partitions if each.topic_id is not None}
-        return ids | {each.topic_id for each in self.share_states}
+        ids = {row.topic_id for row in self.member_partitions if row.topic_id is not None}
+        return ids | {row.topic_id for row in self.share_states}
 
     @property
     def streamed_topics(self) -> set[str]:
-        """The topics of a streams group's topology: changelogs are read, too, and never committed."""
+        """Topics of a streams group's topology, including changelogs, which are never committed."""
         return {
             topic for row in self.group_records if row.record_type == STREAMS_TOPOLOGY for topic in row.topics or ()
         }
 
     @property
     def shared_topics(self) -> set[str]:
-        """The topics of which a share group reads, as far as their names are known."""
-        shared = {each.topic_id for each in self.share_states}
-        return {each.topic for each in self.topic_names if each.topic_id in shared} | {
-            each.topic for each in self.share_lags
+        """Topics that a share group reads, if their names are known."""
+        shared = {row.topic_id for row in self.share_states}
+        return {row.topic for row in self.topic_names if row.topic_id in shared} | {
+            row.topic for row in self.share_lags
         }
 
 
 def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: GroupRows) -> GroupInput:
-    """Builds a group's input from its commits, in any number of pieces, and its rows.
+    """Build a group's input from its rows and its commits, in any number of chunks.
 
-    A row that several sources have counts once.
-    The order in which rows come says nothing: whoever carries them may have read the sources in any.
+    A row from several sources counts once. The order of the rows does not matter, as sources may be read in any order.
     """
     group = GroupInput(group_id, cluster, since_ms=rows.since_ms)
     group.records = _most_trusted(rows.group_records, lambda row: (row.partition, row.offset))
@@ -99,7 +99,7 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
     group.aborted_commits = pieces.undone
     group.commits = pieces.by_partition()
     _ends(group, rows.end_offsets, rows.shared_topics | rows.streamed_topics)
-    group.intact_from = min((each.intact_from for each in joined(rows.log_ranges)), default=0)
+    group.intact_from = min((log_range.intact_from for log_range in joined(rows.log_ranges)), default=0)
     moves = {(move.ts_ms, move.epoch) for move in rows.coordinator_moves}
     group.coordinator_moves = sorted(moves | moves_between(rows.log_ranges))
     settle_zone(group)
@@ -108,7 +108,7 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
 
 
 def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], tuple[Any, ...]]) -> list[RankedT]:
-    """One row per key, in the order of the keys: the one of the lowest rank."""
+    """Return the row with the lowest rank for each key, ordered by key."""
     best: dict[Hashable, RankedT] = {}
     for row in sorted(rows, key=lambda row: (*key(row), row.rank)):
         best.setdefault(key(row), row)
@@ -116,7 +116,7 @@ def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], tuple[Any, ...]]
 
 
 def _with_members(records: list[GroupRecord], members: list[GroupMember]) -> list[GroupRecord]:
-    """Leave out records about a member of which `members` has no row, as when its table is empty."""
+    """Leave out records about members without a row in `members`, as when that table is empty."""
     described = {(row.partition, row.offset) for row in members}
     return [
         row for row in records if row.member_id is None or row.is_tombstone or (row.partition, row.offset) in described
@@ -124,7 +124,10 @@ def _with_members(records: list[GroupRecord], members: list[GroupMember]) -> lis
 
 
 def _of_one_source(rows: list[MemberPartitions]) -> list[MemberPartitions]:
-    """All rows of one record come from one source, else a member could own what only another reading says."""
+    """Keep the rows of one source per record.
+
+    Otherwise a member could own partitions that only another source contains.
+    """
     trusted: dict[tuple[int, int], int] = {}
     for row in rows:
         position = (row.partition, row.offset)
@@ -133,20 +136,20 @@ def _of_one_source(rows: list[MemberPartitions]) -> list[MemberPartitions]:
 
 
 def _each_once(events: list[GroupEvent]) -> list[GroupEvent]:
-    known: dict[str | None, GroupEvent] = {}
-    for event in sorted(events, key=lambda each: (each.ts, each.node_id or -1, each.seq or 0, each.event_id or "")):
-        known.setdefault(event.event_id, event)
-    return list(known.values())
+    by_id: dict[str | None, GroupEvent] = {}
+    for event in sorted(events, key=lambda e: (e.ts, e.node_id or -1, e.seq or 0, e.event_id or "")):
+        by_id.setdefault(event.event_id, event)
+    return list(by_id.values())
 
 
-def _contradictions(found: list[GroupRecord], kept: list[GroupRecord]) -> int:
-    """Records that stand where another one of the same group stands in another source: logs of two clusters."""
+def _contradictions(records: list[GroupRecord], kept: list[GroupRecord]) -> int:
+    """Count records that differ from another source's record at the same position: logs of two clusters."""
 
     def content(row: GroupRecord) -> Hashable:
         return (row.record_type, row.generation, row.epoch, row.member_id, row.is_tombstone)
 
     content_at = {(row.partition, row.offset): content(row) for row in kept}
-    return sum(content_at[(row.partition, row.offset)] != content(row) for row in found)
+    return sum(content_at[(row.partition, row.offset)] != content(row) for row in records)
 
 
 def _last_ms(group: GroupInput) -> int:
@@ -157,7 +160,7 @@ def _last_ms(group: GroupInput) -> int:
 
 
 def _ends(group: GroupInput, rows: Iterable[LogEndSample], shared: set[str]) -> None:
-    """Samples of all partitions of its topics: one that nobody has committed yet may be one that nobody reads."""
+    """Add samples of all partitions of the group's topics: a partition without commits may have no reader."""
     topics = {topic for topic, _ in group.commits} | shared
     samples_of: dict[TopicPartition, dict[int, tuple[int, int, int, int]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Leaves out what was over before the time that somebody asks about. What was in force at its beginning stays."""
+"""Filters that drop what ended before the requested period, but keep what was in effect at its start."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from kohort.pipeline.history.rebalance import RebalanceFacts
 
 
 def generations_since(generations: list[Generation], since_ms: int) -> list[Generation]:
-    """Those that ended later, or have not ended."""
-    return [each for each in generations if each.end_ms is None or each.end_ms > since_ms]
+    return [generation for generation in generations if generation.end_ms is None or generation.end_ms > since_ms]
 
 
 def rebalances_since(rebalances: list[RebalanceFacts], since_ms: int) -> list[RebalanceFacts]:
-    """Those that ended later."""
-    return [each for each in rebalances if each.stable_ms >= since_ms]
+    return [rebalance for rebalance in rebalances if rebalance.stable_ms >= since_ms]
 
 
 def cut_timeline(timeline: Timeline, since_ms: int) -> None:
-    """Takes from a classic group's timeline what was over."""
     timeline.generations = generations_since(timeline.generations, since_ms)
-    timeline.swaps = [each for each in timeline.swaps if each.ts_ms >= since_ms]
+    timeline.swaps = [swap for swap in timeline.swaps if swap.ts_ms >= since_ms]
     timeline.gone_ms = [ts_ms for ts_ms in timeline.gone_ms if ts_ms >= since_ms]
     timeline.conversions = [(ts_ms, to) for ts_ms, to in timeline.conversions if ts_ms >= since_ms]
 
 
 def cut_consumer_timeline(timeline: ConsumerTimeline, since_ms: int) -> None:
-    """Takes from a consumer group's timeline what was over. Its epochs are cut as generations and rebalances."""
-    timeline.waits = [each for each in timeline.waits if each.end_ms is None or each.end_ms >= since_ms]
-    timeline.stays = [each for each in timeline.stays if each.end_ms is None or each.end_ms >= since_ms]
-    timeline.regex_writes = [each for each in timeline.regex_writes if each[0] >= since_ms]
-    timeline.away = [each for each in timeline.away if each[0] >= since_ms]
-    timeline.returned = [each for each in timeline.returned if each[0] >= since_ms]
+    """Drop the ended parts of a consumer group's timeline, except its epochs.
+
+    Epochs are cut as generations and rebalances.
+    """
+    timeline.waits = [entry for entry in timeline.waits if entry.end_ms is None or entry.end_ms >= since_ms]
+    timeline.stays = [entry for entry in timeline.stays if entry.end_ms is None or entry.end_ms >= since_ms]
+    timeline.regex_writes = [entry for entry in timeline.regex_writes if entry[0] >= since_ms]
+    timeline.away = [entry for entry in timeline.away if entry[0] >= since_ms]
+    timeline.returned = [entry for entry in timeline.returned if entry[0] >= since_ms]

@@ -1,4 +1,4 @@
-"""How unevenly a generation was loaded: by partitions, and by the offsets that its members advanced."""
+"""Load skew of a generation, by partitions and by the offsets that its members advanced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from kohort.pipeline.history.inputs import Generation
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """skew: the largest share over the mean. cv: standard deviation over the mean. weighted: by offsets advanced."""
+    """Load skew.
+
+    Attributes:
+        skew: Highest number of partitions divided by the mean.
+        cv: Standard deviation divided by the mean.
+        weighted: The highest number of offsets advanced, divided by the mean.
+    """
 
     min_parts: int
     max_parts: int
@@ -34,7 +40,11 @@ class Skew:
 
 
 def skew_of(generation: Generation, commits: CommitHistory, until_ms: int) -> Skew | None:
-    """None for a generation without assignments. until_ms: the end of one that still lasts."""
+    """Return the skew of a generation, or None without assignments.
+
+    Args:
+        until_ms: End of a generation that still lasts.
+    """
     if not generation.owners or not generation.members:
         return None
     counts = Counter(dict.fromkeys(generation.members, 0))
@@ -60,13 +70,12 @@ def skew_of(generation: Generation, commits: CommitHistory, until_ms: int) -> Sk
 
 
 def _variation(sizes: list[int]) -> float:
-    """Return the standard deviation over the mean; exact up to the root, and fifty times as fast as `pstdev`."""
+    """Return the standard deviation divided by the mean; exact up to the root, and fifty times as fast as `pstdev`."""
     total = sum(sizes)
     return math.sqrt(len(sizes) * sum(size * size for size in sizes) - total * total) / total
 
 
 def _advanced(generation: Generation, commits: CommitHistory, end_ms: int) -> dict[str, float]:
-    """Offsets that each member's partitions advanced while the generation lasted."""
     weight = dict.fromkeys(generation.members, 0.0)
     for topic_partition, owner in generation.owners.items():
         partition = commits.partitions.get(topic_partition)

@@ -1,4 +1,4 @@
-"""Commits that stopped: of the whole group, of one member, of one partition; and positions that went back."""
+"""Stalls: silences of the whole group, of one member or of one partition; and rewinds."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from kohort.pipeline.history.lag import burrow_status, is_sampled, log_grew, mos
 from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
 
-SILENCE_MS = 30_000
-"""Shorter silences outside of rebalances are ordinary."""
-SILENCE_IN_REBALANCE_MS = 3000
-"""Around a rebalance a silence this long is worth a row: it is what the rebalance cost."""
+SILENCE_MS = 30_000  # shorter silences outside of rebalances are normal
+SILENCE_IN_REBALANCE_MS = 3000  # minimum silence around a rebalance that gets a row: it is the cost of the rebalance
 TIMES_USUAL = 3
-HABIT_UNKNOWN_MS = 60_000
-"""How seldom a group may commit that was not seen long enough to know."""
+HABIT_UNKNOWN_MS = 60_000  # assumed commit interval of a group with too little history
+# minimum part of a silence during which a record waited; a shorter wait is a coincidence of the sample
 SHARE_WAITED = 0.3
-"""A record waited for so much of a silence. For less it was seen by chance, and done soon after."""
-TIMES_WAITED = 2
-"""How often what passes between two commits: so long a record may wait where nobody is late."""
+TIMES_WAITED = 2  # multiple of the commit interval that a record may wait without any delay
 ASKED_WITHIN_MS = 5 * 60_000
+# Without lag, only a partition that was busy before and then made no progress for long counts as stuck: one without new
+# records looks the same.
 BUSY_STEPS, TIMES_BUSY = 10, 10
-"""Where lag isn't known, only a partition that was busy before and then stood for long can be called stuck: one that
-has nothing new looks the same."""
 
 
 @dataclass(slots=True)
 class Stall:
-    """kind: group_silent / member_silent / partition_stuck / rewind. topic_partition: None for a whole group."""
+    """A stall.
+
+    `kind` is group_silent, member_silent, partition_stuck or rewind; a whole group has no `topic_partition`.
+    """
 
     kind: str
     start_ms: int
@@ -44,12 +43,9 @@ class Stall:
     during_rebalance: int | None = None
     burrow: str | None = None
     lag: int | None = None
-    waited_ms: int | None = None
-    """Group: for how long at least a record waited; None where no sample tells."""
-    offsets: int = 0
-    """Rewind: how far back."""
-    open: bool = False
-    """Lasted to the end of what was looked at."""
+    waited_ms: int | None = None  # of a group: minimum time that a record waited, or None without samples
+    offsets: int = 0  # of a rewind: its length
+    open: bool = False  # lasted to the end of the analyzed period
 
     @property
     def length_ms(self) -> int:
@@ -69,25 +65,25 @@ def find_stalls(
 
 
 class Overlaps:
-    """Which rebalance a stretch of time falls into, asked for every silence of a group."""
+    """Index of rebalances by time, queried for every silence of a group."""
 
     def __init__(self, rebalances: list[Rebalance]) -> None:
         some = [r for r in rebalances if r.after.size and r.before.size]
         self._order = sorted(range(len(some)), key=lambda n: some[n].begin_ms)
         self._rebalances = some
         self._begins = [some[n].begin_ms for n in self._order]
+        # running maximum of the ends: no earlier rebalance overlaps a later time
         self._ends = list(accumulate((some[n].stable_ms for n in self._order), max))
-        """The latest end up to here: further back nothing can reach a moment after it."""
 
     def longest(self, start_ms: int, end_ms: int) -> int | None:
-        """The number of the longest rebalance that a stretch overlaps; of equals, the first."""
-        found: list[int] = []
+        """Return the number of the longest rebalance that overlaps a period; the first of equal ones."""
+        numbers: list[int] = []
         at = bisect_right(self._begins, end_ms) - 1
         while at >= 0 and self._ends[at] >= start_ms:
             if self._rebalances[self._order[at]].stable_ms >= start_ms:
-                found.append(self._order[at])
+                numbers.append(self._order[at])
             at -= 1
-        overlapping = [self._rebalances[n] for n in sorted(found)]
+        overlapping = [self._rebalances[n] for n in sorted(numbers)]
         return max(overlapping, key=lambda r: r.stable_ms - r.begin_ms).number if overlapping else None
 
 
@@ -107,42 +103,43 @@ def _group_silences(
             continue
         least = round(max(min(SILENCE_MS, SHARE_WAITED * (end - start)), TIMES_WAITED * usual))
         waits = [_long_wait(group, place, start, end, least) for place in commits.partitions]
-        known = [wait for wait in waits if wait is not None]
-        if known and not any(known):
+        sampled_waits = [wait for wait in waits if wait is not None]
+        if sampled_waits and not any(sampled_waits):
             continue  # nothing to read
-        at_the_end = end == last and not known  # a cluster that was asked once was asked after its log was read
+        # A cluster that was queried once was queried after its log was read.
+        at_the_end = end == last and not sampled_waits
         seen_until = end + ASKED_WITHIN_MS if at_the_end else end
         lag = sum(most_lag(group, topic_partition, start, seen_until) or 0 for topic_partition in commits.partitions)
         if at_the_end and not lag:
-            continue  # nobody knows whether there was anything to read, and no step shows that it went on
+            continue  # it is unknown whether there was anything to read, and no commit shows that it continued
         result.append(
             Stall(
                 "group_silent",
                 start,
                 end,
                 during_rebalance=number,
-                lag=lag if known or at_the_end else None,
-                waited_ms=max(known, default=None),
+                lag=lag if sampled_waits or at_the_end else None,
+                waited_ms=max(sampled_waits, default=None),
                 open=end == last and commits.last_ms != end,
             )
         )
     return result
 
 
-def _long_wait(group: GroupInput, place: TopicPartition, start: int, end: int, least: int) -> int | None:
-    """For how long at least a record waited in a silence; 0 if none waited for so long, None where no sample tells."""
-    wait = waited_ms(group, place, start, end)
+def _long_wait(group: GroupInput, topic_partition: TopicPartition, start: int, end: int, least: int) -> int | None:
+    """Return the minimum time that a record waited in a silence; 0 if shorter than `least`, None without samples."""
+    wait = waited_ms(group, topic_partition, start, end)
     if not wait or wait >= least:
         return wait
-    return 0 if is_sampled(group, place, start, end - least) else None
+    return 0 if is_sampled(group, topic_partition, start, end - least) else None
 
 
 def _stuck(
     group: GroupInput, commits: CommitHistory, topic_partition: TopicPartition, ownership: Ownership
 ) -> list[Stall]:
-    """No progress for long while records wait and the owner's other partitions move.
+    """Find long periods without progress while records wait and the owner's other partitions advance.
 
-    A Java client that commits by itself repeats the same offset, so it is progress that is looked at, not commits.
+    A Java client with auto-commit repeats the same offset, so progress counts rather than commits.
     """
     partition = commits.partitions[topic_partition]
     usual = commits.usual_gap_ms(topic_partition)
@@ -163,8 +160,8 @@ def _stuck(
         if owner is None or ownership.owner(topic_partition, end - 1) != owner:
             continue
         generation = ownership.generation_at(start + 1)
-        others = (generation.parts_of(owner) if generation else set()) - {topic_partition}
-        if not _others_move(commits, others, start, end):
+        other_partitions = (generation.parts_of(owner) if generation else set()) - {topic_partition}
+        if not _others_move(commits, other_partitions, start, end):
             continue
         lag = most_lag(group, topic_partition, start + (end - start) // 4, end)
         grew = log_grew(group, topic_partition, start, end)
@@ -188,11 +185,11 @@ def _stuck(
     return result
 
 
-def _others_move(commits: CommitHistory, others: set[TopicPartition], start: int, end: int) -> bool:
-    """At least two steps of other partitions well inside the stretch."""
+def _others_move(commits: CommitHistory, other_partitions: set[TopicPartition], start: int, end: int) -> bool:
+    """Return whether other partitions advanced at least twice well inside the period."""
     margin = (end - start) // 5
     steps = 0
-    for topic_partition in others & commits.partitions.keys():
+    for topic_partition in other_partitions & commits.partitions.keys():
         partition = commits.partitions[topic_partition]
         low, high = np.searchsorted(partition.moved_ms, (start + margin, end - margin))
         steps += int(high - low)
@@ -250,20 +247,20 @@ def _rewinds(
 def _silent_members(
     group: GroupInput, commits: CommitHistory, rebalances: Overlaps, ownership: Ownership
 ) -> list[Stall]:
-    """A member of a settled generation none of whose partitions has a commit for long while others' have."""
+    """Find members of a settled generation without a commit for long while the partitions of others have commits."""
     result = []
     for generation in ownership.generations:
         end = generation.end_ms or group.until_ms
-        shares, known = generation.shares(), generation.owners.keys() & commits.partitions.keys()
+        shares, committed = generation.shares(), generation.owners.keys() & commits.partitions.keys()
         for member in generation.members.values():
-            mine = shares[member.member_id] & known
-            others = known - mine
-            if not mine or not others:
+            mine = shares[member.member_id] & committed
+            other_partitions = committed - mine
+            if not mine or not other_partitions:
                 continue
             usual = max((u for p in mine if (u := commits.usual_gap_ms(p)) is not None), default=0.0)
             long = max(3000.0, TIMES_USUAL * usual)
             for start, stop in _holes(commits, mine, generation.stable_ms, end):
-                if stop - start < long or not _others_move(commits, others, start, stop):
+                if stop - start < long or not _others_move(commits, other_partitions, start, stop):
                     continue
                 lag = max((most_lag(group, p, start, stop) or 0 for p in mine), default=0)
                 grew = [log_grew(group, p, start, stop) for p in mine]
@@ -290,7 +287,7 @@ def _silent_members(
 def _holes(
     commits: CommitHistory, topic_partitions: set[TopicPartition], start: int, end: int
 ) -> list[tuple[int, int]]:
-    """Stretches of [start, end] without a commit of any of these partitions, longer than a second."""
+    """Return periods within [start, end] without a commit of any of these partitions, longer than a second."""
     inside = []
     for topic_partition in topic_partitions:
         times = commits.partitions[topic_partition].sorted_ms

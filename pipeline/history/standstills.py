@@ -1,4 +1,4 @@
-"""Committed offsets that stay while one owner of their partition after the other ends."""
+"""Committed offsets that don't change while several owners of the partition end, one after the other."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ OWNERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """A stretch in which a partition's committed offset stayed, and the sessions of its owners that ended in it.
+    """A period in which a partition's committed offset didn't change, and the owners' sessions that ended in it.
 
-    lag: the most that waited; None where no sample tells.
+    Attributes:
+        lag: Highest number of waiting records, or None without samples.
     """
 
     topic_partition: TopicPartition
@@ -31,38 +32,43 @@ class Standstill:
 
     @property
     def name(self) -> str:
-        """Where the record is that everybody met."""
+        """Position of the record that all owners reached."""
         return f"{self.topic_partition[0]}-{self.topic_partition[1]}@{self.offset}"
 
 
 def standstills(analysis: GroupAnalysis, ended: list[Session]) -> list[Standstill]:
-    """Those in which at least two of these sessions ended as owners."""
-    return [each for place in analysis.commits.partitions for each in _of_partition(analysis, place, ended)]
+    """Return periods in which at least two of these sessions ended as owners."""
+    return [
+        standstill
+        for topic_partition in analysis.commits.partitions
+        for standstill in _of_partition(analysis, topic_partition, ended)
+    ]
 
 
-def gravest(found: list[Standstill]) -> list[Standstill]:
-    """Those in which most sessions ended."""
-    most = max((len(each.ended) for each in found), default=0)
-    return [each for each in found if len(each.ended) == most]
+def gravest(candidates: list[Standstill]) -> list[Standstill]:
+    most = max((len(standstill.ended) for standstill in candidates), default=0)
+    return [standstill for standstill in candidates if len(standstill.ended) == most]
 
 
-def _of_partition(analysis: GroupAnalysis, place: TopicPartition, ended: list[Session]) -> Iterator[Standstill]:
-    partition = analysis.commits.partitions[place]
+def _of_partition(
+    analysis: GroupAnalysis, topic_partition: TopicPartition, ended: list[Session]
+) -> Iterator[Standstill]:
+    partition = analysis.commits.partitions[topic_partition]
     moved = np.flatnonzero(np.concatenate(([True], partition.deltas != 0)))
     times_ms = partition.commits.ts_ms[moved].tolist()
     offsets = partition.commits.committed[moved].tolist()
     last_ms = min(analysis.group.until_ms, analysis.ownership.lived()[1])
     for start_ms, end_ms, offset in zip(times_ms, [*times_ms[1:], last_ms], offsets, strict=True):
-        inside = [s for s in ended if start_ms < s.last_ms <= end_ms and _owned(analysis, place, s)]
+        inside = [s for s in ended if start_ms < s.last_ms <= end_ms and _owned(analysis, topic_partition, s)]
         if len({session.member.member_id for session in inside}) >= OWNERS:
-            lag = most_lag(analysis.group, place, start_ms, end_ms)
-            yield Standstill(place, offset, start_ms, end_ms, tuple(inside), lag)
+            lag = most_lag(analysis.group, topic_partition, start_ms, end_ms)
+            yield Standstill(topic_partition, offset, start_ms, end_ms, tuple(inside), lag)
 
 
-def _owned(analysis: GroupAnalysis, place: TopicPartition, session: Session) -> bool:
-    """Whether the partition was its own when it ended. A generation ends when the next one is stored."""
+def _owned(analysis: GroupAnalysis, topic_partition: TopicPartition, session: Session) -> bool:
+    """Return whether the session owned the partition when it ended. A generation ends when the next one is stored."""
     return any(
-        generation.owners.get(place) == session.member.member_id
+        generation.owners.get(topic_partition) == session.member.member_id
         for generation in analysis.generations
         if generation.stable_ms <= session.last_ms
         and (generation.end_ms is None or generation.end_ms >= session.last_ms)

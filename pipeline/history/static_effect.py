@@ -1,4 +1,4 @@
-"""What static membership saved and cost, day by day: take-overs without a rebalance, and partitions that waited."""
+"""Effect of static membership by day: restarts without a rebalance, and partitions that waited."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from kohort.pipeline.history.days import days_between
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Swap
 
-REBALANCES_OF_A_RESTART = 2
-"""A dynamic member that restarts leaves and joins."""
+REBALANCES_OF_A_RESTART = 2  # a dynamic member that restarts leaves and joins
 
 
 @dataclass(frozen=True, slots=True)
 class StaticEffect:
-    """unserved_partition_s: between the last commit before a take-over and the first one after it."""
+    """Effect on one day.
+
+    `unserved_partition_s` is between the last commit before a restart and the first one after it.
+    """
 
     day: str
     members: int
@@ -29,7 +31,6 @@ class StaticEffect:
 
 
 def static_effect(analysis: GroupAnalysis) -> Iterator[StaticEffect]:
-    """Nothing for a group without static members."""
     if not analysis.is_static():
         return
     returned = analysis.consumer.returned if analysis.consumer else []
@@ -55,6 +56,6 @@ def static_effect(analysis: GroupAnalysis) -> Iterator[StaticEffect]:
 def _unserved_s(analysis: GroupAnalysis, swap: Swap) -> float:
     generation = analysis.ownership.generation_at(swap.ts_ms)
     mine = generation.parts_of(swap.new.member_id) if generation else set()
-    before = analysis.commits.last_of(mine, swap.ts_ms)
+    last_ms = analysis.commits.last_of(mine, swap.ts_ms)
     after = analysis.commits.first_of(mine, swap.ts_ms + 1)
-    return 0.0 if before is None or after is None else (after - before) / 1000 * len(mine)
+    return 0.0 if last_ms is None or after is None else (after - last_ms) / 1000 * len(mine)

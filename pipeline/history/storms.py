@@ -1,4 +1,4 @@
-"""Storms: rebalances that follow each other so closely that the group hardly works."""
+"""Storms: rebalances in such quick succession that the group hardly works."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Storm:
 
     @property
     def busy_ms(self) -> int:
-        """Time in which at least one of them went on: epochs of the consumer protocol overlap."""
+        """Time in which at least one of them was in progress: epochs of the consumer protocol overlap."""
         busy_ms, until_ms = 0, self.start_ms
         for r in sorted(self.rebalances, key=lambda r: r.begin_ms):
             busy_ms += max(0, r.stable_ms - max(r.begin_ms, until_ms))
@@ -45,14 +45,14 @@ class Storm:
 
     @property
     def main_client(self) -> str | None:
-        found = Counter(r.why.trigger_client for r in self.rebalances if r.why.trigger_client).most_common(1)
-        return found[0][0] if found else None
+        top = Counter(r.why.trigger_client for r in self.rebalances if r.why.trigger_client).most_common(1)
+        return top[0][0] if top else None
 
 
 def find_storms(group_id: str, rebalances: list[Rebalance]) -> list[Storm]:
-    """Chains of at least three rebalances less than a minute apart; five in ten minutes; a fifth of ten minutes.
+    """Return chains of at least three rebalances less than a minute apart; five in ten minutes; a fifth of ten minutes.
 
-    Follow-ups and the ramp-up of a starting group are no storm, nor are the leaves of one that shuts down.
+    Follow-ups, the ramp-up of a starting group and the leaves of a group that shuts down don't count.
     """
     counted = [r for r in rebalances if r.outcome == "completed" and r.kind not in ("initial", "followup")]
     counted = [r for r in counted if not in_ramp_up(r, rebalances) and not in_shut_down(r, rebalances)]
@@ -86,15 +86,15 @@ def _dense(chain: list[Rebalance]) -> bool:
 
 
 def start_before(r: Rebalance, rebalances: list[Rebalance]) -> int | None:
-    """The place of the last rebalance until this one that began with an empty group; None if none was seen."""
+    """Return the index of the last rebalance up to this one that began with an empty group, or None."""
     starts = (n for n, other in enumerate(rebalances) if other.kind == "initial" and other.number <= r.number)
     return max(starts, default=None)
 
 
 def in_ramp_up(r: Rebalance, rebalances: list[Rebalance]) -> bool:
-    """True while a group that began empty has only grown so far, in steps less than a minute apart.
+    """Return whether a group that began empty has only grown so far, in steps less than a minute apart.
 
-    Where its start wasn't seen, the first rebalance seen may be one of those.
+    If its start is unknown, the first known rebalance may be part of the ramp-up.
     """
     start = start_before(r, rebalances) or 0
     last_ms = rebalances[start].stable_ms
@@ -113,7 +113,7 @@ def in_ramp_up(r: Rebalance, rebalances: list[Rebalance]) -> bool:
 
 
 def in_shut_down(r: Rebalance, rebalances: list[Rebalance]) -> bool:
-    """True for the leaves with which a group went away: nobody joined again before it was empty."""
+    """Return whether this is a leave of a group that shut down: no member rejoined before it was empty."""
     for other in rebalances:
         if other.number < r.number:
             continue

@@ -1,6 +1,6 @@
-"""Members, tasks and topologies of a streams group over time: from its records, or from kohort's events without them.
+"""Members, tasks and topologies of a streams group over time, from its records, or from kohort's events without them.
 
-Records of a member that leaves and of one that expires are alike: only events tell.
+A leaving and an expired member write the same records; only events distinguish them.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from kohort.pipeline.silver.streams_says import StreamsTopology, Subtopology, re
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 STREAMS = "streams"
+# A running process keeps the state of a task that it lost for KEPT_MS, and it is deleted after GONE_MS at the latest.
+#
+# The default `state.cleanup.delay.ms` is the minimum age of deleted state and the interval of the cleanup. Nothing is
+# deleted while the process is down, as its cleaner is one of its threads (Kafka's `KafkaStreams.setupStateDirCleaner`).
+#
+# A process that restarts with its process id has its state directory: the id is stored there, and generated again if
+# nothing is stored on disk (`StateDirectory.initializeProcessId`).
 KEPT_MS, GONE_MS = 10 * 60_000, 20 * 60_000
-"""For so long a running process keeps the state of a task that it has no more, and after so long it is gone.
-
-Unless it is set `state.cleanup.delay.ms` is the age of what is cleaned up, and how often somebody looks. Nothing is
-cleaned up while the process is away, as its cleaner is a thread of it (Kafka's `KafkaStreams.setupStateDirCleaner`).
-A process that comes back under its id has its directory: the id is kept there, and made anew where nothing is kept on
-disk (`StateDirectory.initializeProcessId`).
-"""
 _NOT_READY = "NotReady"
-_THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
-"""What Kafka Streams puts behind `client.id` for each thread."""
+_THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")  # suffix that Kafka Streams adds to `client.id` for each thread
 
-Task = tuple[str, int]
-"""A subtopology's id, and a partition."""
+Task = tuple[str, int]  # subtopology id and partition
 
 
 @dataclass(slots=True)
 class ThreadStay:
-    """A member's time in the group: it is a thread of a process. had: active tasks that it had at last.
+    """Time of a member, which is a thread of a process, in the group.
 
-    name, host: of its process. end_ms: None while it is there. begins_seen: it came at
-    start_ms; else it may have been there before.
+    Attributes:
+        had: Its last active tasks.
+        name: Name of its process, like `host`.
+        end_ms: End, or None while it is a member.
+        begins_seen: Whether it joined at start_ms; otherwise it may have been a member before.
     """
 
     member_id: str
@@ -55,10 +56,12 @@ class ThreadStay:
 
 @dataclass(slots=True)
 class TaskStay:
-    """An active task in the hands of a member.
+    """Time of an active task at one member.
 
-    is_cold: its process had no copy of it; None: nobody knows. is_first: nobody was seen with it before.
-    begins_intact: it was given at that moment; else the log was compacted, and it may have been long before.
+    Attributes:
+        is_cold: Whether its process had no copy of the state; None if unknown.
+        is_first: Whether no member is known to have had it before.
+        begins_intact: Whether it was assigned at that time; otherwise the log was compacted and it may be much older.
     """
 
     task: Task
@@ -72,10 +75,15 @@ class TaskStay:
 
 @dataclass(slots=True)
 class StreamsHistory:
-    """topologies: from when on each was the group's; None: it was deleted. ready: from when on it was, or was not.
+    """History of a streams group.
 
-    begun: when a group of that name began. standbys: copies of each task in the latest epoch; None: nobody says.
-    until_ms: the end of what was looked at. since_ms: what was over before isn't asked for; 0: everything is.
+    Attributes:
+        topologies: Start of each topology; None if the group was deleted.
+        ready: Changes of its readiness.
+        begun: Times at which a group of that name was created.
+        standbys: Copies of each task in the latest epoch, or None if unknown.
+        until_ms: End of the analyzed period.
+        since_ms: Start of the requested period; 0 means everything.
     """
 
     until_ms: int
@@ -88,26 +96,29 @@ class StreamsHistory:
     standbys: int | None = None
 
     def topology_at(self, ts_ms: int) -> StreamsTopology | None:
-        """The one that the group had then, as far as its record was read."""
-        found = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
-        return found[-1] if found else None
+        earlier = [topology for since_ms, topology in self.topologies if since_ms <= ts_ms]
+        return earlier[-1] if earlier else None
 
     def threads_between(self, start_ms: int, end_ms: int) -> list[ThreadStay]:
-        """Those that were there at any time of a stretch."""
         return [
-            each for each in self.threads if each.start_ms < end_ms and (each.end_ms is None or each.end_ms > start_ms)
+            thread
+            for thread in self.threads
+            if thread.start_ms < end_ms and (thread.end_ms is None or thread.end_ms > start_ms)
         ]
 
     def subtopology_of(self, task: Task, ts_ms: int) -> Subtopology:
-        """The one that a task was of then; one without topics where none was read."""
+        """Return the subtopology of a task at that time, or one without topics if none was read."""
         topology = self.topology_at(ts_ms)
         return Subtopology() if topology is None else topology.subtopologies.get(task[0], Subtopology())
 
 
 def streams_history(group: GroupInput) -> StreamsHistory | None:
-    """The story of a streams group; None for a group of another kind. Its records and events must be in order."""
-    records = [each for each in group.records if each.group_type == STREAMS]
-    events = [] if records else [each for each in group.events if each.group_type == STREAMS]
+    """Return the history of a streams group, or None for another group type.
+
+    Its records and events must be in order.
+    """
+    records = [entry for entry in group.records if entry.group_type == STREAMS]
+    events = [] if records else [entry for entry in group.events if entry.group_type == STREAMS]
     if not records and not events:
         return None
     walk = _Walk(group, is_whole=not group.intact_from if records else events[0].kind == "group_created")
@@ -120,13 +131,12 @@ def streams_history(group: GroupInput) -> StreamsHistory | None:
 
 
 def process_name(client_id: str, process_id: str, host: str) -> str:
-    """What a person calls a process: its `client.id`, else where it runs."""
     name = _THREAD.sub("", client_id)
     return name if name and (not process_id or process_id not in name) else f"{name or process_id}@{host.lstrip('/')}"
 
 
 class _Lives:
-    """How long each process has run, as far as it was seen. Times are of whichever moment is asked for."""
+    """Known uptime of each process. Times refer to the time of the query."""
 
     def __init__(self) -> None:
         self._threads: dict[str, int] = {}
@@ -134,7 +144,6 @@ class _Lives:
         self._ran_ms: dict[str, int] = {}
 
     def comes(self, process_id: str, ts_ms: int) -> None:
-        """A thread of it."""
         self._threads[process_id] = self._threads.get(process_id, 0) + 1
         if self._threads[process_id] == 1:
             self._since_ms[process_id] = ts_ms
@@ -150,18 +159,17 @@ class _Lives:
 
 
 class _Walk:
-    """Goes over what is known of a group, in its order. is_whole: nothing of it happened before what was read."""
+    """Processes what is known of a group, in order. `is_whole`: the data include its first event."""
 
     def __init__(self, group: GroupInput, *, is_whole: bool) -> None:
         self.history = StreamsHistory(group.until_ms, group.since_ms)
         self._is_whole, self._is_intact, self._intact_from = is_whole, True, group.intact_from
-        self._there: dict[str, ThreadStay] = {}
+        self._members: dict[str, ThreadStay] = {}
         self._active: dict[str, dict[Task, TaskStay]] = {}
         self._copies: dict[str, set[Task]] = {}
         self._lives = _Lives()
         self._had: set[Task] = set()
-        self._last_had_ms: dict[tuple[str, Task], int] = {}
-        """How long the process had run when it last had it."""
+        self._last_had_ms: dict[tuple[str, Task], int] = {}  # uptime of the process when it last had the task
         self._rows: dict[int, list[GroupMember]] = by_offset(group.members)
         self._parts: dict[int, list[MemberPartitions]] = by_offset(group.parts)
 
@@ -176,22 +184,22 @@ class _Walk:
     def _member(self, record: GroupRecord) -> None:
         member_id = record.member_id or ""
         if record.is_tombstone:
-            self._goes(member_id, record.ts_ms)
+            self._remove_thread(member_id, record.ts_ms)
             return
         row = self._rows[record.offset][0]
-        self._comes(
+        self._add_thread(
             member_id,
             row.process_id or "",
             row.client_id or "",
             row.client_host or "",
             row.topology_epoch or 0,
             record.ts_ms,
-            seen=self._is_intact,
+            is_arrival=self._is_intact,
         )
 
     def _current(self, record: GroupRecord) -> None:
         member_id, parts = record.member_id or "", self._parts.get(record.offset, [])
-        self._has(member_id, _tasks(parts, "active"), _tasks(parts, "standby"), record.ts_ms)
+        self._set_tasks(member_id, _tasks(parts, "active"), _tasks(parts, "standby"), record.ts_ms)
 
     def _epoch(self, record: GroupRecord) -> None:
         if record.streams is None:
@@ -210,46 +218,50 @@ class _Walk:
         member_id, detail = event.member_id or "", event.detail or {}
         if event.kind in ("member_added", "member_metadata_changed"):
             process_id, epoch = detail.get("process_id", ""), int(detail.get("topology_epoch", "0"))
-            client_id, host, seen = event.client_id or "", event.client_host or "", event.kind == "member_added"
-            self._comes(member_id, process_id, client_id, host, epoch, event.ts, seen=seen)
+            client_id, host, is_arrival = event.client_id or "", event.client_host or "", event.kind == "member_added"
+            self._add_thread(member_id, process_id, client_id, host, epoch, event.ts, is_arrival=is_arrival)
         elif event.kind == "member_removed":
-            self._goes(member_id, event.ts)
+            self._remove_thread(member_id, event.ts)
         elif event.kind in ("member_assigned", "member_revoked"):
             active, copies = set(self._active.get(member_id, ())), set(self._copies.get(member_id, ()))
             change = set.union if event.kind == "member_assigned" else set.difference
             active, copies = change(active, _named(detail, "active")), change(copies, _named(detail, "standby"))
-            self._has(member_id, active, copies, event.ts)
+            self._set_tasks(member_id, active, copies, event.ts)
         elif event.kind == "group_created":
             self.history.begun.append(event.ts)
         elif event.kind == "epoch_bumped" and event.state_to:
             self._is_ready(event.state_to != _NOT_READY, event.ts)
 
-    # --- what both tell
+    # --- records and events
 
-    def _comes(
-        self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int, *, seen: bool
+    def _add_thread(
+        self, member_id: str, process_id: str, client_id: str, host: str, epoch: int, ts_ms: int, *, is_arrival: bool
     ) -> None:
-        """seen: it comes now, if it was not there; else it may have been."""
-        stay = self._there.get(member_id)
+        """Add a member.
+
+        Args:
+            is_arrival: Whether it joined now, if it was not a member; otherwise it may have been one before.
+        """
+        stay = self._members.get(member_id)
         if stay is not None and stay.process_id == process_id:
             stay.topology_epoch = epoch
             return
-        self._goes(member_id, ts_ms)
+        self._remove_thread(member_id, ts_ms)
         name = process_name(client_id, process_id, host)
-        stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms, begins_seen=seen)
-        self._there[member_id] = stay
+        stay = ThreadStay(member_id, process_id, name, host, epoch, ts_ms, begins_seen=is_arrival)
+        self._members[member_id] = stay
         self.history.threads.append(stay)
         self._lives.comes(process_id, ts_ms)
 
-    def _goes(self, member_id: str, ts_ms: int) -> None:
-        self._has(member_id, set(), set(), ts_ms)
-        if (stay := self._there.pop(member_id, None)) is not None:
+    def _remove_thread(self, member_id: str, ts_ms: int) -> None:
+        self._set_tasks(member_id, set(), set(), ts_ms)
+        if (stay := self._members.pop(member_id, None)) is not None:
             stay.end_ms = ts_ms
             self._lives.goes(stay.process_id, ts_ms)
 
-    def _has(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int) -> None:
-        stay = self._there.get(member_id)
-        if stay is None:  # it joined before what was read
+    def _set_tasks(self, member_id: str, active: set[Task], copies: set[Task], ts_ms: int) -> None:
+        stay = self._members.get(member_id)
+        if stay is None:  # it joined before the start of the data
             return
         mine = self._active.setdefault(member_id, {})
         for task in mine.keys() | self._copies.get(member_id, set()):
@@ -259,15 +271,15 @@ class _Walk:
         for task in mine.keys() - active:
             mine.pop(task).end_ms = ts_ms
         for task in sorted(active - mine.keys()):
-            mine[task] = self._given(stay, task, ts_ms)
+            mine[task] = self._assign(stay, task, ts_ms)
         self._had |= active
         self._copies[member_id] = copies
 
-    def _given(self, stay: ThreadStay, task: Task, ts_ms: int) -> TaskStay:
+    def _assign(self, stay: ThreadStay, task: Task, ts_ms: int) -> TaskStay:
         is_cold = self._is_cold(stay.process_id, task, ts_ms)
-        found = TaskStay(task, stay, ts_ms, is_cold, task not in self._had, self._is_intact)
-        self.history.tasks.append(found)
-        return found
+        task_stay = TaskStay(task, stay, ts_ms, is_cold, task not in self._had, self._is_intact)
+        self.history.tasks.append(task_stay)
+        return task_stay
 
     def _is_cold(self, process_id: str, task: Task, ts_ms: int) -> bool | None:
         had_ms = self._last_had_ms.get((process_id, task))
@@ -281,7 +293,7 @@ class _Walk:
             self.history.ready.append((ts_ms, is_ready))
 
     def tell_ends(self, events: Iterable[GroupEvent]) -> None:
-        """How members went, where events say so: the event and the record are of one moment."""
+        """Set how members left, from events: an event and its record have the same time."""
         causes: dict[str | None, list[GroupEvent]] = {}
         for event in events:
             if event.kind == "member_removed" and event.cause:
@@ -289,7 +301,7 @@ class _Walk:
         for stay in self.history.threads:
             if (end_ms := stay.end_ms) is None or stay.member_id not in causes:
                 continue
-            nearest = min(causes[stay.member_id], key=lambda each: abs(each.ts - end_ms))
+            nearest = min(causes[stay.member_id], key=lambda event: abs(event.ts - end_ms))
             stay.ended = VANISHED if nearest.cause in EXPIRED else LEFT
 
 
@@ -298,7 +310,7 @@ def _tasks(parts: Iterable[MemberPartitions], role: str) -> set[Task]:
 
 
 def _named(detail: dict[str, str], role: str) -> set[Task]:
-    """Tasks by the names that an event gives them; of very many it names some."""
+    """Return the tasks listed in an event, which may omit some of a long list."""
     names = [name.rpartition("_") for name in detail.get(role, "").split() if "_" in name]
     return {(subtopology, int(part)) for subtopology, _, part in names if part.isdigit()}
 

@@ -1,8 +1,8 @@
-"""Tasks with state that nobody worked on after they were given to a process which had no copy of them.
+"""Stateful tasks without progress after they were assigned to a process that had no copy of their state.
 
-The coordinator isn't told how far a task is restored (Kafka 4.3 refuses a member's task offsets). What shows is when a
-task was given, when the first commit of what it reads came, whether records waited meanwhile, and how much its
-changelog holds. Where samples of log ends say that nothing waited, nothing stood; where there are none, nobody knows.
+The coordinator does not know how far a task is restored (Kafka 4.3 rejects a member's task offsets). The data show when
+a task was assigned, when the first commit of its input came, whether records waited meanwhile, and how much its
+changelog holds. If samples of log ends show no waiting records, nothing was delayed; without samples it is unknown.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
 
 FEWEST_SAMPLES = 2
-SEVERAL_TIMES = 3
-"""A shorter silence than so many usual gaps is none."""
-FEWEST_COMMITS = 20
-"""Before and after, where commits alone tell what is usual."""
+SEVERAL_TIMES = 3  # minimum length of a silence, in usual gaps
+FEWEST_COMMITS = 20  # minimum before and after the silence, to derive the usual gap from commits alone
 TIMES_THE_USUAL = 20
-TWICE = 2
-"""A silence that is not so many times as long as any other one is none that stands out."""
-AS_MUCH_AS_USUAL = 0.5
-"""A share of the records that come at the usual rate: after a silence in which fewer came, nothing had waited."""
+TWICE = 2  # minimum length of a conspicuous silence relative to any other
+AS_MUCH_AS_USUAL = 0.5  # part of the records that arrive at the usual rate: if fewer follow a silence, none had waited
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """A task that stood from the moment it was given. ended: a commit came, else it was taken away or is still so.
+    """A task without progress from its assignment.
 
-    stood_ms: while records waited. lag: records that waited at the last sample; None: no samples tell that any did.
-    changelog: records that its changelogs hold at most; None: no samples tell. others_went_on: records of other tasks
-    were read meanwhile; None: there are no such tasks.
+    Attributes:
+        ended: Whether a commit followed; otherwise it was revoked, or still makes no progress.
+        stood_ms: Time in which records waited.
+        lag: Records that waited at the last sample, or None if no samples show any.
+        changelog: Upper limit of the records in its changelogs, or None without samples.
+        others_went_on: Whether records of other tasks were read meanwhile; None without other tasks.
     """
 
     stay: TaskStay
@@ -47,13 +46,13 @@ class Restore:
 
 
 def restores(group: GroupInput, history: StreamsHistory, shortest_ms: int) -> Iterator[Restore]:
-    """Those that stood for so long, in the order in which they were given."""
+    """Yield the tasks without progress for at least `shortest_ms`, ordered by assignment."""
     usual_ms = _usual_ms(group)
     for stay in history.tasks:
         if stay.is_cold is False or not stay.begins_intact:
             continue
-        if (found := _restore(group, history, stay, shortest_ms, usual_ms)) is not None:
-            yield found
+        if (restore := _restore(group, history, stay, shortest_ms, usual_ms)) is not None:
+            yield restore
 
 
 def _restore(
@@ -63,8 +62,10 @@ def _restore(
     if not changelogs:
         return None
     read = _read_by(history, stay.task, stay.start_ms)
-    progress_ms = min((ms for each in read if (ms := _progress(group, each, stay.start_ms)) is not None), default=None)
-    end_ms = min(each for each in (progress_ms, stay.end_ms, history.until_ms) if each is not None)
+    progress_ms = min(
+        (ms for limit_ms in read if (ms := _progress(group, limit_ms, stay.start_ms)) is not None), default=None
+    )
+    end_ms = min(limit_ms for limit_ms in (progress_ms, stay.end_ms, history.until_ms) if limit_ms is not None)
     if end_ms - stay.start_ms < shortest_ms:
         return None
     waited = _waited(group, read, stay.start_ms, end_ms, shortest_ms)
@@ -76,18 +77,21 @@ def _restore(
     return Restore(stay, end_ms, end_ms == progress_ms, end_ms - waited[0], waited[1], held, went_on)
 
 
-def _progress(group: GroupInput, place: TopicPartition, since_ms: int) -> int | None:
-    """When a position first changed after that. One that goes back is read again from there: its offset was lost."""
-    commits = group.commits.get(place)
+def _progress(group: GroupInput, topic_partition: TopicPartition, since_ms: int) -> int | None:
+    """Return when a position first changed after that time.
+
+    A rewind counts as progress: the offset was lost and records are read again.
+    """
+    commits = group.commits.get(topic_partition)
     if commits is None:
         return None
-    known = commits.position(since_ms)
-    changed = (commits.ts_ms > since_ms) & (commits.committed != (-1 if known is None else known))
+    position = commits.position(since_ms)
+    changed = (commits.ts_ms > since_ms) & (commits.committed != (-1 if position is None else position))
     return int(commits.ts_ms[changed][0]) if changed.any() else None
 
 
 def _usual_ms(group: GroupInput) -> float:
-    """How far apart commits of one partition are, where they are farthest apart."""
+    """Return the usual gap between commits of the partition where it is longest."""
     many = (commits.ts_ms for commits in group.commits.values() if len(commits.ts_ms) >= FEWEST_SAMPLES + 1)
     return max((float(np.median(np.diff(ts_ms))) for ts_ms in many), default=0.0)
 
@@ -95,28 +99,31 @@ def _usual_ms(group: GroupInput) -> float:
 def _waited(
     group: GroupInput, places: list[TopicPartition], start_ms: int, end_ms: int, shortest_ms: int
 ) -> tuple[int, int | None] | None:
-    """From when on records waited, and how many at last: the end of the stretch where none did; None: nobody knows."""
-    sampled = [place for place in places if place in group.ends]
+    """Return since when records waited, and how many at last.
+
+    The time is the end of the period if none waited. None without samples.
+    """
+    sampled = [topic_partition for topic_partition in places if topic_partition in group.ends]
     waiting: dict[int, int] = {}
-    for place in sampled:
-        for at_ms, lag in _lags(group, place, start_ms, end_ms):
+    for topic_partition in sampled:
+        for at_ms, lag in _lags(group, topic_partition, start_ms, end_ms):
             waiting[at_ms] = waiting.get(at_ms, 0) + lag
     moments = sorted(waiting)
     if moments and waiting[moments[-1]]:
         idle_ms = max((at_ms for at_ms in moments if not waiting[at_ms]), default=0)
-        late = [at_ms for at_ms in moments if at_ms > idle_ms]
-        return (late[0], waiting[late[-1]]) if len(late) >= FEWEST_SAMPLES else None
+        late_ms = [at_ms for at_ms in moments if at_ms > idle_ms]
+        return (late_ms[0], waiting[late_ms[-1]]) if len(late_ms) >= FEWEST_SAMPLES else None
     to_the_end = bool(moments) and len(sampled) == len(places) and end_ms - moments[-1] < shortest_ms
     return (end_ms, None) if to_the_end else None
 
 
-def _lags(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
-    """Records that waited at each sample.
+def _lags(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> Iterator[tuple[int, int]]:
+    """Yield the waiting records at each sample.
 
-    Where no position is known from the start only those count that came later: a group that never committed may have
-    begun at the log's end. What was committed before the window isn't known either.
+    Without a position from the start only records that arrived later count: a group that never committed may have begun
+    at the log end. Commits before the window aren't known either.
     """
-    ends, commits = group.ends[place], group.commits.get(place)
+    ends, commits = group.ends[topic_partition], group.commits.get(topic_partition)
     inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms < end_ms)
     if start_ms >= group.since_ms and commits is not None and commits.position(start_ms) is not None:
         lag = lag_at_samples(ends, commits)
@@ -126,24 +133,26 @@ def _lags(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) 
 
 
 def _stands_out(group: GroupInput, places: list[TopicPartition], start_ms: int, progress_ms: int | None) -> bool:
-    """Whether commits alone show it: they were regular, then there were none for long, then they were regular again.
+    """Return whether commits alone show a restore: a long silence between two regular phases.
 
-    None of its other silences was half as long, and at least half as much was read afterwards as comes in such a time.
+    No other silence was half as long, and at least half of the records that usually arrive in such a time were read
+    afterwards.
     """
     return progress_ms is not None and any(
-        place in group.commits and _is_a_hole(group.commits[place], start_ms, progress_ms) for place in places
+        topic_partition in group.commits and _is_a_hole(group.commits[topic_partition], start_ms, progress_ms)
+        for topic_partition in places
     )
 
 
 def _is_a_hole(commits: PartitionCommits, start_ms: int, progress_ms: int) -> bool:
     times, offsets = commits.ts_ms, commits.committed
-    before, after = np.flatnonzero(times <= start_ms), np.flatnonzero(times >= progress_ms)
-    if len(before) < FEWEST_COMMITS or len(after) < FEWEST_COMMITS:
+    earlier, later = np.flatnonzero(times <= start_ms), np.flatnonzero(times >= progress_ms)
+    if len(earlier) < FEWEST_COMMITS or len(later) < FEWEST_COMMITS:
         return False
-    first, last, again, soon = before[-FEWEST_COMMITS], before[-1], after[0], after[FEWEST_COMMITS - 1]
-    usual_ms = max(float(np.median(np.diff(times[a : b + 1]))) for a, b in ((first, last), (again, soon)))
+    first, last, resumed, soon = earlier[-FEWEST_COMMITS], earlier[-1], later[0], later[FEWEST_COMMITS - 1]
+    usual_ms = max(float(np.median(np.diff(times[a : b + 1]))) for a, b in ((first, last), (resumed, soon)))
     silence_ms = progress_ms - int(times[last])
-    others_ms = np.concatenate([np.diff(times[: last + 1]), np.diff(times[again:])])
+    others_ms = np.concatenate([np.diff(times[: last + 1]), np.diff(times[resumed:])])
     if silence_ms < max(TIMES_THE_USUAL * max(usual_ms, 1.0), TWICE * float(others_ms.max())):
         return False
     rate = (int(offsets[last]) - int(offsets[first])) / max(1, int(times[last]) - int(times[first]))
@@ -152,31 +161,30 @@ def _is_a_hole(commits: PartitionCommits, start_ms: int, progress_ms: int) -> bo
 
 
 def _changelogs(history: StreamsHistory, stay: TaskStay) -> list[TopicPartition]:
-    """Where the state of a task is kept; nothing of one without state."""
     return [(topic, stay.task[1]) for topic in history.subtopology_of(stay.task, stay.start_ms).stores]
 
 
 def _held(group: GroupInput, changelogs: list[TopicPartition], at_ms: int) -> int | None:
-    """Records that changelogs hold at most: compaction leaves holes."""
+    """Return the maximum number of records in changelogs: compaction leaves gaps."""
     held: int | None = None
-    for place in changelogs:
-        if (ends := group.ends.get(place)) is not None and (sampled := ends.sampled_ms <= at_ms).any():
+    for topic_partition in changelogs:
+        if (ends := group.ends.get(topic_partition)) is not None and (sampled := ends.sampled_ms <= at_ms).any():
             n = int(np.flatnonzero(sampled)[-1])
             held = (held or 0) + int(ends.log_end[n] - ends.log_start[n])
     return held
 
 
 def _others_went_on(group: GroupInput, history: StreamsHistory, stay: TaskStay, end_ms: int) -> bool | None:
-    """Whether something was committed for tasks that were not given anew; None: there are none."""
-    others = {each.task for each in history.tasks if _was_there(each, stay.start_ms, end_ms)} - {stay.task}
-    places = [place for task in others for place in _read_by(history, task, stay.start_ms)]
-    quarter_ms = (end_ms - stay.start_ms) // 4  # in the midst of it: what stands and goes on together has one cause
+    """Return whether commits were made for tasks that were not reassigned, or None without such tasks."""
+    other_tasks = {other.task for other in history.tasks if _was_there(other, stay.start_ms, end_ms)} - {stay.task}
+    places = [topic_partition for task in other_tasks for topic_partition in _read_by(history, task, stay.start_ms)]
+    # Look at the middle of the period: tasks that stop and continue together have a common cause.
+    quarter_ms = (end_ms - stay.start_ms) // 4
     span = stay.start_ms + quarter_ms, end_ms - quarter_ms
-    return any(_moved(group, place, *span) for place in places) if places else None
+    return any(_moved(group, topic_partition, *span) for topic_partition in places) if places else None
 
 
 def _was_there(other: TaskStay, start_ms: int, end_ms: int) -> bool:
-    """Whether a task was in the same hands from before the one moment to after the other."""
     return other.start_ms < start_ms and (other.end_ms is None or other.end_ms > end_ms)
 
 
@@ -185,6 +193,6 @@ def _read_by(history: StreamsHistory, task: Task, at_ms: int) -> list[TopicParti
     return [(topic, task[1]) for topic in (*subtopology.reads, *subtopology.rereads)]
 
 
-def _moved(group: GroupInput, place: TopicPartition, start_ms: int, end_ms: int) -> bool:
-    moved_ms = _progress(group, place, start_ms)
+def _moved(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> bool:
+    moved_ms = _progress(group, topic_partition, start_ms)
     return moved_ms is not None and moved_ms <= end_ms

@@ -1,8 +1,8 @@
-"""What became of a share group's records, as its share coordinator wrote it down (`__share_group_state`).
+"""States of a share group's records as written by the share coordinator (`__share_group_state`).
 
-It tells how often records were delivered and what they ended as, but neither who held them nor whether a member gave
-them back or its lock expired: both are written alike. Older updates are deleted once a snapshot holds what they say, so
-that the log may begin in the middle.
+They contain delivery counts and final states, but neither the member nor whether it released the records or its lock
+expired: both are written alike. Older updates are deleted once a snapshot contains them, so the log may begin in the
+middle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kohort.pipeline.silver.silver_rows import ShareStateRecord
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Records that came back to be delivered again. count: how often they had been delivered."""
+    """Records that became available again. `count` is the delivery count by then."""
 
     ms: int
     count: int
@@ -27,7 +27,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class StateEnd:
-    """Records that are done with, after `count` deliveries. returns: how they had come back, as far as it was seen."""
+    """Records in a final state after `count` deliveries. `returns` holds their known earlier returns."""
 
     topic_partition: TopicPartition
     first: int
@@ -43,9 +43,10 @@ class StateEnd:
 
 @dataclass(frozen=True, slots=True)
 class StatePoint:
-    """Where a partition's start offset was from a moment on, and how many records behind it were done with.
+    """Start offset of a partition from a time on, and the number of processed records after it.
 
-    complete: None where the record doesn't say.
+    Attributes:
+        complete: That number, or None if the record does not contain it.
     """
 
     ms: int
@@ -55,10 +56,12 @@ class StatePoint:
 
 @dataclass(slots=True)
 class PartitionStates:
-    """One partition of a share group. since_ms: from when on all that was written was read; 0: from the beginning.
+    """One partition of a share group.
 
-    returns: records that came back, each with their number. most_returned: how often records had been delivered that
-    came back nevertheless, at whatever time.
+    Attributes:
+        since_ms: Time from which all updates were read; 0 means from the beginning.
+        returns: Returned records with their number.
+        most_returned: Highest delivery count of records that were returned nevertheless, at any time.
     """
 
     since_ms: int
@@ -71,7 +74,7 @@ class PartitionStates:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The newest that was written of a range."""
+    """Latest state of a range."""
 
     state: int
     count: int
@@ -79,34 +82,35 @@ class _Known:
 
 
 def share_states(group: GroupInput) -> dict[TopicPartition, PartitionStates]:
-    """The partitions of which a share coordinator's log tells. What was over before the window is only known."""
+    """Return the partitions in a share coordinator's log. States from before the window only serve as a base."""
     records: dict[tuple[str, int], list[ShareStateRecord]] = defaultdict(list)
     for record in group.share_states:
         records[record.topic_id, record.part].append(record)
-    found = {}
+    states = {}
     for (topic_id, part), of_partition in sorted(records.items()):
-        place = group.topic_names.get(topic_id, topic_id), part
-        found[place] = _Walk(place, of_partition, group.since_ms).result
-    return found
+        topic_partition = group.topic_names.get(topic_id, topic_id), part
+        states[topic_partition] = _Walk(topic_partition, of_partition, group.since_ms).result
+    return states
 
 
 class _Walk:
-    def __init__(self, place: TopicPartition, records: list[ShareStateRecord], since_ms: int) -> None:
-        self._place, self._since_ms = place, since_ms
-        self._known: RangeMap[_Known] = RangeMap()
+    def __init__(self, topic_partition: TopicPartition, records: list[ShareStateRecord], since_ms: int) -> None:
+        self._place, self._since_ms = topic_partition, since_ms
+        self._ranges: RangeMap[_Known] = RangeMap()
         self._whole = records[0].is_snapshot and not records[0].snapshot_epoch  # the log begins with the partition
         self.result = PartitionStates(0 if self._whole else records[0].ts_ms)
         for record in records:
             self._record(record)
 
     def _record(self, record: ShareStateRecord) -> None:
-        was, news = self._known, self._whole or not record.is_snapshot
+        was, news = self._ranges, self._whole or not record.is_snapshot
         if record.is_snapshot:
-            self._known, self._whole = RangeMap(), True  # it says all: what it leaves out is over, or begins anew
+            # A snapshot is complete: ranges that it omits have ended or start again.
+            self._ranges, self._whole = RangeMap(), True
         for batch in _batches(record):
             self._batch(was, *batch, record.ts_ms, news=news)
         if record.start_offset is not None:
-            self._known.take(0, record.start_offset - 1)
+            self._ranges.take(0, record.start_offset - 1)
         if record.is_tombstone:
             return
         start = record.start_offset if record.start_offset is not None else self._last_start()
@@ -117,13 +121,18 @@ class _Walk:
         return self.result.points[-1].start_offset if self.result.points else None
 
     def _batch(
-        self, before: RangeMap[_Known], first: int, last: int, state: int, count: int, ms: int, *, news: bool
+        self, previous: RangeMap[_Known], first: int, last: int, state: int, count: int, ms: int, *, news: bool
     ) -> None:
-        """before: what was known of ranges. news: it happened now; else nobody knows when."""
-        for piece in before.pieces(first, last):
+        """Process one range of a record.
+
+        Args:
+            before: Known states of ranges.
+            news: Whether it happened now; otherwise its time is unknown.
+        """
+        for piece in previous.pieces(first, last):
             was = piece.value
             if was is not None and (was.count, was.state) >= (count, state):
-                self._known.put(piece.first, piece.last, was)  # a snapshot says it again
+                self._ranges.put(piece.first, piece.last, was)  # a snapshot repeats it
                 continue
             returns = was.returns if was is not None else ()
             if state == AVAILABLE and count and news:
@@ -135,12 +144,14 @@ class _Walk:
             elif state in (ACKNOWLEDGED, ARCHIVED) and news and ms >= self._since_ms:
                 end = StateEnd(self._place, piece.first, piece.last, count, ms, returns)
                 (self.result.accepted if state == ACKNOWLEDGED else self.result.archived).append(end)
-            self._known.put(piece.first, piece.last, _Known(state, count, returns))
+            self._ranges.put(piece.first, piece.last, _Known(state, count, returns))
 
 
 def _batches(record: ShareStateRecord) -> Iterator[tuple[int, int, int, int]]:
-    """First and last offset, state and delivery count of each range that a record names. Those that end before they
-    begin say nothing."""
+    """Yield first and last offset, state and delivery count of each range in a record.
+
+    Ranges that end before they begin are skipped.
+    """
     columns = record.first_offsets, record.last_offsets, record.states, record.delivery_counts
     for first, last, state, count in zip(*columns, strict=True):
         if first <= last:

@@ -1,7 +1,7 @@
-"""Finds by how much a broker's text log is ahead of the offsets topic: it names no time zone, its clock may be wrong.
+"""Offset of a broker's text log against the offsets topic: the log names no time zone, and its clock may be wrong.
 
-Both sources date the same generations within milliseconds: the line about one and its record are a matched pair, and
-the difference of a pair is the log's offset. Zones differ by whole quarters of an hour; anything else is a clock.
+Both sources date the same generations within milliseconds. The line about a generation and its record are a pair, and
+their difference is the log's offset. Zones differ by multiples of a quarter of an hour; any other offset is a clock.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 QUARTER_MS = 900_000
-NEAR_MS = 1_000
-"""A log on a busy machine may be late by this much; less is no offset."""
+NEAR_MS = 1_000  # maximum delay of a log on a busy machine; smaller offsets are ignored
 _RECORD_OF = {"join_completed": GROUP_METADATA, "epoch_bumped": GROUP_EPOCH}
 
 
 def settle_zone(group: GroupInput) -> None:
-    """Moves the events of text logs to the offsets topic's time, and notes by how much, for each log."""
+    """Move the events of text logs to the offsets topic's time, and store the offset of each log."""
     group.ahead_ms = _offsets(group)
     if not group.ahead_ms:
         return
@@ -37,14 +36,13 @@ def settle_zone(group: GroupInput) -> None:
 
 
 def log_of(event: GroupEvent) -> str:
-    """Which clock dated a line: the broker's, where the line names it, else the file's."""
+    """Return the clock that dated a line: the broker's, if the line names it, else the file's."""
     if event.node_id is not None:
         return f"broker {event.node_id}"
     return (event.event_id or "").rsplit(":", 2)[0]
 
 
 def _offsets(group: GroupInput) -> dict[str, int]:
-    """By log; without those that are right."""
     times: dict[tuple[int, int], list[int]] = {}
     for record in group.records:
         number = record.epoch if record.record_type == GROUP_EPOCH else record.generation
@@ -60,12 +58,15 @@ def _offsets(group: GroupInput) -> dict[str, int]:
         log = log_of(event)
         lines[log] = lines.get(log, 0) + 1
         pairs.setdefault(log, []).extend(event.ts - ts_ms for ts_ms in times[kind, event.generation])
-    found = {log: _agreed(ahead, lines[log]) for log, ahead in pairs.items()}
-    return {log: ahead_ms for log, ahead_ms in found.items() if ahead_ms}
+    offsets = {log: _agreed(ahead, lines[log]) for log, ahead in pairs.items()}
+    return {log: ahead_ms for log, ahead_ms in offsets.items() if ahead_ms}
 
 
 def _agreed(ahead: list[int], lines: int) -> int:
-    """What most pairs say, to the millisecond or, for a zone, to the quarter of an hour; 0 where they disagree."""
+    """Return the offset of most pairs, or 0 if they disagree.
+
+    It is rounded to a millisecond or, for a zone, to a quarter of an hour.
+    """
     ahead.sort()
     best: tuple[int, int, int] = (0, 0, 0)
     for n, first in enumerate(ahead):

@@ -1,4 +1,4 @@
-"""Rows about what a group consumed: commits, lag, throughput, stalls, and how evenly the work was shared."""
+"""Rows about a group's consumption: commits, lag, throughput, stalls, and load skew."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from kohort.pipeline.history.pauses import pauses
 
 
 def commit_minute_rows(analysis: GroupAnalysis) -> Iterator[CommitMinuteRow]:
-    for (topic, part), each in commit_minutes(analysis.commits):
+    for (topic, part), minute in commit_minutes(analysis.commits):
         yield {
             "topic": topic,
             "part": part,
-            "minute": each.minute,
-            "commits": each.commits,
-            "offset_delta": each.advanced,
-            "max_gap_ms": each.max_gap_ms,
-            "rewinds": each.rewinds,
-            "day": day_of(each.minute),
+            "minute": minute.minute,
+            "commits": minute.commits,
+            "offset_delta": minute.advanced,
+            "max_gap_ms": minute.max_gap_ms,
+            "rewinds": minute.rewinds,
+            "day": day_of(minute.minute),
         }
 
 
 def commit_pause_rows(analysis: GroupAnalysis) -> list[CommitPauseRow]:
-    found, commits = pauses(analysis.commits, analysis.ownership), analysis.commits
-    if found is None or commits.first_ms is None or commits.last_ms is None:
+    periods, commits = pauses(analysis.commits, analysis.ownership), analysis.commits
+    if periods is None or commits.first_ms is None or commits.last_ms is None:
         return []
-    stretches: list[tuple[int, int] | tuple[None, None]] = [*found] or [(None, None)]
+    stretches: list[tuple[int, int] | tuple[None, None]] = [*periods] or [(None, None)]
     return [
         {
             "start_ms": start,
@@ -54,41 +54,41 @@ def lag_minute_rows(analysis: GroupAnalysis) -> list[LagMinuteRow]:
         {
             "topic": topic,
             "part": part,
-            "minute": each.minute,
-            "lag": each.lag,
-            "time_lag_ms": each.time_lag_ms,
-            "owner": each.owner,
-            "day": day_of(each.minute),
+            "minute": minute.minute,
+            "lag": minute.lag,
+            "time_lag_ms": minute.time_lag_ms,
+            "owner": minute.owner,
+            "day": day_of(minute.minute),
         }
-        for (topic, part), each in lag_minutes(analysis)
+        for (topic, part), minute in lag_minutes(analysis)
     ]
 
 
 def throughput_rows(analysis: GroupAnalysis) -> list[ThroughputRow]:
     return [
-        {"start_ms": each.start_ms, "step_ms": each.step_ms, "offsets": each.offsets, "day": day_of(each.start_ms)}
-        for each in throughput(analysis.commits)
+        {"start_ms": step.start_ms, "step_ms": step.step_ms, "offsets": step.offsets, "day": day_of(step.start_ms)}
+        for step in throughput(analysis.commits)
     ]
 
 
 def assignment_skew_rows(analysis: GroupAnalysis) -> list[AssignmentSkewRow]:
     rows: list[AssignmentSkewRow] = []
-    for generation, found in zip(analysis.generations, analysis.skews, strict=True):
-        if found is None:
+    for generation, skew in zip(analysis.generations, analysis.skews, strict=True):
+        if skew is None:
             continue
         rows.append(
             {
                 "generation": generation.number,
-                "min_parts": found.min_parts,
-                "max_parts": found.max_parts,
-                "mean_parts": found.mean_parts,
-                "skew": found.skew,
-                "cv": found.cv,
-                "idle_members": found.idle_members,
-                "weighted_skew": found.weighted,
-                "hot_member": found.hot_member,
-                "members": found.members,
-                "lasted_s": found.lasted_s,
+                "min_parts": skew.min_parts,
+                "max_parts": skew.max_parts,
+                "mean_parts": skew.mean_parts,
+                "skew": skew.skew,
+                "cv": skew.cv,
+                "idle_members": skew.idle_members,
+                "weighted_skew": skew.weighted,
+                "hot_member": skew.hot_member,
+                "members": skew.members,
+                "lasted_s": skew.lasted_s,
                 "day": day_of(generation.stable_ms),
             }
         )

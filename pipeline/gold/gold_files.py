@@ -1,6 +1,6 @@
-"""Writes gold tables: a file for each day, sorted by group, in as few row groups as there can be.
+"""Writer of gold tables: one file per day, sorted by group, in as few row groups as possible.
 
-Beside each moment in milliseconds a file has it as a timestamp, for whoever asks in SQL or draws a picture.
+For each time in milliseconds a file also has a timestamp column, for SQL and charts.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _ROWS_PER_GROUP = 1 << 20
 
 
 class DayFile:
-    """The file of one table and day, written as its rows come: those of a group together, groups in order.
+    """File of one table and day, written while rows arrive; rows must be ordered by group.
 
-    Rows wait until they fill a row group: thousands of groups bring a few each. A `with` block completes the file.
+    Rows are buffered until they fill a row group: thousands of groups have a few rows each. A `with` block completes
+    the file.
     """
 
     def __init__(self, gold: Place, table: str, day: str, name: str = FILE) -> None:
@@ -34,7 +35,7 @@ class DayFile:
         self.rows = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Takes in rows under the table's schema, all of this day."""
+        """Add rows of this day in the table's schema."""
         self._waiting.append(rows)
         self.rows += len(rows)
         if sum(map(len, self._waiting)) >= _ROWS_PER_GROUP:
@@ -47,8 +48,8 @@ class DayFile:
         self._waiting = []
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            where, system = for_arrow(self._folder / self._name)
-            self._writer = pq.ParquetWriter(where, rows.schema, filesystem=system, compression="zstd")
+            path, system = for_arrow(self._folder / self._name)
+            self._writer = pq.ParquetWriter(path, rows.schema, filesystem=system, compression="zstd")
         self._writer.write_table(rows, row_group_size=_ROWS_PER_GROUP)
 
     def __enter__(self) -> DayFile:
@@ -62,19 +63,18 @@ class DayFile:
 
 
 def day_folder(gold: Place, table: str, day: str) -> Place:
-    """Where the file of a table and day lies."""
     return gold / table / f"day={day}"
 
 
-def write_tables(found: dict[str, list[pa.Table]], gold: Place) -> dict[str, int]:
+def write_tables(tables: dict[str, list[pa.Table]], gold: Place) -> dict[str, int]:
     """Write the tables of all groups by day and return the number of rows by table.
 
-    A day that is written again is replaced. Tables are taken out of `found` one after the other, so that their memory
+    A day that is written again is replaced. Tables are removed from `tables` one after the other, so that their memory
     is free when they are written.
     """
     counts = {}
-    for table in list(found):
-        rows_of_table = pa.concat_tables(found.pop(table)).combine_chunks().sort_by("group_id")
+    for table in list(tables):
+        rows_of_table = pa.concat_tables(tables.pop(table)).combine_chunks().sort_by("group_id")
         counts[table] = len(rows_of_table)
         for day, rows in by_day(rows_of_table):
             with DayFile(gold, table, day) as file:
@@ -83,7 +83,6 @@ def write_tables(found: dict[str, list[pa.Table]], gold: Place) -> dict[str, int
 
 
 def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each day, in their order."""
     ordered, start = rows.sort_by("day"), 0  # which is stable
     for run in pc.value_counts(ordered["day"]).to_pylist():
         yield run["values"], ordered.slice(start, run["counts"])
@@ -91,15 +90,16 @@ def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def read_table(gold: Place, table: str, columns: list[str] | None = None, only: Any = None) -> pa.Table | None:
-    """A gold table's rows, without the timestamps that its moments have beside them; None where it wasn't written.
+    """Return a gold table's rows without the added timestamps, or None if the table wasn't written.
 
-    only: an expression over columns.
+    Args:
+        only: Filter expression over columns.
     """
     files = sorted(for_arrow(file)[0] for file in (gold / table).glob("day=*/[!._]*.parquet"))
     if not files:
         return None
-    found = ds.dataset(files, schema=SCHEMAS[table], partitioning="hive", filesystem=for_arrow(gold)[1])
-    return found.to_table(columns=columns, filter=only)
+    dataset = ds.dataset(files, schema=SCHEMAS[table], partitioning="hive", filesystem=for_arrow(gold)[1])
+    return dataset.to_table(columns=columns, filter=only)
 
 
 def _with_timestamps(table: str, rows: pa.Table) -> pa.Table:

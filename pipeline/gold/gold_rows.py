@@ -1,8 +1,7 @@
-"""Rows of the gold tables, as they are made and as the report reads them. None: not known, or there is none.
+"""Rows of the gold tables, as they are built and as the report reads them. None means unknown or missing.
 
-A `Moment` is milliseconds since 1970; the files have it as a timestamp, too. `*_lo`/`*_hi` are bounds, and a figure
-without them is exact or None. `day` (UTC, of the
-row's beginning) is the last column: tables are rebuilt by day.
+A `Moment` is milliseconds since 1970; the files contain it as a timestamp, too. `*_lo` and `*_hi` are bounds; a figure
+without them is exact or None. `day` (UTC, of the row's start) is the last column: tables are rebuilt by day.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from kohort.pipeline.arrow_types import Int32, Int64, Moment
 
 
 class OfGroup(TypedDict):
-    """The first two columns. They are filled in when a group's rows become tables."""
+    """The first two columns, which are added when a group's rows become tables."""
 
     cluster: NotRequired[str]
     group_id: NotRequired[str | None]
 
 
 class RebalanceRow(OfGroup):
-    """One rebalance. `Rebalance` says what each part means."""
+    """One rebalance, as in `Rebalance`."""
 
     rebalance_no: Int32
     rebalance_id: str | None
@@ -91,7 +90,7 @@ class GenerationRow(OfGroup):
 
 
 class RebalanceMemberRow(OfGroup):
-    """A member in one rebalance. role: stayed, joined, left, evicted."""
+    """A member in one rebalance. role: stayed, joined, left or evicted."""
 
     rebalance_no: Int32
     member_id: str
@@ -112,7 +111,7 @@ class RebalanceMemberRow(OfGroup):
 
 
 class PartitionMoveRow(OfGroup):
-    """A partition in one rebalance. forced: its owner was gone. rewind: offsets that were read again."""
+    """A partition in one rebalance. forced: its owner had left. rewind: offsets that were read again."""
 
     rebalance_no: Int32
     topic: str
@@ -133,7 +132,7 @@ class PartitionMoveRow(OfGroup):
 
 
 class MemberSessionRow(OfGroup):
-    """The life of one member id. client: what it is called; a client id alone may be that of several members."""
+    """Session of one member id. client: its name; several members may share a client id."""
 
     member_id: str
     logical_client: str
@@ -149,7 +148,7 @@ class MemberSessionRow(OfGroup):
 
 
 class ClientFlapsRow(OfGroup):
-    """A client that came and went on one day."""
+    """A client that left and rejoined on one day."""
 
     logical_client: str
     sessions: Int32
@@ -160,7 +159,7 @@ class ClientFlapsRow(OfGroup):
 
 
 class StormRow(OfGroup):
-    """Rebalances that follow each other closely. share: of the time that was spent rebalancing."""
+    """Rebalances in quick succession. share: fraction of the time spent rebalancing."""
 
     storm_id: str
     start_ms: Moment
@@ -174,7 +173,7 @@ class StormRow(OfGroup):
 
 
 class AssignmentSkewRow(OfGroup):
-    """How unevenly one generation was loaded, by partitions and by offsets advanced (weighted)."""
+    """Load skew of one generation, by partitions and by offsets advanced (weighted)."""
 
     generation: Int32
     min_parts: Int32
@@ -204,7 +203,7 @@ class CommitMinuteRow(OfGroup):
 
 
 class ThroughputRow(OfGroup):
-    """Offsets that the whole group advanced in one step of time."""
+    """Offsets that the whole group advanced in one time step."""
 
     start_ms: Moment
     step_ms: Int64
@@ -213,7 +212,7 @@ class ThroughputRow(OfGroup):
 
 
 class CommitStallRow(OfGroup):
-    """Commits that stopped, or a position that went back. topic, part: None for a whole group."""
+    """A commit stall or a rewind. topic, part: None for a whole group."""
 
     topic: str | None
     part: Int32 | None
@@ -229,7 +228,10 @@ class CommitStallRow(OfGroup):
 
 
 class CommitPauseRow(OfGroup):
-    """A short stop of a group that commits regularly, from first_ms to last_ms. A group without a stop has one row."""
+    """A short standstill of a group that commits regularly, from first_ms to last_ms.
+
+    A group without any has one row.
+    """
 
     start_ms: Moment | None
     end_ms: Moment | None
@@ -251,11 +253,11 @@ class LagMinuteRow(OfGroup):
 
 
 class GroupHealthRow(OfGroup):
-    """A group on one day. score: 100 less what `minus_…` take away.
+    """A group on one day. score: 100 minus the `minus_…` columns.
 
-    has_records, has_events: whether the offsets topic, and a broker's log or an event log, tell of the group at all.
-    sampled_share: of the time, that lies between samples of log ends which are close together. unknown_members: of whom
-    only the ids were read. first_ms, last_ms: between which something is known of it.
+    has_records, has_events: whether the group is in the offsets topic, and in a broker's log or an event log.
+    sampled_share: fraction of the time between log-end samples that are close together. unknown_members: members known
+    by id only. first_ms, last_ms: first and last time at which anything is known of the group.
     """
 
     group_type: str
@@ -287,7 +289,7 @@ class GroupHealthRow(OfGroup):
 
 
 class StaticEffectRow(OfGroup):
-    """What static members saved and cost on one day."""
+    """Effect of static members on one day."""
 
     static_members: Int32
     swaps_without_rebalance: Int32
@@ -315,7 +317,7 @@ class DiagnosisRow(OfGroup):
 
 
 class RecommendationRow(OfGroup):
-    """A setting, and what the history proposes for it. proposed: None for no advice."""
+    """A setting with the value proposed from the history. proposed: None without advice."""
 
     setting: str
     client: str | None
@@ -330,7 +332,7 @@ class RecommendationRow(OfGroup):
 
 
 class DataIssueRow(OfGroup):
-    """What a person must know about the data. group_id: None for what belongs to no group."""
+    """A remark on the data. group_id: None if it concerns no particular group."""
 
     rule: str
     keys: str | None

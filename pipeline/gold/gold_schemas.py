@@ -1,4 +1,4 @@
-"""The gold tables: which rows each holds, and their Arrow schemas."""
+"""Gold tables with their row types and Arrow schemas."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ ROW_TYPES: dict[str, type] = {
     "dq_issues": gold_rows.DataIssueRow,
 }
 SCHEMAS = {table: schema_of(row_type) for table, row_type in ROW_TYPES.items()}
+# time columns and the timestamp columns that files add for them
 MOMENTS = {table: moments_of(row_type) for table, row_type in ROW_TYPES.items()}
-"""Columns that hold moments, and the timestamps that files have beside them."""

@@ -1,4 +1,4 @@
-"""One group from silver to gold: everything that is said about it."""
+"""One group from silver to gold."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.rules.proposals import Proposal, proposals
 
-Rows = Iterable[Any]
-"""TypedDicts of `gold_rows`, all of one table."""
+Rows = Iterable[Any]  # TypedDicts of `gold_rows`, all of one table
 _KEY = ("cluster", "group_id")
 _ROWS_AT_ONCE = 2_000
 
 
 def analyse_group(group: GroupInput) -> dict[str, Rows]:
-    """Rows of every gold table for one group, without the tables that have none."""
+    """Return the rows of each gold table for one group, without empty tables."""
     analysis = analyse(group)
     findings = diagnose(analysis)
     tables: dict[str, Rows] = {
@@ -76,9 +75,9 @@ def analyse_group(group: GroupInput) -> dict[str, Rows]:
 
 @dataclass(slots=True)
 class _Later:
-    """Rows that are made one by one when they are needed: a large group has millions of minutes.
+    """Rows that are generated on demand: a large group has millions of minutes.
 
-    Whether there are any is found out by starting to make them, and the first iteration continues there.
+    A check for emptiness generates the first row; the first iteration continues from there.
     """
 
     make: Callable[[], Iterator[Any]]
@@ -98,7 +97,7 @@ class _Later:
 
 
 def diagnosis(finding: Finding) -> DiagnosisRow:
-    """A finding as a row of the table, but for the cluster and the group."""
+    """Return a finding as a row without cluster and group."""
     return {
         "rule_id": finding.rule,
         "title": finding.title,
@@ -131,16 +130,16 @@ def _recommendation(proposal: Proposal, start_ms: int) -> RecommendationRow:
 
 
 def as_tables(group: GroupInput, rows: dict[str, Rows]) -> dict[str, pa.Table]:
-    """Return the rows of a group under their schemas, with cluster and group filled in."""
+    """Return the rows of a group as Arrow tables with cluster and group."""
     builder = TableBuilder()
     builder.add(group, rows)
     return {table: pa.concat_tables(portions) for table, portions in builder.finish().items()}
 
 
 class TableBuilder:
-    """Makes Arrow tables of the rows of many groups.
+    """Builds Arrow tables from the rows of many groups.
 
-    Rows wait until they are many: a table of a few rows costs as much as one of thousands, in time and in memory.
+    Rows are buffered: a table of a few rows costs as much time and memory as one of thousands.
     """
 
     def __init__(self) -> None:
@@ -149,18 +148,17 @@ class TableBuilder:
         self._tables: dict[str, list[pa.Table]] = defaultdict(list)
 
     def add(self, group: GroupInput, rows: dict[str, Rows]) -> None:
-        """Take in the rows of a group."""
         key = (group.cluster, group.group_id)
-        for table, found in rows.items():
-            left = iter(found)
-            while portion := list(islice(left, _ROWS_AT_ONCE)):
+        for table, table_rows in rows.items():
+            remaining = iter(table_rows)
+            while portion := list(islice(remaining, _ROWS_AT_ONCE)):
                 self._rows[table] += portion
                 self._keys[table] += [key] * len(portion)
                 if len(self._rows[table]) >= _ROWS_AT_ONCE:
                     self._make(table)
 
     def finish(self) -> dict[str, list[pa.Table]]:
-        """Return the tables, in any number of pieces each, in the order in which groups were added."""
+        """Return each table in one or more chunks, in the order in which groups were added."""
         for table in list(self._rows):
             self._make(table)
         return dict(self._tables)

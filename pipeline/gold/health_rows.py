@@ -1,4 +1,4 @@
-"""Rows about the whole group: its health day by day, storms, and what to know about its data."""
+"""Rows about the whole group: daily health, storms, and remarks on its data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def group_health_rows(analysis: GroupAnalysis) -> list[GroupHealthRow]:
 
 
 def _unknown_members(analysis: GroupAnalysis) -> int:
-    """How many members are known by their ids alone."""
+    """Count members known by id only."""
     if analysis.share is not None:
         return sum(stay.name == stay.member_id for stay in analysis.share.stays)
     return sum(not session.member.is_known for session in analysis.sessions)
@@ -69,36 +69,36 @@ def storm_rows(analysis: GroupAnalysis) -> list[StormRow]:
 
 
 def data_issue_rows(analysis: GroupAnalysis) -> list[DataIssueRow]:
-    """Facts that always hold in a sound log; what breaks them is reported, not hidden."""
-    found: list[tuple[str, str, int]] = []
+    """Return violations of facts that hold in every sound log: they are reported, not hidden."""
+    issues: list[tuple[str, str, int]] = []
     last: Generation | None = None
     for generation in analysis.timeline.generations:
         if generation.from_events:
             break
         if last is not None and last.end_ms == generation.stable_ms and generation.number < last.number:
-            found.append(("generation_went_back", f"{last.number} -> {generation.number}", generation.stable_ms))
+            issues.append(("generation_went_back", f"{last.number} -> {generation.number}", generation.stable_ms))
         if generation.leader and generation.members and generation.leader not in generation.members:
-            found.append(("leader_not_a_member", generation.leader, generation.stable_ms))
+            issues.append(("leader_not_a_member", generation.leader, generation.stable_ms))
         if last is not None and generation.stable_ms < last.stable_ms:
-            found.append(("clock_step", f"back by {last.stable_ms - generation.stable_ms} ms", generation.stable_ms))
+            issues.append(("clock_step", f"back by {last.stable_ms - generation.stable_ms} ms", generation.stable_ms))
         last = generation
     if not analysis.group.commits and not analysis.group.records and analysis.events.any:
-        found.append(("events_only", "no offsets topic: causes and times are known, owners and commits are not", 0))
+        issues.append(("events_only", "no offsets topic: causes and times are known, owners and commits are not", 0))
     for log, ahead_ms in analysis.group.ahead_ms.items():
         rule = "clock_skew" if ahead_ms % QUARTER_MS else "time_zone"
-        found.append((rule, _ahead(log, ahead_ms), analysis.span_ms[0]))
+        issues.append((rule, _ahead(log, ahead_ms), analysis.span_ms[0]))
     if analysis.group.conflicts:
         text = (
             f"{analysis.group.conflicts} records differ between sources that name the same place of the log, and one "
             "of each was left out: are these logs of different clusters? Analyse each cluster by itself"
         )
-        found.append(("conflicting_sources", text, analysis.span_ms[0]))
+        issues.append(("conflicting_sources", text, analysis.span_ms[0]))
     if any(not r.complete for r in analysis.rebalances):
         text = "records before the first generation seen are missing (compacted?): earlier and lost ones are unknown"
-        found.append(("compacted_range", text, analysis.span_ms[0]))
+        issues.append(("compacted_range", text, analysis.span_ms[0]))
     return [
         {"rule": rule, "keys": analysis.group_id, "detail": detail, "day": day_of(ts or analysis.span_ms[0])}
-        for rule, detail, ts in found
+        for rule, detail, ts in issues
     ]
 
 

@@ -1,4 +1,4 @@
-"""Rows about members and their clients, and about groups with static members."""
+"""Rows about members, their clients, and static membership."""
 
 from __future__ import annotations
 

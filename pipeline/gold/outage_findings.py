@@ -1,4 +1,4 @@
-"""Looks at all groups together, when the tables of each are there: what happened to most at once isn't their doing."""
+"""Findings across groups, after the tables of each exist: an event in most groups at once has a common cause."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def judge_outages(gold: Place) -> None:
     write_tables({"diagnoses": [pa.Table.from_pylist(diagnoses, SCHEMAS["diagnoses"])]}, gold)
 
 
-def _judge(diagnoses: list[_Row], cluster: str, rule: ModuleType, found: list[Outage] | list[Wave]) -> None:
+def _judge(diagnoses: list[_Row], cluster: str, rule: ModuleType, outages_or_waves: list[Outage] | list[Wave]) -> None:
     of_group: dict[str, list[Outage | Wave]] = {}
-    for each in found:
-        for group in each.groups:
-            of_group.setdefault(group, []).append(each)
+    for outage in outages_or_waves:
+        for group in outage.groups:
+            of_group.setdefault(group, []).append(outage)
     for row in diagnoses:
         mine = of_group.get(str(row["group_id"])) if row["cluster"] == cluster else None
         about = str(row["rule_id"]), _ms(row["window_start_ms"]), _ms(row["window_end_ms"])
@@ -54,7 +54,6 @@ def _judge(diagnoses: list[_Row], cluster: str, rule: ModuleType, found: list[Ou
 
 
 def _outages(pauses: list[_Row]) -> Iterator[tuple[str, list[Outage]]]:
-    """By cluster."""
     for cluster, rows in _by_cluster(pauses):
         still: dict[str, list[Stretch]] = {}
         lived: dict[str, Stretch] = {}
@@ -67,7 +66,6 @@ def _outages(pauses: list[_Row]) -> Iterator[tuple[str, list[Outage]]]:
 
 
 def _waves(sessions: list[_Row]) -> Iterator[tuple[str, list[Wave]]]:
-    """By cluster."""
     for cluster, rows in _by_cluster(sessions):
         yield (
             cluster,
@@ -83,10 +81,10 @@ def _host(row: _Row) -> str:
 
 
 def _by_cluster(rows: list[_Row]) -> Iterator[tuple[str, list[_Row]]]:
-    found: dict[str, list[_Row]] = {}
+    clusters: dict[str, list[_Row]] = {}
     for row in rows:
-        found.setdefault(str(row["cluster"]), []).append(row)
-    yield from found.items()
+        clusters.setdefault(str(row["cluster"]), []).append(row)
+    yield from clusters.items()
 
 
 def _row(cluster: str, finding: Finding) -> _Row:
@@ -99,6 +97,6 @@ def _ms(value: object) -> int:
 
 
 def _rows(gold: Place, table: str, columns: list[str] | None = None, only: Any = None) -> list[_Row]:
-    """Read rows with their cluster and group. columns: Of these alone; None: of all."""
-    found = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns], only)
-    return [] if found is None else found.to_pylist()
+    """Read rows with their cluster and group, in all or only the given columns."""
+    rows = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns], only)
+    return [] if rows is None else rows.to_pylist()

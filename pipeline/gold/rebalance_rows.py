@@ -112,7 +112,7 @@ def _members(r: Rebalance) -> list[RebalanceMemberRow]:
     shares_before, shares_after = r.before.shares(), r.after.shares()
     for member_id in sorted(r.before.members.keys() | r.after.members.keys()):
         member = r.after.members.get(member_id) or r.before.members[member_id]
-        before, after = shares_before.get(member_id, set()), shares_after.get(member_id, set())
+        old_share, new_share = shares_before.get(member_id, set()), shares_after.get(member_id, set())
         if member_id in r.evicted:
             role = "evicted"
         elif member_id not in r.after.members:
@@ -137,10 +137,10 @@ def _members(r: Rebalance) -> list[RebalanceMemberRow]:
                 "rejoin_delay_us": rejoin,
                 "sync_delay_us": sync,
                 "unavailable_us": unavailable,
-                "parts_before": len(before),
-                "parts_after": len(after),
-                "parts_gained": len(after - before),
-                "parts_lost": len(before - after),
+                "parts_before": len(old_share),
+                "parts_after": len(new_share),
+                "parts_gained": len(new_share - old_share),
+                "parts_lost": len(old_share - new_share),
                 "is_laggard": laggard,
                 "client_reason": r.why.client_reason if member_id == r.why.trigger_member else None,
                 "day": day_of(r.begin_ms),

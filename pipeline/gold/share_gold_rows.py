@@ -1,4 +1,4 @@
-"""Rows of the gold tables about share groups. See `gold_rows`."""
+"""Rows of the gold tables about share groups, as in `gold_rows`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from kohort.pipeline.gold.gold_rows import OfGroup
 
 
 class ShareGroupRow(OfGroup):
-    """What became of the records of a share group, all in all.
+    """Totals of a share group's records.
 
-    seen_share: of the time, that a log of what happens to records covers. returned: records, each as often as it came
-    back. in_vain_s: how long records were held in vain, added up over the records.
+    seen_share: fraction of the time covered by a log of record states. returned: returned records, once per return.
+    in_vain_s: time that records were held without being accepted, summed over records.
     """
 
     first_ms: Moment
@@ -32,9 +32,9 @@ class ShareGroupRow(OfGroup):
 
 
 class ShareMemberRow(OfGroup):
-    """A member of a share group: its stay, and what became of the records that it got, if an event log tells.
+    """A member of a share group: its stay, and the fates of its records if there is an event log.
 
-    ended: vanished, left, unknown; null while it is there, or where nothing tells that it came.
+    ended: vanished, left or unknown; null while it is a member, or if its join is unknown.
     """
 
     member_id: str
@@ -59,7 +59,7 @@ class ShareMemberRow(OfGroup):
 
 
 class ShareGivenUpRow(OfGroup):
-    """Records that were archived after as many deliveries as there may be. source: events or states."""
+    """Records that were archived at the delivery limit. source: events or states."""
 
     topic: str
     part: Int32

@@ -76,37 +76,27 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
     if end_ms - generation.stable_ms < LASTED_MS:
         return []
     stretches = {
-        topic_partition: stretch
-        for topic_partition in generation.owners
-        if (stretch := _stretch(analysis, topic_partition, generation.stable_ms, end_ms)) is not None
+        tp: stretch
+        for tp in generation.owners
+        if (stretch := _stretch(analysis, tp, generation.stable_ms, end_ms)) is not None
     }
     if len(stretches) < 2:
         return []
     result, shares = [], generation.shares()
     for member_id, member in generation.members.items():
         mine = sorted(shares[member_id] & stretches.keys())
-        other_stretches = [
-            stretches[topic_partition]
-            for topic_partition in stretches
-            if topic_partition not in mine and generation.owners[topic_partition] in generation.members
-        ]
-        lagging = {
-            topic_partition: stretches[topic_partition].lag
-            for topic_partition in mine
-            if stretches[topic_partition].end_ms - stretches[topic_partition].start_ms >= LASTED_MS
-        }
-        if not lagging or not other_stretches:
+        rest = [stretches[tp] for tp in stretches if tp not in mine and generation.owners[tp] in generation.members]
+        lagging = {tp: stretches[tp].lag for tp in mine if stretches[tp].end_ms - stretches[tp].start_ms >= LASTED_MS}
+        if not lagging or not rest:
             continue
-        others_lag = max(measured.lag for measured in other_stretches)
+        others_lag = max(s.lag for s in rest)
         if max(lagging.values()) < TIMES_THE_OTHERS * max(1, others_lag):
             continue
         inflow, rate = (statistics.fmean(getattr(stretches[p], name) for p in lagging) for name in ("inflow", "rate"))
-        usual = statistics.median(
-            measured.inflow for topic_partition, measured in stretches.items() if topic_partition not in lagging
-        )
-        hottest = max(lagging, key=lambda place: stretches[place].inflow)
+        usual = statistics.median(s.inflow for tp, s in stretches.items() if tp not in lagging)
+        hottest = max(lagging, key=lambda tp: stretches[tp].inflow)
         hot = hottest if stretches[hottest].inflow >= TIMES_THE_INFLOW * usual else None
-        fed = sum(stretches[topic_partition].inflow > 0 for topic_partition in mine)
+        fed = sum(stretches[tp].inflow > 0 for tp in mine)
         if hot is None and (len(lagging) < MOST_OF_THEM * fed or rate < LEAST_RATE * inflow):
             continue  # a partition that stands still, or a member that doesn't commit, is another matter
         result.append(
@@ -120,8 +110,8 @@ def _in_generation(analysis: GroupAnalysis, generation: Generation) -> list[Back
                 usual,
                 rate,
                 others_lag,
-                min(stretches[topic_partition].start_ms for topic_partition in lagging),
-                max(stretches[topic_partition].end_ms for topic_partition in lagging),
+                min(stretches[tp].start_ms for tp in lagging),
+                max(stretches[tp].end_ms for tp in lagging),
             )
         )
     return result

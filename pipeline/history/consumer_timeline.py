@@ -363,11 +363,9 @@ def _older_members(group: GroupInput) -> list[Member]:
     later.
     """
     first: dict[str, GroupRecord] = {}
-    member_types = (kinds.MEMBER, kinds.CURRENT_MEMBER)
+    types = (kinds.MEMBER, kinds.CURRENT_MEMBER)
     for record in group.records:
-        if record.record_type in member_types and (
-            record.offset >= group.intact_from or record.record_type == kinds.MEMBER
-        ):
+        if record.record_type in types and (record.offset >= group.intact_from or record.record_type == kinds.MEMBER):
             first.setdefault(member_named_by(record), record)
     return [
         Member(member_id, speaks="consumer", called=group.names.get(member_id))

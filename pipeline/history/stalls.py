@@ -109,7 +109,7 @@ def _group_silences(
         # A cluster that was queried once was queried after its log was read.
         at_the_end = end == last and not sampled_waits
         seen_until = end + ASKED_WITHIN_MS if at_the_end else end
-        lag = sum(most_lag(group, topic_partition, start, seen_until) or 0 for topic_partition in commits.partitions)
+        lag = sum(most_lag(group, tp, start, seen_until) or 0 for tp in commits.partitions)
         if at_the_end and not lag:
             continue  # it is unknown whether there was anything to read, and no commit shows that it continued
         result.append(

@@ -1,6 +1,6 @@
-"""Rows of the silver tables that are made from records of the offsets topic. None: the source doesn't say.
+"""Rows of the silver tables that are built from records of the offsets topic. None: not in the source.
 
-Times are whole milliseconds since 1970. rank: how much the row's source is to be believed; the lower knows more.
+Times are whole milliseconds since 1970. rank: rank of the row's source; the lower one takes precedence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kohort.pipeline.arrow_types import Int8, Int16, Int32, Int64, Moment
 
 @dataclass(slots=True, kw_only=True)
 class OffsetCommit:
-    """A commit of one partition, or its tombstone. txn: what became of its transaction; None where it had none."""
+    """A commit of one partition, or its tombstone. txn: outcome of its transaction; None without one."""
 
     partition: Int32
     offset: Int64
@@ -35,11 +35,11 @@ class OffsetCommit:
 
 @dataclass(slots=True, kw_only=True)
 class GroupRecord:
-    """Any other record of a group. Columns that its type doesn't have are None.
+    """Any other record of a group. Columns that its type doesn't have are null.
 
     op_id: offset of the first record that the coordinator wrote in the same operation.
-    offset_gap_before: offsets missing before it. topics: those that a regular expression or a topology means.
-    streams: JSON with what only a record of a streams group says (`pipeline/silver/streams_says.py`).
+    offset_gap_before: number of offsets missing before it. topics: topics of a regular expression or a topology.
+    streams: JSON with the fields of streams group records (`pipeline/silver/streams_says.py`).
     """
 
     partition: Int32
@@ -72,7 +72,7 @@ class GroupRecord:
 
 @dataclass(slots=True, kw_only=True)
 class GroupMember:
-    """A member as one record shows it: who it is, or (member_epoch, member_state) how far it has got."""
+    """A member as one record shows it: its identity, or its progress (member_epoch, member_state)."""
 
     partition: Int32
     offset: Int64
@@ -103,7 +103,7 @@ class GroupMember:
 class MemberPartitions:
     """Partitions of one topic, or tasks of one subtopology.
 
-    role: assigned, owned_before, target, pending_revocation; of tasks active, standby, warmup, and each of these behind
+    role: assigned, owned_before, target, pending_revocation; of tasks active, standby, warmup, and each of these after
     `target_` or `pending_`.
     """
 
@@ -136,7 +136,7 @@ class UndecodedRecord:
 
 @dataclass(slots=True, kw_only=True)
 class LogRange:
-    """A stretch of a partition that was read. intact_from: no record is missing from this offset on.
+    """A range of a partition that was read. intact_from: no record is missing from this offset on.
 
     hole_before: offsets are missing before it. first_epoch, last_epoch: leader epochs of the log's partition.
     """
@@ -156,9 +156,9 @@ class LogRange:
 
 @dataclass(slots=True, kw_only=True)
 class EventRange:
-    """Events with consecutive numbers that one run of a broker wrote, as one source holds them.
+    """Events with consecutive numbers from one run of a broker, in one source.
 
-    It covers all groups, whichever of them are analyzed: numbers that are missing are missing events.
+    It covers all groups, whichever are analyzed: missing numbers are missing events.
     """
 
     node_id: Int32 | None
@@ -169,11 +169,11 @@ class EventRange:
 
 @dataclass(slots=True, kw_only=True)
 class ShareStateRecord:
-    """What a share coordinator wrote of one partition of a share group: partition, offset are of its own topic.
+    """A share coordinator's record about one partition of a share group. partition, offset: position in its own topic.
 
-    A snapshot is all that is known, an update what changed since. start_offset, complete: None where the record leaves
-    them as they were. first_offsets to delivery_counts are lists of one length: an entry for each range of records.
-    states: 0 available, 2 acknowledged, 4 archived.
+    A snapshot is complete, an update contains changes. start_offset, complete: None if the record doesn't change them.
+    first_offsets to delivery_counts are lists of one length: an entry for each range of records. states: 0 available,
+    2 acknowledged, 4 archived.
     """
 
     partition: Int32

@@ -1,5 +1,4 @@
-"""Silver: typed rows of everything that was read, without judgement, as Parquet.
+"""Silver: typed rows of all input, without conclusions, as Parquet.
 
-`silver_rows` names the columns, `record_rows` turns records into them, `parquet_files` writes them so that a repeated
-write changes nothing.
+`silver_rows` names the columns, `record_rows` converts records, `parquet_files` writes them idempotently.
 """

@@ -1,4 +1,4 @@
-"""Columns from numbers that numpy has, and of what is the same in every row."""
+"""Arrow columns from numpy arrays and from constants."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ def integers(values: Ints, kind: pa.DataType, null: Any = None) -> pa.Array:
     return pa.array(values, mask=null).cast(kind)
 
 
-def coded(texts: pa.Array, which: Ints) -> pa.DictionaryArray:
-    """For each row the text that `which` names, each distinct one kept once; a null where the text is null."""
+def coded(texts: pa.Array, indexes: Ints) -> pa.DictionaryArray:
+    """Return a dictionary column with the text that `indexes` selects for each row. Null texts give nulls."""
     distinct = texts.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(distinct.indices.take(pa.array(which)), distinct.dictionary)
+    return pa.DictionaryArray.from_arrays(distinct.indices.take(pa.array(indexes)), distinct.dictionary)
 
 
 def coded_constant(text: str | None, length: int) -> pa.DictionaryArray:
-    """One text for all rows, coded likewise."""
     return coded(pa.array([text], pa.string()), np.zeros(length, np.int64))
 
 

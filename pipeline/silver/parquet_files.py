@@ -1,8 +1,8 @@
-"""Writes silver so that the same batch written twice is there once.
+"""Silver files. Writing the same batch twice leaves one copy.
 
-A task writes under names of its own, hidden from readers, and reports them; the driver then shows the files of the
-tasks that finished and removes what else the batch left. Rows go from the worker straight into Parquet: the hop back
-into the JVM would cost more than the decoding.
+A task writes under its own hidden names and reports them; the driver then publishes the files of completed tasks and
+removes other files of the batch. Rows go from the worker directly into Parquet: passing them through the JVM would cost
+more than the decoding.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _ROWS_PER_GROUP = 500_000
 
 
 def _how(table: str) -> dict[str, Any]:
-    """How to write a table. Of a million commits each column costs: they get only what helps to find or to shrink.
+    """Return how to write a table. With millions of commits each column costs: only useful options are set.
 
-    Numbers that grow by little are kept as differences, a third of the bytes for less time; the bounds by which
-    readers skip row groups are kept for the columns that somebody asks by.
+    Slowly growing numbers are delta-encoded, a third of the bytes for less time; row group statistics are kept for the
+    columns used in filters.
     """
     how: dict[str, Any] = {"schema": SCHEMAS[table], "compression": "zstd", "compression_level": 1}
     if table != "offset_commits":
@@ -46,7 +46,7 @@ def _how(table: str) -> dict[str, Any]:
 
 @dataclass
 class Writer:
-    """The files of one task. A `with` block closes them; after an exception nothing of them is ever shown."""
+    """Files of one task. A `with` block closes them; after an exception none of them is ever published."""
 
     folder: Place
     batch: str
@@ -69,13 +69,13 @@ class Writer:
         if table not in self._open:
             path = self.path(table)
             path.parent.mkdir(parents=True, exist_ok=True)
-            where, system = for_arrow(path)
-            self._open[table] = pq.ParquetWriter(where, filesystem=system, **_how(table))
+            file_path, system = for_arrow(path)
+            self._open[table] = pq.ParquetWriter(file_path, filesystem=system, **_how(table))
         rows = pa.concat_tables(waiting).unify_dictionaries()
         self._open[table].write_table(rows, row_group_size=_ROWS_PER_GROUP)
 
     def path(self, table: str) -> Place:
-        """The file that holds the rows of a table, hidden until it is published."""
+        """Return the file for the rows of a table, hidden until it is published."""
         return batch_folder(self.folder, table, self.batch) / f"_{self.task}.parquet"
 
     def __enter__(self) -> Writer:
@@ -94,7 +94,7 @@ def batch_folder(folder: PlaceT, table: str, batch: str) -> PlaceT:
 
 
 class UnseenTablesError(RuntimeError):
-    """Workers wrote tables, and nothing of them is here; the text says what to do."""
+    """Workers wrote tables that are not visible here; the message contains the fix."""
 
     def __init__(self, folder: Place) -> None:
         super().__init__(
@@ -104,25 +104,32 @@ class UnseenTablesError(RuntimeError):
 
 
 def publish(folder: PlaceT, batch: str, tasks: list[str]) -> int:
-    """Makes the files of these tasks the whole content of the batch; earlier tries go. Returns how many there are."""
+    """Make the files of these tasks the complete content of the batch and return their number.
+
+    Removes earlier attempts.
+    """
     count = 0
     for table in SCHEMAS:
         place = batch_folder(folder, table, batch)
-        there = {path.name for path in place.glob("*")}
+        names = {path.name for path in place.glob("*")}
         mine = {f"_{task}.parquet": f"part-{number:05d}.parquet" for number, task in enumerate(tasks)}
-        for name in there - mine.keys():
+        for name in names - mine.keys():
             (place / name).unlink()
-        for hidden in (name for name in mine if name in there):
+        for hidden in (name for name in mine if name in names):
             rename(place / hidden, mine[hidden])
             count += 1
-        if there.isdisjoint(mine):
+        if names.isdisjoint(mine):
             with suppress(FileNotFoundError):  # most tables have no rows in a batch, and no folder
                 place.rmdir()
     return count
 
 
 def shown(folder: PlaceT, table: str, until: int | None = None) -> list[PlaceT]:
-    """The files of a table that are complete. until: the last of the numbered batches to be taken; None: all."""
+    """Return the complete files of a table.
+
+    Args:
+        until: Last numbered batch to include; None means all.
+    """
     files: list[PlaceT] = list((folder / table).glob("batch=*/part-*.parquet"))
     files.sort(key=lambda path: str(path).split("/"))
     if until is None:
@@ -132,26 +139,30 @@ def shown(folder: PlaceT, table: str, until: int | None = None) -> list[PlaceT]:
 
 
 def row_groups_in(path: Place, columns: list[str] | None = None, coded: list[str] | None = None) -> Iterator[pa.Table]:
-    """The rows of one file, a row group at a time. columns: only these; coded: those that come as dictionaries."""
-    where, system = for_arrow(path)
-    with pq.ParquetFile(where, filesystem=system, read_dictionary=coded) as file:
+    """Yield the rows of one file by row group.
+
+    Args:
+        columns: Columns to read; None means all.
+        coded: Columns to return as dictionaries.
+    """
+    file_path, system = for_arrow(path)
+    with pq.ParquetFile(file_path, filesystem=system, read_dictionary=coded) as file:
         for number in range(file.num_row_groups):
             yield file.read_row_group(number, columns=columns)
 
 
 def rows_in(path: Place) -> pa.Table:
-    """All rows of one file."""
-    where, system = for_arrow(path)
-    with pq.ParquetFile(where, filesystem=system) as file:
+    file_path, system = for_arrow(path)
+    with pq.ParquetFile(file_path, filesystem=system) as file:
         return file.read()
 
 
 def written(folder: Place) -> set[str]:
-    """The tables that hold anything."""
+    """Return the tables that have files."""
     return {table for table in SCHEMAS if shown(folder, table)}
 
 
 def forget(folder: Path) -> None:
-    """Removes all silver under a folder: a batch analysis starts afresh."""
+    """Remove all silver below a folder, before a new batch analysis."""
     for table in SCHEMAS:
         shutil.rmtree(folder / table, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""How far partitions of the log and event logs were read: ranges that follow each other count as one.
+"""Ranges that were read of log partitions and event logs: consecutive ranges are joined.
 
-A file or a whole reading of a partition is one range. A stream brings a range with every batch; several sources of the
-same log bring ranges that overlap.
+A file or a complete read of a partition is one range. A stream adds a range with every batch; several sources of the
+same log have overlapping ranges.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from kohort.pipeline.sources.source_rows import GroupEvent
 
 
 def joined(ranges: Iterable[LogRange]) -> list[LogRange]:
-    """One range for those of a partition that follow each other.
+    """Return one range for consecutive ranges of a partition.
 
-    A range that begins with a hole, or has one inside, is what the joined one is intact from. Ranges that overlap are
-    other readings of the same records and stay apart.
+    A range that begins with or contains a gap limits from where the joined one is intact. Overlapping ranges are other
+    copies of the same records and stay separate.
     """
     result: list[LogRange] = []
-    for each in _in_order(ranges):
+    for log_range in _in_order(ranges):
         last = result[-1] if result else None
-        if last is None or not _follows(last, each):
-            result.append(replace(each))
+        if last is None or not _follows(last, log_range):
+            result.append(replace(log_range))
             continue
-        if each.intact_from > each.first_offset or each.hole_before:
-            last.intact_from = each.intact_from
-        last.records += each.records
-        last.last_offset = each.last_offset
-        last.last_ts_ms = max(last.last_ts_ms, each.last_ts_ms)
-        if each.last_epoch is not None:
-            last.last_epoch = each.last_epoch
+        if log_range.intact_from > log_range.first_offset or log_range.hole_before:
+            last.intact_from = log_range.intact_from
+        last.records += log_range.records
+        last.last_offset = log_range.last_offset
+        last.last_ts_ms = max(last.last_ts_ms, log_range.last_ts_ms)
+        if log_range.last_epoch is not None:
+            last.last_epoch = log_range.last_epoch
     return result
 
 
 def moves_between(ranges: Iterable[LogRange]) -> set[tuple[int, int]]:
-    """(time, epoch) of coordinators that changed just where one range ends and the next begins."""
+    """Return (time, epoch) of coordinators that changed exactly between two ranges."""
     return {
-        (each.first_ts_ms, each.first_epoch)
-        for before, each in pairwise(_in_order(ranges))
-        if _follows(before, each) and before.last_epoch is not None and each.first_epoch is not None
-        if before.last_epoch != each.first_epoch
+        (log_range.first_ts_ms, log_range.first_epoch)
+        for previous, log_range in pairwise(_in_order(ranges))
+        if _follows(previous, log_range) and previous.last_epoch is not None and log_range.first_epoch is not None
+        if previous.last_epoch != log_range.first_epoch
     }
 
 
 def _in_order(ranges: Iterable[LogRange]) -> Iterator[LogRange]:
-    return iter(sorted(ranges, key=lambda each: (each.partition, each.rank, each.first_offset, each.last_offset)))
+    return iter(sorted(ranges, key=lambda r: (r.partition, r.rank, r.first_offset, r.last_offset)))
 
 
-def _follows(before: LogRange, each: LogRange) -> bool:
-    same = (before.partition, before.rank) == (each.partition, each.rank)
-    return same and each.first_offset > before.last_offset
+def _follows(previous: LogRange, log_range: LogRange) -> bool:
+    same = (previous.partition, previous.rank) == (log_range.partition, log_range.rank)
+    return same and log_range.first_offset > previous.last_offset
 
 
 def event_ranges(events: Iterable[GroupEvent]) -> list[EventRange]:
-    """Return the runs of consecutive numbers among events of event logs, in the order in which a source holds them.
+    """Return the runs of consecutive numbers among events of event logs, in the order of the source.
 
-    Events of text logs are skipped: their numbers say only where in the file they are.
+    Events of text logs are skipped: their numbers only give the position in the file.
     """
     result: list[EventRange] = []
     newest: dict[tuple[int | None, str | None], EventRange] = {}

@@ -1,4 +1,4 @@
-"""One task of reading: some sources in, their silver files out."""
+"""One read task: reads sources and writes their silver files."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ from kohort.pipeline.store_errors import store_error
 
 RowT = TypeVar("RowT")
 
-NOTHING_READ = "nothing_read"
-"""The rule of an issue: a source was read, and nothing in it was understood."""
+NOTHING_READ = "nothing_read"  # rule of an issue about a source without any readable content
 _ROWS_AT_ONCE = 50_000
 _SEGMENTS = (found.SEGMENT, found.SHARE_SEGMENT)
 _WIRES = (found.WIRE, found.SHARE_WIRE)
 
 
 def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
-    """Clusters as their partitions, everything else as it is."""
+    """Replace clusters by their partitions."""
     result: list[Source] = []
     issues: list[Issue] = []
     for source in sources:
@@ -59,7 +58,7 @@ def sample(sources: list[Source], cluster: str, writer: Writer, window: Window =
     """Request log ends, topic names and the lag of share groups from every cluster among the sources."""
     into = _Into(writer, cluster, window)
     clusters = {source.path: source.security for source in sources if source.kind == found.WIRE}
-    for address, security in sorted(clusters.items(), key=lambda each: each[0]):
+    for address, security in sorted(clusters.items(), key=lambda item: item[0]):
         names: list[TopicName] = []
         ends: list[LogEndSample] = []
         try:
@@ -69,7 +68,7 @@ def sample(sources: list[Source], cluster: str, writer: Writer, window: Window =
                 else:
                     ends.append(row)
         except OSError as error:
-            issue_row(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
+            issue_row(Issue("cluster_gone", address, f"cannot request log ends: {error}"), cluster, writer)
         into.add_rows("topic_names", names)
         into.add_rows("end_offsets", ends)
         lags, problems = source_share_groups.sample_share_groups(address, security, window.wants)
@@ -78,7 +77,7 @@ def sample(sources: list[Source], cluster: str, writer: Writer, window: Window =
 
 
 def split(sources: list[Source], tasks: int) -> list[list[Source]]:
-    """Sources in about equal shards by size; a partition's segment files stay together."""
+    """Return shards of about equal size; a partition's segment files stay together."""
 
     def whole(source: Source) -> tuple[str, int, str]:
         return (source.kind, source.partition, "" if source.kind in _SEGMENTS else source.path)
@@ -96,9 +95,10 @@ def split(sources: list[Source], tasks: int) -> list[list[Source]]:
 
 @dataclass(slots=True)
 class _Into:
-    """The writer of a task behind its window.
+    """Writer of a task that filters by time window.
 
-    understood: Rows that sources gave, also those outside the window. Remarks on what was not understood don't count.
+    Attributes:
+        understood: Number of rows from sources, including those outside the window. Issues don't count.
     """
 
     writer: Writer
@@ -107,20 +107,18 @@ class _Into:
     understood: int = 0
 
     def add(self, table: str, rows: pa.Table) -> None:
-        """Write the rows inside the window."""
         self.understood += len(rows) if table != "dq_issues" else 0
         inside = rows if self.window.is_everything else self.window.rows(table, rows)
         if len(inside):
             self.writer.add(table, inside)
 
     def add_rows(self, table: str, rows: Sequence[object]) -> None:
-        """Write those of a table's row objects that are inside the window."""
         if rows:
             self.add(table, table_of(table, rows, self.cluster))
 
 
 def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window = EVERYTHING) -> None:
-    """Reads the sources into the writer. What can't be read becomes a row of dq_issues; nothing is raised for it."""
+    """Read the sources into the writer. Unreadable input becomes a row of dq_issues; nothing is raised for it."""
     into = _Into(writer, cluster, window)
     for kind, group in groupby(sorted(sources, key=lambda s: (s.kind, s.partition)), key=lambda s: s.kind):
         of_kind = list(group)
@@ -131,9 +129,9 @@ def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window =
                 read(segments.read_partition(partition, paths), of_kind[0].rank, into)
         else:
             for source in of_kind:
-                before = into.understood
+                rows_before = into.understood
                 _one(source, into)
-                if into.understood == before and kind not in _WIRES:
+                if into.understood == rows_before and kind not in _WIRES:
                     text = "nothing in it was understood: no line or record is about a group"
                     if kind == found.TEXT_LOG:
                         text = text_log.why_nothing(source_file(source.path))
@@ -162,8 +160,8 @@ def _one(source: Source, into: _Into) -> None:
         elif source.kind == found.TOPICS:
             _rows("topic_names", samples.read_topics(path), into)
     except BROKEN as error:
-        why = store_error(str(error)) or getattr(error, "strerror", None) or str(error)
-        issue_row(Issue("unreadable_file", source.path, why), into.cluster, into.writer)
+        text = store_error(str(error)) or getattr(error, "strerror", None) or str(error)
+        issue_row(Issue("unreadable_file", source.path, text), into.cluster, into.writer)
 
 
 def _log_records(chunks: Iterator[Chunk], rank: int, into: _Into, read_at_ms: int = 0) -> None:
@@ -196,7 +194,7 @@ def _rows(table: str, rows: Iterator[object | Issue], into: _Into) -> None:
 
 
 def _portions(rows: Iterator[RowT | Issue], into: _Into) -> Iterator[list[RowT]]:
-    """Yield rows, many at a time. Issues among them are written."""
+    """Yield rows in chunks and write the issues among them."""
     while portion := list(islice(rows, _ROWS_AT_ONCE)):
         for row in portion:
             if isinstance(row, Issue):
@@ -205,5 +203,4 @@ def _portions(rows: Iterator[RowT | Issue], into: _Into) -> Iterator[list[RowT]]
 
 
 def issue_row(issue: Issue, cluster: str, writer: Writer) -> None:
-    """Write a remark on the data."""
     writer.add("dq_issues", table_of("dq_issues", [issue], cluster))

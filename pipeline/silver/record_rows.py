@@ -1,4 +1,4 @@
-"""Records to silver rows: offset commits and members of classic groups in columns, everything else row by row."""
+"""Converter of records to silver rows: offset commits and members of classic groups in columns, others row by row."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ _CLASSIC_KEY = GROUP_METADATA.to_bytes(2, "big")
 
 
 class SilverRows:
-    """Turns chunks into tables. One object reads one partition's records in order, so that operations stay together.
+    """Converts chunks to tables. Each object reads one partition's records in order, so that operations stay together.
 
-    rank: how much the source is to be believed (see `sources.found`). window: what was asked for.
+    Attributes:
+        rank: Rank of the source, as in `sources.found`; a lower one takes precedence.
+        window: Requested period.
     """
 
     def __init__(self, cluster: str, rank: int, window: Window = EVERYTHING) -> None:
@@ -51,7 +53,7 @@ class SilverRows:
         self._groups, self._members = GroupReader(), ClassicMembers()
 
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
-        """The tables that the chunk fills, commits first."""
+        """Yield the tables of a chunk, commits first."""
         if not self.window.is_everything:
             self._note_ranges(replace(chunk, timestamp=known_moments(chunk.timestamp)))
             chunk = self.window.cut(chunk)
@@ -76,12 +78,13 @@ class SilverRows:
         return replace(chunk, timestamp=times), replace(commits, commit_ts_ms=commit_times)
 
     def finish(self, read_at_ms: int = 0) -> Iterator[tuple[str, pa.Table]]:
-        """What can be said only at the end: how far each partition was read, and from where nothing is missing.
+        """Yield the tables that are complete only at the end: the ranges read, and from where no record is missing.
 
-        read_at_ms: at that time the log held nothing more; 0: nobody knows.
+        Args:
+            read_at_ms: Time at which the log contained nothing more; 0 if unknown.
         """
-        for known in self._ranges.values():
-            known.last_ts_ms = max(known.last_ts_ms, read_at_ms)
+        for log_range in self._ranges.values():
+            log_range.last_ts_ms = max(log_range.last_ts_ms, read_at_ms)
         self._rows["log_ranges"] += self._ranges.values()
         yield from self._take()
 
@@ -93,9 +96,9 @@ class SilverRows:
         for partition in [one] if alone else np.unique(chunk.partition).tolist():
             mine = np.arange(len(chunk)) if alone else np.flatnonzero(chunk.partition == partition)
             offset, time = chunk.offset[mine], chunk.timestamp[mine]
-            known = self._ranges.get(partition)
-            if known is None:
-                known = self._ranges[partition] = LogRange(
+            log_range = self._ranges.get(partition)
+            if log_range is None:
+                log_range = self._ranges[partition] = LogRange(
                     partition=partition,
                     first_offset=int(offset[0]),
                     last_offset=int(offset[-1]),
@@ -105,27 +108,27 @@ class SilverRows:
                     last_ts_ms=int(time.max()),
                     hole_before=bool(chunk.gap[mine[0]] > 0),
                 )
-            known.records += len(mine)
-            known.last_offset, known.last_ts_ms = int(offset[-1]), int(time.max())
+            log_range.records += len(mine)
+            log_range.last_offset, log_range.last_ts_ms = int(offset[-1]), int(time.max())
             holes = np.flatnonzero(chunk.gap[mine] > 0)
             if len(holes):
-                known.intact_from = int(offset[holes[-1]])
-            self._note_epochs(known, chunk.leader_epoch[mine], time)
+                log_range.intact_from = int(offset[holes[-1]])
+            self._note_epochs(log_range, chunk.leader_epoch[mine], time)
 
-    def _note_epochs(self, known: LogRange, epochs: Ints, times: Ints) -> None:
-        """A new leader epoch of the log's partition means that the coordinator moved."""
+    def _note_epochs(self, log_range: LogRange, epochs: Ints, times: Ints) -> None:
+        """Add coordinator moves: a new leader epoch of the log's partition means that the coordinator moved."""
         with_epoch = np.flatnonzero(epochs >= 0)
         if not len(with_epoch):
             return
-        first, last = int(epochs[with_epoch[0]]), known.last_epoch
-        if known.first_epoch is None:
-            known.first_epoch = first
+        first, last = int(epochs[with_epoch[0]]), log_range.last_epoch
+        if log_range.first_epoch is None:
+            log_range.first_epoch = first
         for n in with_epoch[
             np.flatnonzero(np.diff(epochs[with_epoch], prepend=first if last is None else last))
         ].tolist():
-            move = CoordinatorMove(partition=known.partition, ts_ms=int(times[n]), epoch=int(epochs[n]))
+            move = CoordinatorMove(partition=log_range.partition, ts_ms=int(times[n]), epoch=int(epochs[n]))
             self._rows["coordinator_moves"].append(move)
-        known.last_epoch = int(epochs[with_epoch[-1]])
+        log_range.last_epoch = int(epochs[with_epoch[-1]])
 
     def _take(self) -> Iterator[tuple[str, pa.Table]]:
         for topic_id, topic in self._topic_names:
@@ -149,7 +152,7 @@ class SilverRows:
         rows = commits.rows
         ids = _distinct_ids(commits)
         self._name_topics(commits, ids)
-        gone = commits.version < 0
+        is_tombstone = commits.version < 0
         columns = {
             "cluster": coded_constant(self.cluster, len(rows)),
             "partition": integers(chunk.partition[rows], pa.int32()),
@@ -158,15 +161,15 @@ class SilverRows:
             "group_id": coded(commits.groups, commits.key),
             "topic": coded(commits.topics, commits.key),
             "part": integers(commits.partition, pa.int32()),
-            "committed_offset": integers(commits.offset, pa.int64(), gone),
-            "leader_epoch": integers(commits.leader_epoch, pa.int32(), gone | (commits.leader_epoch == -1)),
+            "committed_offset": integers(commits.offset, pa.int64(), is_tombstone),
+            "leader_epoch": integers(commits.leader_epoch, pa.int32(), is_tombstone | (commits.leader_epoch == -1)),
             "metadata": commits.metadata.dictionary_encode(),
-            "commit_ts_ms": integers(commits.commit_ts_ms, pa.int64(), gone),
+            "commit_ts_ms": integers(commits.commit_ts_ms, pa.int64(), is_tombstone),
             "expire_ts_ms": integers(commits.expire_ts_ms, pa.int64(), commits.expire_ts_ms < 0),
             "topic_id": _id_texts(ids),
-            "is_tombstone": pa.array(gone),
+            "is_tombstone": pa.array(is_tombstone),
             "txn": coded(pa.array(TRANSACTION_NAMES, pa.string()), chunk.transaction[rows]),
-            "value_version": integers(commits.version, pa.int16(), gone),
+            "value_version": integers(commits.version, pa.int16(), is_tombstone),
             "log_leader_epoch": integers(chunk.leader_epoch[rows], pa.int32(), chunk.leader_epoch[rows] < 0),
             "rank": constant_number(self.rank, len(rows), pa.int8()),
         }
@@ -191,7 +194,7 @@ class SilverRows:
         self._group_record(decoded, group, at, chunk, n)
 
     def _decoded(self, key: bytes | None, value: bytes | None) -> tuple[Decoded, ClassicGroup | None]:
-        """A classic group's record by the pieces that come again, everything else by the plain decoder."""
+        """Decode a classic group's record from cached parts, any other with the plain decoder."""
         if key is not None and value and key[:2] == _CLASSIC_KEY and (group := self._groups.read(value)):
             decoded = decode_key(key)
             decoded.version, decoded.value = group.version, group.head
@@ -267,9 +270,12 @@ class SilverRows:
             self._member(decoded.type, value, at, group, member)
 
     def _operation_of(self, at: RecordPosition, group: str) -> int:
-        """Records of one operation: same group and time, consecutive offsets. Its id is the first one's offset."""
-        before, before_group, first = self._operation
-        if before_group != group or before != (at.partition, at.offset - 1, at.ts_ms):
+        """Return the id of a record's operation, which is the offset of its first record.
+
+        Records of one operation have the same group and time, and consecutive offsets.
+        """
+        last_position, before_group, first = self._operation
+        if before_group != group or last_position != (at.partition, at.offset - 1, at.ts_ms):
             first = at.offset
         self._operation = (at, group, first)
         return first
@@ -306,8 +312,8 @@ class SilverRows:
             self._parts_by_id(row, "assigned", value["assignedPartitions"])
             self._parts_by_id(row, "pending_revocation", value.get("partitionsPendingRevocation"))
         for field, role in TASKS.get(kind, ()):
-            for each in value[field]:
-                self._part(row, role, each["partitions"], subtopology=each["subtopologyId"])
+            for topic in value[field]:
+                self._part(row, role, topic["partitions"], subtopology=topic["subtopologyId"])
 
     def _parts_by_id(self, member: GroupMember, role: str, topics: list[Value] | None) -> None:
         for topic in topics or ():
@@ -374,6 +380,5 @@ def _distinct_ids(commits: Commits) -> pa.DictionaryArray:
 
 
 def _id_texts(ids: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Topic ids as text: each distinct one is written out once."""
     texts = [None if raw == _NO_ID else kafka_uuid(raw) for raw in ids.dictionary.to_pylist()]
     return coded(pa.array(texts, pa.string()), ids.indices.to_numpy(zero_copy_only=False))

@@ -1,12 +1,12 @@
-"""Makes one batch of many small ones: a stream writes files with every trigger, and thousands of them are slow to read.
+"""Merges many small batches into one: a stream writes files with every trigger, and thousands of them are slow to read.
 
-Samples of log ends, one of each report, are batches of another kind, numbered by their time. They are rolled likewise.
+Samples of log ends, one per report, are separate batches numbered by their time. They are merged in the same way.
 
-Only batches that the stream has committed are rolled: those are never written again. The new batch is there before the
-old ones go; `clean` ends what a crash in between has left half done, so that no row counts twice.
+Only batches that the stream has committed are merged: those are never written again. The new batch exists before the
+old ones are removed; `clean` completes what a crash in between interrupted, so that no row counts twice.
 
-A roll takes the rolls before it in only where they are not much larger than what is new. So a row is written anew a few
-times in all, not at every roll, and there are few files. Row groups pass through memory one at a time.
+A merge includes earlier merged batches only if they are not much larger than the new ones. So a row is rewritten a few
+times in all, not at every merge, and there are few files. Only one row group at a time is in memory.
 """
 
 from __future__ import annotations
@@ -27,19 +27,16 @@ from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS, SCHEMAS, table_of
 
 SAMPLE = "sample-"
-KINDS = {"": "rolled-", SAMPLE: "samples-"}
-"""How the names of numbered batches begin, and those of what they are rolled into."""
-FEWEST = 20
-"""Fewer batches than this are not worth the work."""
+KINDS = {"": "rolled-", SAMPLE: "samples-"}  # name prefixes of numbered batches, and of their merged batches
+FEWEST = 20  # minimum number of batches worth merging
 MUCH_LARGER = 2
 _ROWS_AT_ONCE = 500_000
 
-Span = tuple[int, int]
-"""The first and the last number of the batches that a roll holds."""
+Span = tuple[int, int]  # first and last batch number of a merged batch
 
 
 def roll(folder: Path, until: int) -> int:
-    """Rolls the batches numbered up to `until`, and all samples; returns how many batches there were."""
+    """Merge the batches up to number `until`, and all samples; return the number of merged batches."""
     rolled = 0
     for table in SCHEMAS:
         rolled = max(rolled, _roll(folder, table, "", until))
@@ -48,8 +45,8 @@ def roll(folder: Path, until: int) -> int:
 
 
 def _roll(folder: Path, table: str, kind: str, until: int | None) -> int:
-    found = _numbered(folder, table, kind)
-    numbered = {number: path for number, path in found.items() if until is None or number <= until}
+    batches = _numbered(folder, table, kind)
+    numbered = {number: path for number, path in batches.items() if until is None or number <= until}
     if len(numbered) < FEWEST:
         return 0
     first, sources = min(numbered), [numbered[number] for number in sorted(numbered)]
@@ -64,7 +61,7 @@ def _roll(folder: Path, table: str, kind: str, until: int | None) -> int:
 
 
 def clean(folder: Path, only: str | None = None) -> None:
-    """Removes what a roll holds already: batches, and smaller rolls."""
+    """Remove batches and smaller merged batches that a merged batch contains."""
     for table, kind in product(SCHEMAS if only is None else (only,), KINDS):
         rolls = _rolls(folder, table, kind)
         for span, path in rolls.items():
@@ -87,7 +84,7 @@ def _write(folder: Path, table: str, sources: list[Path], name: str) -> None:
 
 
 def _portions(table: str, files: list[Path]) -> Iterable[pa.Table]:
-    """The rows of all files, some hundred thousand at a time; of the ranges that were read, those that remain."""
+    """Yield the rows of all files in chunks of some hundred thousand; of read ranges only the joined ones."""
     if table == "log_ranges":
         rows = pa.concat_tables(pq.read_table(path, schema=SCHEMAS[table], partitioning=None) for path in files)
         cluster, rank = rows["cluster"][0].as_py(), rows["rank"][0].as_py()
@@ -106,7 +103,7 @@ def _portions(table: str, files: list[Path]) -> Iterable[pa.Table]:
 
 
 def _size(place: Path) -> int:
-    """Rows of a batch: bytes of small files are mostly the file itself."""
+    """Return the number of rows. The bytes of small files are mostly overhead."""
     return sum(pq.read_metadata(path).num_rows for path in place.glob("part-*.parquet"))
 
 
@@ -115,12 +112,12 @@ def _numbered(folder: Path, table: str, kind: str) -> dict[int, Path]:
 
 
 def _rolls(folder: Path, table: str, kind: str) -> dict[Span, Path]:
-    found = {}
+    rolls = {}
     for name, path in _by_name(folder / table, f"batch={KINDS[kind]}").items():
         first, _, last = name.rpartition("-")  # an earlier release named the last one only, and rolled everything
         if last.isdigit():
-            found[int(first or -1), int(last)] = path
-    return found
+            rolls[int(first or -1), int(last)] = path
+    return rolls
 
 
 def _by_name(folder: Path, prefix: str) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""Records of `__share_group_state` to silver rows."""
+"""Converter of `__share_group_state` records to silver rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kohort.pipeline.sources.window import EVERYTHING, Window
 
 
 class ShareStateRows:
-    """Turns chunks of the share coordinators' topic into tables. rank, window: see `SilverRows`."""
+    """Converts chunks of the share coordinators' topic to tables. `rank` and `window` are as in `SilverRows`."""
 
     def __init__(self, cluster: str, rank: int, window: Window = EVERYTHING) -> None:
         self.cluster, self.rank, self.window = cluster, rank, window
 
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
-        """The tables that the chunk fills. What is older than the window says how things stood when it began."""
+        """Yield the tables of a chunk. Records older than the window give the states at its start."""
         times = known_moments(chunk.timestamp)
         states: list[ShareStateRecord] = []
         odd: list[UndecodedRecord] = []

@@ -1,4 +1,4 @@
-"""The silver tables: which rows each holds, and their Arrow schemas. `cluster` is every table's first column."""
+"""Silver tables with their row types and Arrow schemas. `cluster` is every table's first column."""
 
 from __future__ import annotations
 
@@ -38,21 +38,19 @@ ROW_TYPES: dict[str, type] = {
     "coordinator_moves": CoordinatorMove,
     "dq_issues": Issue,
 }
+# columns of a row: those of its table except `cluster`
 COLUMNS = {table: tuple(schema_of(row_type).names) for table, row_type in ROW_TYPES.items()}
-"""The columns that a row has: those of its table but for `cluster`."""
 SCHEMAS = {table: pa.schema([("cluster", pa.string()), *schema_of(row_type)]) for table, row_type in ROW_TYPES.items()}
 TEXTS_OF_COMMITS = ("cluster", "group_id", "topic", "metadata", "topic_id", "txn")
 CODED_COMMITS = pa.schema(
     [
-        pa.field(each.name, pa.dictionary(pa.int32(), pa.string())) if each.name in TEXTS_OF_COMMITS else each
-        for each in SCHEMAS["offset_commits"]
+        pa.field(field.name, pa.dictionary(pa.int32(), pa.string())) if field.name in TEXTS_OF_COMMITS else field
+        for field in SCHEMAS["offset_commits"]
     ]
-)
-"""Commits on their way to Parquet, with each distinct text once: that is how files keep them anyway."""
+)  # schema of commits on their way to Parquet, with dictionary-encoded texts as in the files
+# time columns and the timestamp columns that views add for them
 MOMENTS = {table: moments_of(row_type) for table, row_type in ROW_TYPES.items()}
-"""Columns that hold moments, and what views call their timestamps."""
-RECORD = ("cluster", "partition", "offset")
-"""What tells one record of the offsets topic from another."""
+RECORD = ("cluster", "partition", "offset")  # columns that identify a record of the offsets topic
 COUNTS_ONCE = {
     "offset_commits": RECORD,
     "group_records": RECORD,
@@ -61,16 +59,14 @@ COUNTS_ONCE = {
     "share_states": RECORD,
     "decode_errors": (*RECORD, "error"),
     "events": ("cluster", "event_id"),
-}
-"""Columns that rows of several sources share where they tell the same. Of other tables whole rows do."""
+}  # Columns by which rows of several sources are duplicates. For other tables all columns must be equal.
+# Tables with rows of a single record. A record from two sources counts once, with the lower `rank`.
 FROM_THE_LOG = (
     "offset_commits", "group_records", "group_members", "member_partitions", "share_states", "decode_errors"
 )  # fmt: skip
-"""Tables whose rows are one record's: a record that two sources hold counts once, the one of lower `rank`."""
 
 
 def table_of(table: str, rows: Sequence[object], cluster: str, rank: int = 0) -> pa.Table:
-    """Rows as a table of the named schema, all of one cluster and one rank."""
     schema = SCHEMAS[table]
     columns = []
     for column in schema:

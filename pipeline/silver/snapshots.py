@@ -1,4 +1,4 @@
-"""Silver as it is at one moment, while a stream goes on writing it."""
+"""Consistent views of silver while a stream continues to write it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ _PREFIX = "_snapshot-"
 
 @contextmanager
 def snapshot(silver: Path, until: int | None = None) -> Iterator[Path]:
-    """A folder beside `silver` with the same files, as links: nobody takes them away, and none is added.
+    """Yield a folder next to `silver` with links to its current files, which stay the same until the end of the block.
 
-    until: the last batch of the stream that is done; later ones may be written again. None: all. Removes what a process
-    that was killed has left.
+    Also removes folders that a killed process left.
+
+    Args:
+        until: Last complete batch of the stream, as later ones may be written again; None means all.
     """
-    for left in silver.parent.glob(f"{_PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for stale in silver.parent.glob(f"{_PREFIX}*"):
+        shutil.rmtree(stale, ignore_errors=True)
     view = silver.parent / f"{_PREFIX}{uuid.uuid4().hex}"
     view.mkdir(parents=True)
     try:
         for table in SCHEMAS:
             for path in shown(silver, table, until):
-                place = view / path.relative_to(silver)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                _same_file(path, place)
+                link = view / path.relative_to(silver)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                _same_file(path, link)
         yield view
     finally:
         shutil.rmtree(view, ignore_errors=True)
 
 
-def _same_file(path: Path, place: Path) -> None:
+def _same_file(path: Path, link: Path) -> None:
     try:
-        os.link(path, place)
+        os.link(path, link)
     except OSError:  # a file system without links
-        shutil.copy(path, place)
+        shutil.copy(path, link)

@@ -1,4 +1,7 @@
-"""What only records of streams groups say: topologies, and what an epoch was decided by. Kept as JSON in one column."""
+"""Fields that only records of streams groups have: topologies, and the basis of an epoch.
+
+Stored as JSON in one column.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,12 @@ TASKS = {
     STREAMS_TARGET_MEMBER: [(f"{role}Tasks", f"target_{role}") for role in _ROLES],
     STREAMS_CURRENT_MEMBER: [(f"{role}Tasks", role) for role in _ROLES]
     + [(f"{role}TasksPendingRevocation", f"pending_{role}") for role in _ROLES],
-}
-"""Fields that hold tasks, and the roles under which rows have them, by type of record."""
+}  # Task fields and the roles that rows use for them, by record type.
 
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """Topics by name. reads: its sources; rereads: repartition topics; stores: changelogs, where it has state."""
+    """Topics by use. reads: sources; rereads: repartition topics; stores: changelogs, if it is stateful."""
 
     reads: tuple[str, ...] = ()
     rereads: tuple[str, ...] = ()
@@ -28,7 +30,7 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class StreamsTopology:
-    """A topology as the first member brought it. subtopologies: by id."""
+    """A topology as its first member sent it, with subtopologies by id."""
 
     epoch: int
     subtopologies: dict[str, Subtopology] = field(default_factory=dict)
@@ -36,54 +38,56 @@ class StreamsTopology:
 
 @dataclass(frozen=True, slots=True)
 class StreamsEpoch:
-    """is_ready: all topics of the topology were there and fitted. standbys: copies of each task; None: not said."""
+    """An epoch. is_ready: all topics of the topology existed and matched. standbys: copies of each task, or None."""
 
     is_ready: bool
     standbys: int | None = None
 
 
 def topics_of(topology: Value) -> list[str]:
-    """All topics that a topology's record names, by name."""
-    found = {
-        name for each in topology["subtopologies"] for name in (*each["sourceTopics"], *each["repartitionSinkTopics"])
+    """Return all topics in a topology's record, ordered by name."""
+    topics = {
+        name
+        for subtopology in topology["subtopologies"]
+        for name in (*subtopology["sourceTopics"], *subtopology["repartitionSinkTopics"])
     }
-    for each in topology["subtopologies"]:
-        found.update(topic["name"] for topic in (*each["repartitionSourceTopics"], *each["stateChangelogTopics"]))
-    return sorted(found)
+    for subtopology in topology["subtopologies"]:
+        topics.update(
+            topic["name"] for topic in (*subtopology["repartitionSourceTopics"], *subtopology["stateChangelogTopics"])
+        )
+    return sorted(topics)
 
 
 def topology_says(topology: Value) -> str:
-    """A topology's record as `read_topology` takes it."""
+    """Return a topology's record as JSON for `read_topology`."""
     subtopologies = {
-        each["subtopologyId"]: {
-            "reads": each["sourceTopics"],
-            "rereads": [topic["name"] for topic in each["repartitionSourceTopics"]],
-            "stores": [topic["name"] for topic in each["stateChangelogTopics"]],
+        subtopology["subtopologyId"]: {
+            "reads": subtopology["sourceTopics"],
+            "rereads": [topic["name"] for topic in subtopology["repartitionSourceTopics"]],
+            "stores": [topic["name"] for topic in subtopology["stateChangelogTopics"]],
         }
-        for each in topology["subtopologies"]
+        for subtopology in topology["subtopologies"]
     }
     return json.dumps({"epoch": topology["epoch"], "subtopologies": subtopologies}, sort_keys=True)
 
 
 def read_topology(text: str) -> StreamsTopology:
-    """The topology that `topology_says` wrote."""
-    said = json.loads(text)
+    fields = json.loads(text)
     named = {
-        name: Subtopology(*(tuple(each[kind]) for kind in ("reads", "rereads", "stores")))
-        for name, each in said["subtopologies"].items()
+        name: Subtopology(*(tuple(subtopology[kind]) for kind in ("reads", "rereads", "stores")))
+        for name, subtopology in fields["subtopologies"].items()
     }
-    return StreamsTopology(said["epoch"], named)
+    return StreamsTopology(fields["epoch"], named)
 
 
 def epoch_says(epoch: Value) -> str:
-    """An epoch's record as `read_epoch` takes it."""
-    configs = {each["key"]: each["value"] for each in epoch["lastAssignmentConfigs"] or ()}
-    said = {"validated": epoch["validatedTopologyEpoch"], "standbys": configs.get("num.standby.replicas")}
-    return json.dumps(said)
+    """Return an epoch's record as JSON for `read_epoch`."""
+    configs = {setting["key"]: setting["value"] for setting in epoch["lastAssignmentConfigs"] or ()}
+    fields = {"validated": epoch["validatedTopologyEpoch"], "standbys": configs.get("num.standby.replicas")}
+    return json.dumps(fields)
 
 
 def read_epoch(text: str) -> StreamsEpoch:
-    """What `epoch_says` wrote."""
-    said = json.loads(text)
-    standbys = said["standbys"]
-    return StreamsEpoch(said["validated"] >= 0, int(standbys) if standbys and standbys.isdigit() else None)
+    fields = json.loads(text)
+    standbys = fields["standbys"]
+    return StreamsEpoch(fields["validated"] >= 0, int(standbys) if standbys and standbys.isdigit() else None)

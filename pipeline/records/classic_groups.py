@@ -1,8 +1,8 @@
-"""Records of classic groups, read by the pieces that come again and again.
+"""Records of classic groups, decoded by recurring parts.
 
-In every generation a group's record holds everything about every member, and most bytes are those of the record before.
-So a value is cut into pieces by lengths alone, and the piece that identifies a member is decoded once. A value with
-anything odd about it is not cut: the plain decoder reads it.
+In every generation a group's record contains everything about every member, and most bytes equal those of the previous
+record. So a value is split by lengths alone, and the part that identifies a member is decoded once. An irregular value
+is not split: the plain decoder reads it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from kohort.pipeline.records.record_codec import Value, read_fields
 from kohort.pipeline.records.schema import Array, RecordError, Struct
 
 _SHORT, _INT = Packing(">h"), Packing(">i")
-_NEWEST = 3
-"""Later versions have compact lengths; Kafka 4.3 still writes this one."""
+_NEWEST = 3  # later versions have compact lengths; Kafka 4.3 still writes this one
 _KEPT = 20_000
 
 
 class Who(NamedTuple):
-    """A member as its group's record has it, apart from the two blobs. rebalance_timeout: -1 in version 0."""
+    """A member as in its group's record, without the two blobs. `rebalance_timeout` is -1 in version 0."""
 
     member_id: str
     instance_id: str | None
@@ -33,7 +32,12 @@ class Who(NamedTuple):
 
 
 class ClassicGroup(NamedTuple):
-    """head: the value's fields under Kafka's names, without the members. members: (who, subscription, assignment)."""
+    """A group's record.
+
+    Attributes:
+        head: Fields of the value by their Kafka names, without the members.
+        members: Members as (who, subscription, assignment).
+    """
 
     version: int
     head: Value
@@ -41,30 +45,30 @@ class ClassicGroup(NamedTuple):
 
 
 def _layout() -> tuple[Struct, Struct]:
-    """The parts of the layout that are read here: the group's own fields, and those that identify a member."""
+    """Return the parts of the layout that are read here: the group's own fields, and those that identify a member."""
     *head, members = VALUES[GROUP_METADATA][0].body.fields
     assert isinstance(members.type, Array)
-    *who, _subscription, _assignment = members.type.of.fields
-    return Struct(tuple(head)), Struct(tuple(who))
+    *identity, _subscription, _assignment = members.type.of.fields
+    return Struct(tuple(head)), Struct(tuple(identity))
 
 
-_HEAD, _WHO = _layout()
+_HEAD, _IDENTITY = _layout()
 
 
 def plain_group(version: int, value: Value) -> ClassicGroup:
-    """What the plain decoder read, in the same form."""
-    members = [(_who(member), member["subscription"], member["assignment"]) for member in value["members"]]
+    """Return the output of the plain decoder as a `ClassicGroup`."""
+    members = [(_identity(member), member["subscription"], member["assignment"]) for member in value["members"]]
     return ClassicGroup(version, {name: field for name, field in value.items() if name != "members"}, members)
 
 
 class GroupReader:
-    """Reads the values of one log, and remembers the members it has decoded."""
+    """Reads the values of one log, and caches decoded members."""
 
     def __init__(self) -> None:
-        self._met: dict[tuple[int, bytes], Who] = {}
+        self._identities: dict[tuple[int, bytes], Who] = {}
 
     def read(self, value: bytes) -> ClassicGroup | None:
-        """The group of a value of type 2; None when only the plain decoder may judge it."""
+        """Return the group in a value of type 2, or None if it must go to the plain decoder."""
         try:
             version = _SHORT.unpack_from(value)[0]
             if not 0 <= version <= _NEWEST:
@@ -75,7 +79,7 @@ class GroupReader:
             return None
 
     def _members(self, version: int, value: bytes, at: int) -> list[tuple[Who, bytes, bytes]]:
-        short, number, met = _SHORT.unpack_from, _INT.unpack_from, self._met
+        short, number, cache = _SHORT.unpack_from, _INT.unpack_from, self._identities
         timeouts = 8 if version >= 1 else 4
         (count,) = number(value, at)
         at += 4
@@ -96,25 +100,25 @@ class GroupReader:
             if size < 0 or assigned < 0:
                 raise RecordError("null where bytes must be")
             name = version, value[start:at]
-            who = met.get(name) or self._meet(name)  # refuses what lengths below zero have cut
+            identity = cache.get(name) or self._decode_identity(name)  # rejects values split at negative lengths
             at = assignment + assigned
-            members.append((who, value[subscription : assignment - 4], value[assignment:at]))
+            members.append((identity, value[subscription : assignment - 4], value[assignment:at]))
         if at != len(value):
             raise RecordError("bytes after the value, or too few")
         return members
 
-    def _meet(self, name: tuple[int, bytes]) -> Who:
+    def _decode_identity(self, name: tuple[int, bytes]) -> Who:
         version, piece = name
-        fields, end = read_fields(_WHO, version, piece, 0)
+        fields, end = read_fields(_IDENTITY, version, piece, 0)
         if end != len(piece):
             raise RecordError("a member cut in the wrong place")
-        if len(self._met) >= _KEPT:
-            self._met.clear()
-        who = self._met[name] = _who(fields)
-        return who
+        if len(self._identities) >= _KEPT:
+            self._identities.clear()
+        identity = self._identities[name] = _identity(fields)
+        return identity
 
 
-def _who(fields: dict[str, Any]) -> Who:
+def _identity(fields: dict[str, Any]) -> Who:
     return Who(
         fields["memberId"],
         fields["groupInstanceId"],

@@ -1,8 +1,7 @@
 """Every key and value of `__consumer_offsets`, as data.
 
-Source: the JSON schemas of Kafka's group coordinator up to 4.3, and segment files of a running 4.3.0. Where one
-version number stands for two layouts (4.0 and later), the layouts are tried in order and the first that consumes
-every byte is it.
+Source: the JSON schemas of Kafka's group coordinator up to 4.3, and segment files of a running 4.3.0. If one version
+number has two layouts (4.0 and later), they are tried in order and the first one that consumes every byte is used.
 """
 
 from __future__ import annotations

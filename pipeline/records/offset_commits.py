@@ -1,8 +1,8 @@
-"""Offset commits by the hundred thousand: the same answer as `codec`, in numpy.
+"""Bulk decoder of offset commits in numpy, with the same results as `codec`.
 
-The input is one buffer with four arrays that say where each record's key and value lie in it, so that segment files
-and Arrow columns take the same way. Rows that are odd in any respect are not guessed at: `fast` is False for them and
-the caller hands them to the plain decoder.
+The input is one buffer with four arrays of the positions of each record's key and value, so that segment files and
+Arrow columns are read in the same way. Irregular rows are not guessed: `fast` is False for them and the caller passes
+them to the plain decoder.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ Bytes = npt.NDArray[np.uint8]
 
 _EVEN_PADDING = 16
 _SHORTEST_KEY = 10
-_TAGGED_ID = 18
-"""Bytes that a topic id adds to a value of version 4: tag number, size, id."""
-_FEW = 1 << 15
-"""Codes that fit 16 bits are sorted by counting."""
+_TAGGED_ID = 18  # bytes that a topic id adds to a value of version 4: tag number, size, id
+_FEW = 1 << 15  # codes of 16 bits are sorted by counting
 
 
 @dataclass(slots=True)
 class RecordSpans:
-    """Where records lie in `buffer`: starts and lengths of keys and values, length -1 for null."""
+    """Positions of records in `buffer`: starts and lengths of keys and values, with length -1 for null."""
 
     buffer: Bytes
     key_start: Ints
@@ -56,8 +54,11 @@ class RecordSpans:
 class Commits:
     """Columns of the rows that were read; `rows` are their indexes in the input.
 
-    Tombstones have version -1 and offset -1. topic_id is 16 bytes a row, zero where there is none. key: which of the
-    distinct keys; `groups` and `topics` are theirs.
+    Tombstones have version -1 and offset -1.
+
+    Attributes:
+        topic_id: 16 bytes per row, zero without an id.
+        key: Index of the row's distinct key, as in `groups` and `topics`.
     """
 
     rows: Ints
@@ -75,7 +76,7 @@ class Commits:
 
 
 class _Buffer:
-    """Reads at many places at once. A place that isn't inside is moved there; its row is given up by its lengths."""
+    """Reads at many positions at once. Positions outside are clamped; their rows are rejected by their lengths."""
 
     def __init__(self, data: Bytes) -> None:
         data = data if len(data) >= _EVEN_PADDING else np.concatenate((data, np.zeros(_EVEN_PADDING, np.uint8)))
@@ -86,18 +87,18 @@ class _Buffer:
         return self._overlapping(f">i{size}", size)[clipped].astype(np.int64)
 
     def rows(self, at: Ints, size: int) -> Bytes:
-        """`size` bytes from each place, as a matrix. All places must be inside."""
+        """Return `size` bytes from each position as a matrix. All positions must be inside."""
         if not size:
             return np.zeros((len(at), 0), np.uint8)
         return self._overlapping(f"V{size}", size)[at].view(np.uint8).reshape(len(at), size)
 
     def _overlapping(self, kind: str, size: int) -> npt.NDArray[Any]:
-        """One element for every byte: taking from it copies whole elements, a tenth of the cost of single bytes."""
+        """Return a view with one element per byte: gathering whole elements costs a tenth of gathering single bytes."""
         return np.ndarray((len(self.data) - size + 1,), kind, self.data, 0, (1,))
 
 
 def text_array(buffer: Bytes, start: Ints, length: Ints) -> pa.Array:
-    """The strings at these places as one Arrow array; the bytes are copied, not looked at."""
+    """Return the strings at these positions as one Arrow array; the bytes are copied without validation."""
     ends = np.cumsum(length)
     total = int(ends[-1]) if len(ends) else 0
     shift = np.repeat(start - (ends - length), length)
@@ -108,10 +109,10 @@ def text_array(buffer: Bytes, start: Ints, length: Ints) -> pa.Array:
 
 
 def read_commits(spans: RecordSpans) -> Commits:
-    """Every offset commit among the rows that has nothing odd about it.
+    """Return every regular offset commit among the rows.
 
-    Few keys come again and again, so each distinct one is read once. Values are sorted by shape (length, version,
-    length of the metadata): within a shape every field stands at the same place.
+    There are few distinct keys, so each is read once. Values are sorted by shape (length, version, length of the
+    metadata): within a shape every field has the same position.
     """
     read = _Buffer(spans.buffer)
     rows = np.flatnonzero((spans.key_length >= _SHORTEST_KEY) & (read.number(spans.key_start, 2) == OFFSET_COMMIT))
@@ -140,24 +141,24 @@ def read_commits(spans: RecordSpans) -> Commits:
 
 
 def _distinct(read: _Buffer, start: Ints, length: Ints) -> tuple[Ints, Ints]:
-    """(a row for each distinct text, for each row which of these it is)."""
+    """Return a row for each distinct text, and the index of each row's text."""
     firsts: list[Ints] = []
-    which = np.zeros(len(start), np.int64)
-    known = 0
+    indexes = np.zeros(len(start), np.int64)
+    count = 0
     for size, mine in alike(length):
         raw = read.rows(start[mine], size)
         fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(raw), [None, pa.py_buffer(raw)])
         code = fixed.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
         first = np.zeros(int(code.max()) + 1, np.int64)
         first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
-        which[mine] = code + known
+        indexes[mine] = code + count
         firsts.append(np.arange(len(start), dtype=np.int64)[mine][first])
-        known += len(first)
-    return np.concatenate(firsts) if firsts else np.zeros(0, np.int64), which
+        count += len(first)
+    return np.concatenate(firsts) if firsts else np.zeros(0, np.int64), indexes
 
 
 def alike(values: Ints) -> Iterator[tuple[int, slice | Ints]]:
-    """Every distinct value with the rows that have it."""
+    """Yield every distinct value with its rows."""
     if not len(values):
         return
     if (values == values[0]).all():
@@ -172,7 +173,7 @@ def alike(values: Ints) -> Iterator[tuple[int, slice | Ints]]:
 
 
 def _keys(read: _Buffer, start: Ints, length: Ints) -> tuple[pa.Array, pa.Array, Ints, Bools]:
-    """Group, topic and partition of keys; False for those that only the plain decoder may judge."""
+    """Return group, topic and partition of keys, and False for those that need the plain decoder."""
     group_length = read.number(start + 2, 2)
     ok = (group_length >= 0) & (group_length + _SHORTEST_KEY <= length)
     topic_length = read.number(start + 4 + group_length, 2)
@@ -188,7 +189,7 @@ def _keys(read: _Buffer, start: Ints, length: Ints) -> tuple[pa.Array, pa.Array,
 
 
 class _Values:
-    """Columns of commit values, of tombstones at first."""
+    """Columns of commit values, initialized as tombstones."""
 
     def __init__(self, length: int) -> None:
         self.ok = np.ones(length, bool)
@@ -203,7 +204,7 @@ def _values(read: _Buffer, start: Ints, length: Ints) -> _Values:
     values = _Values(len(start))
     version = np.where(length >= 2, read.number(start, 2), -1)
     at = np.where(version >= 3, 14, 10)
-    # the two bytes where metadata begins hold its length; a compact length needs the second only when it says so
+    # the two bytes before the metadata contain its length; a compact length of one byte leaves the second unused
     size = read.number(start + at, 2) & 0xFFFF
     size = np.where((version == 4) & (size < 0x8000), size & 0xFF00, size)
     shape = np.where(length < 0, -1, (length << 32) | ((version & 0xFFFF) << 16) | size)
@@ -216,7 +217,7 @@ def _values(read: _Buffer, start: Ints, length: Ints) -> _Values:
 def _shape(
     values: _Values, read: _Buffer, start: Ints, mine: slice | Ints, length: int, version: int, size: int
 ) -> None:
-    """Fills in the rows of one shape, or gives them up."""
+    """Fill in the rows of one shape, or reject them."""
     at = 14 if version >= 3 else 10
     metadata, metadata_length = at + 2, size
     if version == 4:
@@ -250,7 +251,7 @@ def _shape(
 
 
 def _compact(at: int, size: int) -> tuple[int, int]:
-    """Where metadata begins and how long it is, by its compact length; three bytes and more are given up as -1."""
+    """Return start and length of metadata by its compact length, or -1 if the length takes three bytes or more."""
     first, second = size >> 8, size & 0xFF
     if first < 0x80:
         return at + 1, first - 1
@@ -258,7 +259,7 @@ def _compact(at: int, size: int) -> tuple[int, int]:
 
 
 def _ascii(buffer: Bytes, at: Ints, size: Ints, ok: Bools) -> Bools:
-    """False for rows with a byte above 127 in a text: only the plain decoder judges UTF-8."""
+    """Set `ok` to False for rows with a byte above 127 in a text: only the plain decoder validates UTF-8."""
     result = np.ones(len(ok), bool)
     some = np.flatnonzero(ok & (size > 0))
     at, size = at[some], size[some]
@@ -273,7 +274,6 @@ def _ascii(buffer: Bytes, at: Ints, size: Ints, ok: Bools) -> Bools:
 
 
 def spans_of(keys: pa.BinaryArray, values: pa.BinaryArray) -> RecordSpans:
-    """Two Arrow columns as spans in one buffer."""
     key_data, key_start, key_length = _binary(keys)
     value_data, value_start, value_length = _binary(values)
     buffer = np.concatenate((key_data, value_data))

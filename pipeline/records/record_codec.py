@@ -1,4 +1,4 @@
-"""Reads and writes records by the table of layouts: the reference that the fast paths are measured against."""
+"""Reader and writer of records by the table of layouts: the reference for the fast paths."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ _FIXED = {
 
 @dataclass(slots=True)
 class Decoded:
-    """A record taken apart.
+    """A decoded record.
 
-    version: None for a tombstone, as is `value`.
-    unknown_tags: tags that no layout names, as (path, tag, bytes); the rest of the record is sound.
-    dialect: "" for Kafka of today.
+    Attributes:
+        version: Value version, or None for a tombstone, like `value`.
+        unknown_tags: Tags that no layout contains, as (path, tag, bytes); the rest of the record is valid.
+        dialect: Empty for current Apache Kafka.
     """
 
     type: int
@@ -146,10 +147,10 @@ class _Reader:
             self.tags(tagged, result, path)
         return result
 
-    def tags(self, known: dict[int, Field], result: Value, path: str) -> None:
+    def tags(self, fields: dict[int, Field], result: Value, path: str) -> None:
         for _ in range(self.unsigned_varint()):
             tag, size = self.unsigned_varint(), self.unsigned_varint()
-            member = known.get(tag)
+            member = fields.get(tag)
             if member is None:
                 self.unknown_tags.append((path, tag, self.take(size)))
                 continue
@@ -168,8 +169,11 @@ def decode(
     keys: Mapping[int, Struct] = KEYS,
     values: Mapping[int, tuple[Layout, ...]] = VALUES,
 ) -> Decoded:
-    """A record of `__consumer_offsets`, or of the topic whose layouts are given. Raises RecordError for what no layout
-    explains."""
+    """Decode a record of `__consumer_offsets`, or of the topic with the given layouts.
+
+    Raises:
+        RecordError: No layout matches.
+    """
     if key is None:
         raise RecordError("no key")
     decoded = decode_key(key, keys)
@@ -195,7 +199,11 @@ def decode(
 
 
 def decode_key(key: bytes, keys: Mapping[int, Struct] = KEYS) -> Decoded:
-    """The type of a record, and what its key says. Raises RecordError."""
+    """Decode the type and key of a record.
+
+    Raises:
+        RecordError: No layout matches.
+    """
     if len(key) < 2:
         raise RecordError("a key without a type")
     kind = packing.unpack_from(">h", key)[0]
@@ -209,7 +217,11 @@ def decode_key(key: bytes, keys: Mapping[int, Struct] = KEYS) -> Decoded:
 
 
 def read_fields(fields: Struct, version: int, data: bytes, at: int) -> tuple[Value, int]:
-    """A part of a value without compact lengths, and where it ends. Raises RecordError."""
+    """Return a part of a value without compact lengths, and its end.
+
+    Raises:
+        RecordError: The layout does not match.
+    """
     reader = _Reader(data, at, version)
     return reader.struct(fields), reader.at
 
@@ -288,10 +300,10 @@ def encode_value(kind: int, version: int, value: Value, dialect: str = "") -> by
 
 
 def kafka_uuid(raw: bytes) -> str:
-    """A topic id as Kafka prints it: base64 for URLs, without padding."""
+    """Return a topic id as Kafka prints it: base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def uuid_bytes(text: str) -> bytes:
-    """Both ways to print a topic id: Kafka's 22 letters, or the hexadecimal one with dashes."""
+    """Parse a topic id, in Kafka's 22 letters or in hexadecimal with dashes."""
     return base64.urlsafe_b64decode(text + "==") if len(text) == 22 else uuid.UUID(text).bytes

@@ -1,4 +1,4 @@
-"""The vocabulary of the layout table: what a field is, and from which version it exists."""
+"""Types of the layout table: fields and the versions that contain them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class RecordError(ValueError):
-    """Bytes that no known layout explains; the record is kept as it is and reported."""
+    """Bytes that no known layout matches; the record is kept unchanged and reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Fields in the order of the bytes; `nullable` has a presence byte in front (flexible versions only)."""
+    """Fields in byte order. `nullable` structs begin with a presence byte (flexible versions only)."""
 
     fields: tuple[Field, ...]
     nullable: bool = False
@@ -26,11 +26,13 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field under Kafka's own name.
+    """One field by its Kafka name.
 
-    type: the name of a primitive, an `Array` or a `Struct`.
-    since, until: value versions that carry it, both inclusive; elsewhere a reader sees `default`.
-    tag: tagged fields stand in the tag section, and are left out by a writer when they equal `default`.
+    Attributes:
+        type: Name of a primitive, an `Array` or a `Struct`.
+        since: First value version that contains it; other versions read as `default`.
+        until: Last value version that contains it.
+        tag: Tag number. Tagged fields are in the tag section, and not written if they equal `default`.
     """
 
     name: str
@@ -43,11 +45,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One way to read a value.
+    """One format of a value.
 
-    versions: the value versions it is for, first and last.
-    flexible_from: first version with compact lengths and tag sections.
-    dialect: who writes it this way, when it isn't Apache Kafka of today.
+    Attributes:
+        versions: First and last value version.
+        flexible_from: First version with compact lengths and tag sections.
+        dialect: Writer of this format, if not current Apache Kafka.
     """
 
     body: Struct

@@ -1,7 +1,7 @@
-"""Takes log segment files apart: record batches of format 2, many at a time.
+"""Parser of log segment files: record batches of format 2, many at a time.
 
-A file is walked once from batch header to batch header; inside, the n-th records of all batches are read in one numpy
-step, for offsets, times, and where key and value lie. Source: KIP-98 and the record format page of Kafka's docs.
+A file is traversed once from batch header to batch header. Then the n-th records of all batches are read in one numpy
+step, for offsets, times, and positions of key and value. Source: KIP-98 and the record format page of Kafka's docs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from kohort.pipeline.records.offset_commits import Bools, Bytes, Ints, RecordSpa
 from kohort.protocol.compression import decompress
 from kohort.protocol.errors import DecodeError
 
-HEADER_SIZE = 61
-"""From the base offset to the record count."""
+HEADER_SIZE = 61  # from the base offset to the record count
 _LENGTH = struct.Struct(">8xi")
 _LENGTH_AND_CHECKSUM = struct.Struct(">8xi5xI")
 _LENGTH_AND_OFFSET = 12
@@ -44,19 +43,16 @@ _HEADER = np.dtype(
     ]
 )
 _CONTROL, _TRANSACTIONAL, _CODEC = 0x20, 0x10, 0x07
-LARGEST_TEAR = 128 << 20
-"""A batch is never so long that more than this is missing of it: its length is wrong."""
+LARGEST_TEAR = 128 << 20  # maximum number of missing bytes of a torn batch; with more its length is wrong
 _RECORDS_AT_ONCE = 200_000
 _WORD = np.dtype("<u8")
-_MANY = 64
-"""The fewest batches of one length for which it pays to look whether they are laid out alike."""
-_IN_ONE_BYTE = np.array([(n >> 1) ^ -(n & 1) for n in range(0x80)], np.int64)
-"""Zigzag numbers of one byte: most are."""
+_MANY = 64  # minimum number of batches of one length worth comparing
+_IN_ONE_BYTE = np.array([(n >> 1) ^ -(n & 1) for n in range(0x80)], np.int64)  # zigzag numbers of one byte, as most are
 
 
 @dataclass(slots=True)
 class Damage:
-    """A stretch of a file that could not be read, and why; reading went on after it where that was possible."""
+    """Part of a file that could not be read, with the reason. Reading continued after it if possible."""
 
     position: int
     reason: str
@@ -65,7 +61,7 @@ class Damage:
 
 @dataclass(slots=True)
 class Headers:
-    """Headers of a run of batches, in columns: a file can hold a million of them."""
+    """Headers of consecutive batches in columns: a file can contain a million of them."""
 
     position: Ints
     base_offset: Ints
@@ -80,18 +76,18 @@ class Headers:
     def __len__(self) -> int:
         return len(self.position)
 
-    def where(self, which: slice | Bools) -> Headers:
-        return Headers(*(getattr(self, name)[which] for name in self.__slots__))
+    def where(self, selection: slice | Bools) -> Headers:
+        return Headers(*(getattr(self, name)[selection] for name in self.__slots__))
 
     @property
     def is_control(self) -> Bools:
-        found: Bools = (self.attributes & _CONTROL) != 0
-        return found
+        flags: Bools = (self.attributes & _CONTROL) != 0
+        return flags
 
     @property
     def is_transactional(self) -> Bools:
-        found: Bools = (self.attributes & _TRANSACTIONAL) != 0
-        return found
+        flags: Bools = (self.attributes & _TRANSACTIONAL) != 0
+        return flags
 
     @property
     def codec(self) -> Ints:
@@ -100,7 +96,7 @@ class Headers:
 
 @dataclass(slots=True)
 class Records:
-    """Records of a run of batches, in log order; `batch` is the index into `headers`."""
+    """Records of consecutive batches in log order. `batch` is the index into `headers`."""
 
     spans: RecordSpans
     offset: Ints
@@ -111,7 +107,7 @@ class Records:
 
 
 def read_headers(data: bytes, damage: list[Damage]) -> Headers:
-    """Headers of the sound batches of a file. A torn last batch is normal and ends the file with a note."""
+    """Return headers of the valid batches of a file. A torn last batch is normal and is only noted."""
     wrong: list[int] = []
     at = np.fromiter(_positions(data, wrong), np.int64)
     _note_the_end(data, int(at[-1]) if len(at) else None, damage)
@@ -155,9 +151,9 @@ def read_headers(data: bytes, damage: list[Damage]) -> Headers:
 
 
 def _positions(data: bytes, wrong: list[int]) -> Iterator[int]:
-    """Where whole batches begin, by their lengths alone; `wrong` gets those that aren't what their checksum says.
+    """Yield positions of complete batches by their lengths alone; adds those with a wrong checksum to `wrong`.
 
-    Both in one walk: a file has a million batches, and going through them in Python once more is felt.
+    Both happen in one pass: a file has a million batches, and a second pass in Python would be noticeable.
     """
     at, end = 0, len(data)
     last, read, checksum_of = end - HEADER_SIZE, _LENGTH_AND_CHECKSUM.unpack_from, google_crc32c.value
@@ -173,7 +169,7 @@ def _positions(data: bytes, wrong: list[int]) -> Iterator[int]:
 
 
 def _note_the_end(data: bytes, last: int | None, damage: list[Damage]) -> None:
-    """What stands behind the last whole batch, if anything."""
+    """Report bytes after the last complete batch."""
     at, end = 0, len(data)
     if last is not None:
         at = last + _LENGTH_AND_OFFSET + _LENGTH.unpack_from(data, last)[0]
@@ -195,7 +191,7 @@ def _why_it_ends(data: bytes, at: int, length: int, stop: int) -> str:
 
 
 def read_segment(data: bytes | memoryview, records_at_once: int = _RECORDS_AT_ONCE) -> Iterator[Records]:
-    """A whole segment file, in runs of about `records_at_once` records, control records included."""
+    """Yield a segment file in chunks of about `records_at_once` records, including control records."""
     data = bytes(data)
     damage: list[Damage] = []
     headers = read_headers(data, damage)
@@ -234,8 +230,8 @@ def _read_run(data: bytes, headers: Headers, damage: list[Damage]) -> Records:
 
 def _walk(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, damage: list[Damage]) -> Records:
     columns = _Columns(headers)
-    left = _read_alike(buffer, headers, at, stop, columns)
-    _read_in_turn(buffer, headers, at, stop, columns, damage, left)
+    remaining = _read_alike(buffer, headers, at, stop, columns)
+    _read_in_turn(buffer, headers, at, stop, columns, damage, remaining)
     spans = RecordSpans(buffer, *(columns.by_name[name] for name in ("ks", "kl", "vs", "vl")))
     batch_of = np.repeat(np.arange(len(headers), dtype=np.int64), headers.count)
     result = Records(spans, columns.by_name["offset"], columns.by_name["time"], batch_of, headers, damage)
@@ -243,7 +239,7 @@ def _walk(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, damage: list[Da
 
 
 class _Columns:
-    """What is known of each record: how far its offset and time are from its batch's, and where key and value lie."""
+    """Columns of each record: offset and time relative to its batch, and positions of key and value."""
 
     def __init__(self, headers: Headers) -> None:
         self.first_row = np.cumsum(headers.count) - headers.count
@@ -255,7 +251,7 @@ class _Columns:
 def _read_in_turn(
     buffer: Bytes, headers: Headers, at: Ints, stop: Ints, columns: _Columns, damage: list[Damage], lanes: Ints
 ) -> None:
-    """Reads the first record of every batch, then the second of every batch that has one, and so on."""
+    """Read the first record of every batch, then the second of every batch that has one, and so on."""
     count, at = headers.count, at.copy()
     for step in range(int(count[lanes].max(initial=0))):
         lanes = lanes[count[lanes] > step]
@@ -275,15 +271,16 @@ def _read_in_turn(
 
 
 def _read_alike(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, columns: _Columns) -> Ints:
-    """Reads batches that are laid out like another of their length; returns the batches that are left.
+    """Read batches with the same layout as another one of their length; return the remaining batches.
 
-    A member repeats its commits with other offsets and times: where one batch has its keys and values, the next of that
-    length has them too, if every number before a key and before a value is the same, which is one comparison.
+    A member repeats its commits with other offsets and times: if one batch has its keys and values, the next one of
+    that length has them too, provided that every number before a key and before a value is equal, which is one
+    comparison.
     """
-    left = headers.count > 0
+    remaining = headers.count > 0
     for _, mine in alike(((stop - at) << 32) | headers.count):
         batches = np.arange(len(headers))[mine]
-        if len(batches) < _MANY or not left[batches[0]]:
+        if len(batches) < _MANY or not remaining[batches[0]]:
             continue
         model = batches[:1]
         one = headers.where(slice(int(model[0]), int(model[0]) + 1))
@@ -301,25 +298,25 @@ def _read_alike(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, columns: 
                 column[rows] = (moved[name][batches] - moved[name][model])[:, None] + values
             else:
                 column[rows] = values
-        left[batches] = False
-    return np.flatnonzero(left)
+        remaining[batches] = False
+    return np.flatnonzero(remaining)
 
 
 def _like(buffer: Bytes, at: Ints, model: int, shape: _Columns) -> Bools:
-    """Which of the batches at these places have all their numbers where the model has them, and the same ones."""
-    found = np.ones(len(at), bool)
+    """Return a mask of batches with all their numbers at the positions of the model, with equal values."""
+    is_alike = np.ones(len(at), bool)
     ends = shape.by_name["vs"] + np.maximum(shape.by_name["vl"], 0)
     keys_end = shape.by_name["ks"] + np.maximum(shape.by_name["kl"], 0)
     begins = np.concatenate(([model], ends[:-1]))
     for first, last in ((begins, shape.by_name["ks"]), (keys_end, shape.by_name["vs"])):
         for begin, end in zip(first.tolist(), last.tolist(), strict=True):
-            for place in range(begin, end, _WORD.itemsize):
-                found &= _same(buffer, at + (place - model), place, min(end - place, _WORD.itemsize))
-    return found
+            for position in range(begin, end, _WORD.itemsize):
+                is_alike &= _same(buffer, at + (position - model), position, min(end - position, _WORD.itemsize))
+    return is_alike
 
 
 def _same(buffer: Bytes, at: Ints, model: int, size: int) -> Bools:
-    """Where the next `size` bytes, at most eight, are those of the model."""
+    """Return a mask of positions whose next `size` bytes, at most eight, equal those of the model."""
     words: npt.NDArray[np.uint64] = np.ndarray((max(0, len(buffer) - _WORD.itemsize + 1),), _WORD, buffer, 0, (1,))
     inside = at < len(words)
     if not len(words) or model >= len(words):
@@ -329,22 +326,21 @@ def _same(buffer: Bytes, at: Ints, model: int, size: int) -> Bools:
     return same & inside
 
 
-def select(records: Records, which: Bools) -> Records:
-    """The records for which `which` is True."""
+def select(records: Records, rows: Bools) -> Records:
     p = records.spans
-    spans = RecordSpans(p.buffer, p.key_start[which], p.key_length[which], p.value_start[which], p.value_length[which])
+    spans = RecordSpans(p.buffer, p.key_start[rows], p.key_length[rows], p.value_start[rows], p.value_length[rows])
     return Records(
         spans,
-        records.offset[which],
-        records.timestamp[which],
-        records.batch[which],
+        records.offset[rows],
+        records.timestamp[rows],
+        records.batch[rows],
         records.headers,
         records.damage,
     )
 
 
 def _one_record(buffer: Bytes, at: Ints, stop: Ints) -> tuple[Bools, dict[str, Ints], Ints]:
-    """(which can be read, their columns, where the next ones begin)."""
+    """Return a mask of readable records, their columns, and the positions of the next ones."""
     good = np.ones(len(at), bool)
 
     def varint(at: Ints) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""Keys and values of `__share_group_state`, as data: what share coordinators keep of each partition of a share group.
+"""Keys and values of `__share_group_state`, as data: the share coordinators' state of each share partition.
 
 Source: the JSON schemas of Kafka's share coordinator (ShareSnapshot, ShareUpdate); segment files of a running 4.3.0.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from kohort.pipeline.records.schema import Array, Field, Layout, struct
 
 SNAPSHOT, UPDATE = 0, 1
-AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
-"""The states of records that are written. What a member holds is never written."""
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4  # Record states that are written. Acquired records are never written.
 NO_OFFSET, NO_COUNT = -1, -1
 
 _key = struct(Field("groupId", "string"), Field("topicId", "uuid"), Field("partition", "int32"))

@@ -222,7 +222,7 @@ def _measure_report(metrics: FollowMetrics | None, made: Outcome, took_s: float,
 def _measure(
     metrics: FollowMetrics, rebalances: OpenRebalances, files: FollowedFiles | None, streams: _Streams
 ) -> None:
-    metrics.open_rebalances(rebalances.told)
+    metrics.open_rebalances(rebalances.reported)
     metrics.file_events(files.events if files is not None else 0)
     streams.measure(metrics)
 

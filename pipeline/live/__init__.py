@@ -1,1 +1,1 @@
-"""Alerts while a group runs, from a small memory of each group. Figures come later, from `history`."""
+"""Alerts while a group runs, from a small state per group. The figures are computed later in `history`."""

@@ -14,15 +14,14 @@ from prometheus_client import Counter as CounterMetric
 from kohort.pipeline.live.group_figures import GroupFigures
 from kohort.pipeline.live.webhook import Message
 
+# Number of groups with their own series. Further ones share one, so that external ids can't fill the metrics store.
 MOST_GROUPS = 500
-"""Groups with rows of their own; further ones share one, so that ids from outside can't fill whatever keeps metrics."""
-MOST_CLIENTS = 1_000
-"""Likewise clients, of all groups together."""
+MOST_CLIENTS = 1_000  # the same for clients, over all groups
 OTHERS = "(others)"
 
 
 class FollowMetrics:
-    """What there is to tell of a run. Each method takes note of one thing."""
+    """Metrics of a run. Each method records one kind of change."""
 
     def __init__(self, now_s: Callable[[], float] = time.time) -> None:
         self.registry, self._now_s = CollectorRegistry(), now_s
@@ -30,10 +29,10 @@ class FollowMetrics:
         self._groups: set[str] = set()
         self._clients: set[str] = set()
         self._alerts = CounterMetric(
-            "kohort_follow_alerts", "Alerts that were told, and warnings that a new report had.",
+            "kohort_follow_alerts", "Alerts, and new warnings of reports.",
             ["group", "kind", "severity"], registry=self.registry,
         )  # fmt: skip
-        self._open = gauge("kohort_follow_rebalances_open", "Rebalances that are open and were told of.")
+        self._open = gauge("kohort_follow_rebalances_open", "Open rebalances that were reported.")
         self._findings = gauge("kohort_follow_findings", "Findings of the last report.", ["group", "rule", "severity"])
         self._report_at = gauge("kohort_follow_last_report_timestamp_seconds", "When the last report was made.")
         self._report_s = gauge("kohort_follow_last_report_duration_seconds", "How long the last report took to make.")
@@ -42,34 +41,37 @@ class FollowMetrics:
             "kohort_follow_stream_batch", "Number of the last batch.", ["stream"], registry=self.registry
         )
         self._rebalances = gauge(
-            "kohort_follow_group_rebalances", "Rebalances in what was read, by cause and client.",
+            "kohort_follow_group_rebalances", "Rebalances by cause and client.",
             ["group", "cause", "client"],
         )  # fmt: skip
         self._stopped_s = gauge(
             "kohort_follow_group_stopped_seconds",
-            "Seconds in which no partition made progress, by the cause of the rebalance; no_rebalance: there was none.",
+            "Seconds without progress in any partition, by cause of the rebalance; no_rebalance: outside of rebalances.",
             ["group", "cause"],
         )
-        self._lag_s = gauge("kohort_follow_group_lag_seconds", "For how long the oldest record waits.", ["group"])
+        self._lag_s = gauge("kohort_follow_group_lag_seconds", "How long the oldest record has waited.", ["group"])
         self._gone_s = gauge(
             "kohort_follow_group_lag_gone_seconds",
-            "In how many seconds the lag is gone if it goes on shrinking; infinite if it does not shrink.", ["group"],
+            "Seconds until the lag is gone if it continues to shrink; infinite if it does not shrink.", ["group"],
         )  # fmt: skip
         self._never_joined = gauge(
-            "kohort_follow_group_never_joined", "Members that came and never were in a generation.", ["group", "client"]
+            "kohort_follow_group_never_joined",
+            "Members that tried to join and were never in a generation.",
+            ["group", "client"],
         )
         self._files = gauge("kohort_follow_file_events", "Events that this process read from text logs and event logs.")
 
     def alert(self, message: Message) -> None:
-        """An alert was told."""
         self._alerts.labels(self._group(message.group), message.kind, message.severity).inc()
 
     def open_rebalances(self, count: int) -> None:
-        """So many are open now, of those that were told."""
         self._open.set(count)
 
     def report(self, findings: Iterable[tuple[str, str, str]], took_s: float) -> None:
-        """A report was made: its findings by group, rule and severity. What it does not find any more has no row."""
+        """Record a new report with its findings by group, rule and severity.
+
+        Findings that are gone lose their series.
+        """
         counts = Counter((self._group(group), rule, severity) for group, rule, severity in findings)
         self._findings.clear()
         for labels, count in counts.items():
@@ -78,7 +80,7 @@ class FollowMetrics:
         self._report_s.set(took_s)
 
     def groups(self, figures: GroupFigures) -> None:
-        """What the last report knows of each group. Further clients and groups share rows."""
+        """Record the figures of the last report. Groups and clients above the limits share series."""
         rebalances: Counter[tuple[str, ...]] = Counter()
         for (group, cause, client), count in figures.rebalances.items():
             rebalances[self._group(group), cause, self._client(client)] += count
@@ -103,12 +105,11 @@ class FollowMetrics:
         return longest
 
     def stream(self, name: str, up: bool, batch: int) -> None:
-        """A stream reads or doesn't; batch: the last one that is done, -1: none is."""
+        """Record whether a stream reads, and its last completed batch, or -1."""
         self._up.labels(name).set(up)
         self._batch.labels(name).set(batch)
 
     def file_events(self, count: int) -> None:
-        """So many events came from files until now."""
         self._files.set(count)
 
     def _group(self, name: str) -> str:
@@ -123,7 +124,7 @@ class FollowMetrics:
 
 
 def _show(gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:
-    """What has no value any more has no row."""
+    """Set all values and remove the other series."""
     gauge.clear()
     for labels, value in values.items():
         gauge.labels(*labels).set(value)
@@ -131,7 +132,11 @@ def _show(gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:
 
 @contextmanager
 def serving_metrics(port: int, metrics: FollowMetrics) -> Iterator[int]:
-    """Answers at /metrics on all addresses until the block ends. Gives the port; 0 asks for any. Raises OSError."""
+    """Serve /metrics on all addresses until the block ends. Yields the port; 0 picks a free one.
+
+    Raises:
+        OSError: The port cannot be used.
+    """
     server, thread = start_http_server(port, registry=metrics.registry)
     try:
         yield server.server_port

@@ -1,4 +1,4 @@
-"""What silver has about groups whose rebalance is open: asked for a few groups, when they have waited for long."""
+"""Silver data about groups with an open rebalance, queried for few groups, after they have waited for long."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ import pyarrow.parquet as pq
 from kohort.pipeline.live.waited_for import KnownGroup, MemberCommits
 from kohort.pipeline.silver.parquet_files import shown
 
-CLASSIC = 2
-"""The record type of a classic group."""
+CLASSIC = 2  # record type of a classic group
 EAGER, COOPERATIVE = ("range", "roundrobin", "sticky"), "cooperative-sticky"
-LOOK_BACK_MS = 5 * 60_000
-"""Commits older than that before the rebalance say nothing of it."""
-SAME_START_MS = 60_000
-"""A start in a broker's log that is earlier than what was seen by more is another rebalance's, or a wrong clock's."""
+LOOK_BACK_MS = 5 * 60_000  # period before the rebalance whose commits are relevant
+SAME_START_MS = 60_000  # An earlier start in a broker's log than this belongs to another rebalance or a wrong clock.
 FEWEST_INTERVALS = 5
 TRIES = 5
 
 
 class LastGenerations:
-    """Reads silver while a stream writes it and rolls it."""
+    """Reads silver while a stream writes it and merges batches."""
 
     def __init__(self, silver: Path, now_ms: Callable[[], int] = lambda: round(time.time() * 1000)) -> None:
         self._silver, self._now_ms = silver, now_ms
 
     def __call__(self, since: Mapping[str, int]) -> dict[str, KnownGroup]:
-        """What is known of these groups; since: when each rebalance was first seen."""
+        """Return the data about these groups.
+
+        Args:
+            since: Time at which each group's rebalance was first seen.
+        """
         newest: dict[str, dict[str, Any]] = {}
         for row in self._rows(
             "group_records", since, ("partition", "offset", "ts_ms", "leader", "protocol", "record_type")
@@ -52,7 +53,7 @@ class LastGenerations:
                 parts = {(row["topic"], part): row["member_id"] for part in row["parts"]}
                 owners.setdefault(row["group_id"], {}).update(parts)
         commits = self._commits(owners, min(since.values(), default=0) - LOOK_BACK_MS)
-        said = self._said(since, {group_id: row["ts_ms"] for group_id, row in newest.items()})
+        from_events = self._read_events(since, {group_id: row["ts_ms"] for group_id, row in newest.items()})
         return {
             group_id: KnownGroup(
                 generation_ms=newest[group_id]["ts_ms"] if group_id in newest else -1,
@@ -60,8 +61,8 @@ class LastGenerations:
                 leader=newest[group_id]["leader"] if group_id in newest else None,
                 eager=is_eager(newest[group_id]["protocol"]) if group_id in newest else None,
                 commits=commits.get(group_id, {}),
-                started_ms=said.get(group_id, (None, None))[0],
-                waited_for=said.get(group_id, (None, None))[1],
+                started_ms=from_events.get(group_id, (None, None))[0],
+                waited_for=from_events.get(group_id, (None, None))[1],
             )
             for group_id in since
         }
@@ -69,7 +70,7 @@ class LastGenerations:
     def _commits(
         self, owners: dict[str, dict[tuple[str, int], str]], from_ms: int
     ) -> dict[str, dict[str, MemberCommits]]:
-        """By group and member, by the clock of whoever follows."""
+        """Return commits by group and member, by the local clock."""
         columns = ("topic", "part", "ts_ms", "is_tombstone")
         table = self._table("offset_commits", owners, columns, [("ts_ms", ">=", from_ms)])
         if table is None or not len(table):
@@ -82,46 +83,49 @@ class LastGenerations:
             owner = owners[row["group_id"]].get((row["topic"], row["part"]))
             if owner is not None:
                 times.setdefault((row["group_id"], owner), set()).update(row["ts_ms_distinct"])
-        found: dict[str, dict[str, MemberCommits]] = {}
+        commits: dict[str, dict[str, MemberCommits]] = {}
         for (group_id, owner), moments in times.items():
-            found.setdefault(group_id, {})[owner] = member_commits(sorted(each - ahead for each in moments))
-        return found
+            commits.setdefault(group_id, {})[owner] = member_commits(sorted(ts_ms - ahead for ts_ms in moments))
+        return commits
 
-    def _said(
+    def _read_events(
         self, since: Mapping[str, int], generations: Mapping[str, int]
     ) -> dict[str, tuple[int | None, frozenset[str] | None]]:
-        """By group: when a broker's log says that the rebalance began, and for whom an event log says that it waits."""
-        found: dict[str, tuple[int | None, frozenset[str] | None]] = {}
+        """Return start and missing members of each group's rebalance.
+
+        The start is from a broker's log, the members from an event log.
+        """
+        rebalances: dict[str, tuple[int | None, frozenset[str] | None]] = {}
         rows = self._rows("events", since, ("ts", "kind", "waited_for"))
         for row in sorted(rows, key=lambda row: row["ts"]):
             group_id, ts_ms = row["group_id"], row["ts"]
             if ts_ms < max(since[group_id] - SAME_START_MS, generations.get(group_id, 0)):
                 continue
-            started = found.get(group_id, (None, None))[0]
+            started = rebalances.get(group_id, (None, None))[0]
             if row["kind"] == "rebalance_started":
-                found[group_id] = (ts_ms, None)
+                rebalances[group_id] = (ts_ms, None)
             elif row["kind"] == "join_progress" and row["waited_for"]:
-                found[group_id] = (started, frozenset(row["waited_for"]))
+                rebalances[group_id] = (started, frozenset(row["waited_for"]))
             elif row["kind"] == "join_completed":
-                found.pop(group_id, None)
-        return found
+                rebalances.pop(group_id, None)
+        return rebalances
 
     def _rows(self, table: str, groups: Iterable[str], columns: tuple[str, ...]) -> list[dict[str, Any]]:
-        found = self._table(table, groups, columns)
-        rows: list[dict[str, Any]] = [] if found is None else found.to_pylist()
+        table_rows = self._table(table, groups, columns)
+        rows: list[dict[str, Any]] = [] if table_rows is None else table_rows.to_pylist()
         return rows
 
     def _table(
         self, table: str, groups: Iterable[str], columns: tuple[str, ...], more: Iterable[tuple[str, str, object]] = ()
     ) -> pa.Table | None:
-        """Columns of these groups. A file that goes while it is read was rolled into another one."""
-        wanted = [("group_id", "in", sorted(groups)), *more]
+        """Return columns of these groups. Retries if a file was merged into another one meanwhile."""
+        filters = [("group_id", "in", sorted(groups)), *more]
         for attempt in range(TRIES):
             files = shown(self._silver, table)
-            if not files or not wanted[0][2]:
+            if not files or not filters[0][2]:
                 return None
             try:
-                return pq.read_table(files, columns=["group_id", *columns], filters=wanted, partitioning=None)
+                return pq.read_table(files, columns=["group_id", *columns], filters=filters, partitioning=None)
             except FileNotFoundError:
                 if attempt + 1 == TRIES:
                     raise
@@ -129,7 +133,7 @@ class LastGenerations:
 
 
 def member_commits(moments: list[int]) -> MemberCommits:
-    """moments: of its commits, in order; at least one."""
+    """Return the figures from commit times, which must be in order and not empty."""
     intervals = sorted(later - earlier for earlier, later in pairwise(moments))
     usual = intervals[len(intervals) // 2] if len(intervals) >= FEWEST_INTERVALS else None
     return MemberCommits(moments[-1], usual)

@@ -1,8 +1,7 @@
-"""A group's live state, and the alerts that follow from it. Knows no Spark, so that tests can play it.
+"""Live state of a group and its alerts. Independent of Spark for the sake of tests.
 
-The rows it is fed are the group's records (one generation or membership each) and its commits (a row per moment), in
-the order of their offsets. Times are the records' own; `now_ms` is the wall clock of whoever follows, and decides
-whether something is news.
+Its input rows are the group's records (one generation or membership each) and its commits (one row per time), ordered
+by offset. Times are those of the records; `now_ms` is the local wall clock and decides whether an alert is news.
 """
 
 from __future__ import annotations
@@ -15,29 +14,27 @@ from typing import NamedTuple
 from kohort.pipeline.history.stalls import SILENCE_MS, TIMES_USUAL
 from kohort.pipeline.history.storms import MANY, WINDOW_MS
 
-NEWS_MS = 10 * 60_000
-"""What is older when it is read belongs to the report, not on the terminal."""
+NEWS_MS = 10 * 60_000  # an event that is older when read goes to the report, not to the terminal
 SLOT_MS, SLOTS_KEPT = 60_000, 20
 FEWEST_SLOTS, FEWEST_INTERVALS = 3, 3
-FIRST_PATIENCE_MS = 4 * SILENCE_MS
-"""For a group whose habits are not known yet."""
+FIRST_PATIENCE_MS = 4 * SILENCE_MS  # for a group whose habits are not known yet
 
 
 class Watched(NamedTuple):
-    """The time that was read without a gap. A silence counts only within it: what wasn't read may hold commits."""
+    """Period that was read without a gap. A silence counts only within it: unread records may contain commits."""
 
     since_ms: int
     until_ms: int
 
 
 class Commits(NamedTuple):
-    """A moment at which the group committed."""
+    """A time at which the group committed."""
 
     ts_ms: int
 
 
 class Generation(NamedTuple):
-    """A classic group's record. members: id and client of each; none and number -1 where the group is gone."""
+    """A classic group's record. members: id and client of each; a deleted group has none, and the number -1."""
 
     ts_ms: int
     number: int
@@ -45,14 +42,14 @@ class Generation(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """The group's epoch (KIP-848)."""
+    """An epoch of the group (KIP-848)."""
 
     ts_ms: int
     number: int
 
 
 class Joined(NamedTuple):
-    """A member's own record (KIP-848)."""
+    """A member's record (KIP-848)."""
 
     ts_ms: int
     member_id: str
@@ -71,19 +68,18 @@ _KINDS: dict[str, type[Row]] = {kind.__name__: kind for kind in (Commits, Genera
 
 
 def row_text(row: Row) -> str:
-    """A row as JSON, for the way to another worker."""
+    """Return a row as JSON, for the transfer to another worker."""
     return json.dumps([type(row).__name__, *row])
 
 
 def row_of(text: str) -> Row:
-    """The row that `row_text` wrote."""
     kind, *values = json.loads(text)
     return _KINDS[kind](*values)
 
 
 @dataclass(slots=True)
 class Alert:
-    """One line for a person. `rule` is the diagnosis it hints at, where there is one."""
+    """One line for the user. `rule` is the related diagnosis, if any."""
 
     group_id: str
     ts_ms: int
@@ -94,41 +90,34 @@ class Alert:
 
 @dataclass(slots=True)
 class GroupState:
-    """What is remembered of a group. Small, and plain enough for JSON."""
+    """State of a group. Small, and can be stored as JSON."""
 
     generation: int = -1
-    members: dict[str, str] = field(default_factory=dict)
-    """Member id to the client, as a person knows it."""
-    rebalances_ms: list[int] = field(default_factory=list)
-    """When the last generations began."""
+    members: dict[str, str] = field(default_factory=dict)  # member id -> name of the client
+    rebalances_ms: list[int] = field(default_factory=list)  # starts of the last generations
     last_commit_ms: int = -1
     intervals: int = 0
+    # Longest time between two commits in each of the last minutes with commits: (minute, milliseconds). Single gaps
+    # would be too short for a habit: members commit one after the other.
     longest: list[tuple[int, int]] = field(default_factory=list)
-    """The longest time between two commits in each of the last minutes that had one: minute, milliseconds.
-
-    From one commit to the next it would be too short for a habit: members commit one after the other.
-    """
-    away_since_ms: int = -1
-    """Since when nobody was there; -1: somebody has committed since."""
+    away_since_ms: int = -1  # time since which the group has had no members, or -1 after a commit
     silent: bool = False
     stormy: bool = False
 
     @classmethod
     def of(cls, text: str) -> GroupState:
-        """The state that `text` wrote."""
-        known = json.loads(text)
-        known.pop("intervals_ms", None)  # of an earlier release
-        state = cls(**known)
+        fields = json.loads(text)
+        fields.pop("intervals_ms", None)  # of an earlier release
+        state = cls(**fields)
         state.longest = [(slot, length) for slot, length in state.longest]
         return state
 
     def text(self) -> str:
-        """The state as JSON, for keeping."""
         return json.dumps(asdict(self))
 
     @property
     def usual_ms(self) -> int | None:
-        """The longest time that usually passes without a commit; None: not known yet."""
+        """Longest usual time without a commit, or None if it is not known yet."""
         if self.intervals < FEWEST_INTERVALS:
             return None
         longest = sorted(length for _, length in self.longest)
@@ -136,14 +125,14 @@ class GroupState:
 
     @property
     def patience_ms(self) -> int:
-        """How long commits may stay away before it is worth a line."""
+        """Time without commits after which an alert is due."""
         usual = self.usual_ms
         if usual is None:
             return FIRST_PATIENCE_MS
         return max(SILENCE_MS if len(self.longest) > 1 else FIRST_PATIENCE_MS, TIMES_USUAL * usual)
 
     def waited(self, ts_ms: int, length_ms: int) -> None:
-        """Takes note of a time without commits that ended just now."""
+        """Record a time without commits that has just ended."""
         slot = ts_ms // SLOT_MS
         self.intervals += 1
         if self.longest and self.longest[-1][0] == slot:
@@ -152,9 +141,9 @@ class GroupState:
             self.longest = [*self.longest, (slot, length_ms)][-SLOTS_KEPT:]
 
     def alarm_ms(self, watched: Watched) -> int | None:
-        """When the group counts as silent if nothing comes; None: it has no members, or is silent already.
+        """Return when the group counts as silent, or None if it has no members or is already silent.
 
-        Whoever begins to look gives the group its time: it may have been unable to commit while nobody looked.
+        The start of the watched period restarts the time, as the group may have been unable to commit before.
         """
         if self.silent or not self.members or self.last_commit_ms < 0:
             return None
@@ -162,7 +151,7 @@ class GroupState:
 
 
 def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> list[Alert]:
-    """Takes rows in, in the order of their offsets; returns what is news."""
+    """Process rows, ordered by offset, and return recent alerts."""
     alerts: list[Alert] = []
     for row in rows:
         match row:
@@ -171,27 +160,27 @@ def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> 
             case Generation():
                 alerts += _generation(group_id, state, row)
             case Epoch():
-                known, state.generation = state.generation, row.number
-                if row.number > known and state.members:
+                previous, state.generation = state.generation, row.number
+                if row.number > previous and state.members:
                     alerts += _storm(group_id, state, row.ts_ms)
             case Joined():
                 _take_members(state, {**state.members, row.member_id: row.client}, row.ts_ms)
             case Gone():
-                alerts += _gone(group_id, state, row)
+                alerts += _on_departure(group_id, state, row)
     return [alert for alert in alerts if now_ms - alert.ts_ms <= NEWS_MS]
 
 
 def look(group_id: str, state: GroupState, watched: Watched) -> list[Alert]:
-    """The alarm's time has come, or something else made somebody look."""
+    """Return an alert if the group is silent for too long."""
     alarm_ms, now_ms = state.alarm_ms(watched), watched.until_ms
     if alarm_ms is None or now_ms < alarm_ms:
         return []
     state.silent = True
     if now_ms - alarm_ms > NEWS_MS:
         return []
-    who = ", ".join(sorted(set(state.members.values())))
+    names = ", ".join(sorted(set(state.members.values())))
     quiet_s = (now_ms - state.last_commit_ms) // 1000
-    text = f"no commits for {quiet_s} s, usually {_usual_s(state)}; members: {who}"
+    text = f"no commits for {quiet_s} s, usually {_usual_s(state)}; members: {names}"
     return [Alert(group_id, now_ms, "silent", "warning", text)]
 
 
@@ -221,9 +210,9 @@ def _generation(group_id: str, state: GroupState, row: Generation) -> list[Alert
     if row.number == state.generation and members.keys() == state.members.keys():
         return []
     alerts = []
-    gone = [client for member, client in state.members.items() if member not in members]
+    departed = [client for member, client in state.members.items() if member not in members]
     back = set(members.values())
-    lost = sorted({client for client in gone if client not in back})
+    lost = sorted({client for client in departed if client not in back})
     if lost and members:
         text = f"generation {row.number}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} gone, "
         text += f"{len(members)} left"
@@ -238,27 +227,29 @@ def _generation(group_id: str, state: GroupState, row: Generation) -> list[Alert
 
 
 def _take_members(state: GroupState, members: dict[str, str], ts_ms: int) -> None:
-    """Time without members is no silence: whoever comes then is given time to commit."""
+    """Set the members. Time without members is not a silence: a joining member gets time to commit."""
     if members and not state.members and state.last_commit_ms >= 0:
         state.last_commit_ms = max(state.last_commit_ms, ts_ms)
     if not members and state.away_since_ms < 0:
         state.away_since_ms = ts_ms
-    if not members:  # whoever comes and goes interrupts nobody: a console consumer, a job of the night
+    if not members:  # a member that joins an empty group interrupts no other one: a console consumer, a nightly job
         state.rebalances_ms, state.stormy = [], False
     state.members = members
 
 
-def _gone(group_id: str, state: GroupState, row: Gone) -> list[Alert]:
+def _on_departure(group_id: str, state: GroupState, row: Gone) -> list[Alert]:
     client = state.members.get(row.member_id)
     if client is None:
         return []
-    _take_members(state, {each: name for each, name in state.members.items() if each != row.member_id}, row.ts_ms)
-    left = f"{client} is gone, {len(state.members)} left" if state.members else "the last member is gone"
-    return [Alert(group_id, row.ts_ms, "members_gone" if state.members else "empty", "info", left)]
+    _take_members(
+        state, {member_id: name for member_id, name in state.members.items() if member_id != row.member_id}, row.ts_ms
+    )
+    text = f"{client} is gone, {len(state.members)} left" if state.members else "the last member is gone"
+    return [Alert(group_id, row.ts_ms, "members_gone" if state.members else "empty", "info", text)]
 
 
 def _storm(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
-    recent = [each for each in state.rebalances_ms if ts_ms - each <= WINDOW_MS]
+    recent = [ts for ts in state.rebalances_ms if ts_ms - ts <= WINDOW_MS]
     state.rebalances_ms = [*recent[-MANY:], ts_ms]
     many = len(state.rebalances_ms) >= MANY
     if not many:

@@ -1,4 +1,4 @@
-"""From silver tables to the rows that the tracker is fed."""
+"""Converter of silver tables to input rows of the tracker."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kohort.pipeline.silver.silver_rows import GroupRecord
 from kohort.pipeline.silver.silver_schemas import COLUMNS, SCHEMAS
 
 CLASSIC = 2
+# Record types of consumer, share and streams groups: the group's epoch, and a member's metadata.
 EPOCHS, MEMBERS = (3, 9, 15), (5, 10, 19)
-"""Record types of consumer, share and streams groups: the group's epoch, and a member's metadata."""
 
 
 _OF_COMMITS = pa.schema(
@@ -22,12 +22,14 @@ _OF_COMMITS = pa.schema(
         SCHEMAS["offset_commits"].field(name)
         for name in ("partition", "offset", "group_id", "commit_ts_ms", "is_tombstone", "txn")
     ]
-)
-"""Texts as texts: those of two runs of records are coded differently, and those of odd commits not at all."""
+)  # Schema with plain texts: dictionaries differ between runs of records, and irregular commits have none.
 
 
 def tracker_rows(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[tuple[str, int, int, str]]:
-    """(group id, partition, offset, row as JSON), of one partition's records in order. Commits: one row per moment."""
+    """Yield (group id, partition, offset, row as JSON) for one partition's records in order.
+
+    Commits give one row per time.
+    """
     commits: list[pa.Table] = []
     records: list[GroupRecord] = []
     clients: dict[int, list[tuple[str, str]]] = {}
@@ -59,13 +61,13 @@ def _of_commits(tables: list[pa.Table]) -> Iterator[tuple[str, int, int, str]]:
 
 
 def _of_record(record: GroupRecord, clients: list[tuple[str, str]]) -> Row | None:
-    kind, gone, ts_ms = record.record_type, record.is_tombstone, record.ts_ms
+    kind, is_tombstone, ts_ms = record.record_type, record.is_tombstone, record.ts_ms
     if kind == CLASSIC:
-        return Generation(ts_ms, -1, []) if gone else Generation(ts_ms, record.generation or 0, clients)
-    if kind in EPOCHS and not gone:
+        return Generation(ts_ms, -1, []) if is_tombstone else Generation(ts_ms, record.generation or 0, clients)
+    if kind in EPOCHS and not is_tombstone:
         return Epoch(ts_ms, record.epoch or 0)
     if kind in MEMBERS and record.member_id is not None:
-        if gone:
+        if is_tombstone:
             return Gone(ts_ms, record.member_id)
         return Joined(ts_ms, record.member_id, clients[0][1] if clients else record.member_id)
     return None

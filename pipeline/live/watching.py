@@ -1,4 +1,4 @@
-"""How far the log has been read without a gap, told from the driver to the workers in a small file."""
+"""Period in which the log was read without a gap, passed from the driver to the workers in a small file."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from pathlib import Path
 from kohort.pipeline.live.tracker import Watched
 from kohort.pipeline.whole_files import replace_text
 
-GAP_MS = 30_000
-"""Longer between two looks at the log's end: nobody was watching."""
-NEVER = Watched(1 << 60, 0)
-"""Nothing was read to its end yet: no silence counts."""
+GAP_MS = 30_000  # time between two queries of the log end that interrupts the period
+NEVER = Watched(1 << 60, 0)  # nothing has been read to its end yet: no silence counts
 
 
 @dataclass(slots=True)
 class WatchedUntil:
-    """The driver's side. Called whenever it has looked where the log ends."""
+    """Driver side. To be called after each query of the log end."""
 
     path: Path
     watched: Watched | None = None
 
     def looked(self, now_ms: int, *, to_the_end: bool) -> None:
-        """to_the_end: the batch that begins now takes everything that was in the log at that time.
+        """Extend the period.
 
-        Without that the last moment stays: it is true of the batches before.
+        Args:
+            to_the_end: Whether the next batch contains everything that was in the log at that time. Otherwise the last
+                time stays, which holds for the earlier batches.
         """
         if not to_the_end:
             return
-        before = self.watched
-        since_ms = now_ms if before is None or now_ms - before.until_ms > GAP_MS else before.since_ms
+        previous = self.watched
+        since_ms = now_ms if previous is None or now_ms - previous.until_ms > GAP_MS else previous.since_ms
         self.watched = Watched(since_ms, now_ms)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(self.path, json.dumps(self.watched))
 
 
 def watched(path: Path | None) -> Watched:
-    """The worker's side. path None: somebody else keeps up with the log, so everything to now has been read."""
+    """Return the period on the worker side. Without a path everything until now has been read."""
     if path is None:
         return Watched(0, round(time.time() * 1000))
     try:

@@ -1,7 +1,7 @@
-"""Sends alerts to an address as JSON: several at once, again when that fails, and never the same one twice in a row.
+"""Sender of alerts to an address as JSON: several at once, with retries, and without repetitions.
 
-A body is {"source": "kohort", "text": ..., "alerts": [{"group", "at_ms", "kind", "severity", "text"}, ...]}. `text` has
-the alerts as lines: chat systems show it as it stands.
+A body is {"source": "kohort", "text": ..., "alerts": [{"group", "at_ms", "kind", "severity", "text"}, ...]}. `text`
+contains the alerts as lines, which chat systems show.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from urllib.parse import urlsplit
 
 TRIES = 5
 FIRST_PAUSE_S, TIMEOUT_S = 1.0, 10.0
-GATHER_S = 1.0
-"""What comes within this time goes together."""
+GATHER_S = 1.0  # alerts within this time are sent together
 MOST_WAITING, MOST_AT_ONCE = 1_000, 50
-SAME_S = 300.0
-"""An alert of a group that says the same as one so long before isn't sent again."""
+SAME_S = 300.0  # an equal alert of a group is not sent again within this time
 ENDING_S = 15.0
 
 
@@ -38,21 +36,30 @@ class Message:
 
 
 def checked_address(url: str) -> str:
-    """The address. Raises ValueError for one that nothing can be posted to."""
+    """Return the address.
+
+    Raises:
+        ValueError: It is not an HTTP address.
+    """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is no address to post to; one looks like https://host/path")
+        raise ValueError(f"{url!r} is not a webhook address; expected one like https://host/path")
     return url
 
 
 class Webhook:
-    """Sends from a thread of its own, so that an address which doesn't answer delays nobody."""
+    """Sends from its own thread, so that an unresponsive address delays no caller."""
 
     def __init__(
         self, url: str, say: Callable[[str], None], post: Callable[[str, bytes], None] | None = None,
         sleep: Callable[[float], object] | None = None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        """say: hears what could not be sent. post, sleep, clock: for tests."""
+        """Create a sender.
+
+        Args:
+            say: Receives a line about alerts that could not be sent.
+            post: Replacement for tests, like `sleep` and `clock`.
+        """
         self._url, self._say, self._post, self._clock = url, say, post or _post, clock
         self._waiting: deque[Message] = deque()
         self._lost = 0
@@ -66,14 +73,14 @@ class Webhook:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """What waits is tried once more."""
+        """Try once to send the queued alerts."""
         self._over.set()
         self._thread.join(ENDING_S)
 
     def add(self, message: Message) -> None:
-        """Takes an alert; the oldest goes when too many wait."""
+        """Queue an alert; drops the oldest one if the queue is full."""
         now, key = self._clock(), (message.group, message.kind, message.text)
-        self._sent = {each: at for each, at in self._sent.items() if now - at < SAME_S}
+        self._sent = {sent_key: at for sent_key, at in self._sent.items() if now - at < SAME_S}
         if key in self._sent:
             return
         self._sent[key] = now
@@ -83,34 +90,34 @@ class Webhook:
             self._lost += 1
 
     def send_waiting(self) -> None:
-        """Sends what waits, in portions; says what could not be sent."""
+        """Send queued alerts in batches, and report failures."""
         while self._waiting:
             messages = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
-            if problem := self._send(messages):
-                self._say(f"--webhook {self._url}: {len(messages)} alerts were not sent: {problem}")
+            if reason := self._send(messages):
+                self._say(f"--webhook {self._url}: {len(messages)} alerts were not sent: {reason}")
         if self._lost:
             self._say(f"--webhook {self._url}: {self._lost} alerts were not sent: too many were waiting")
             self._lost = 0
 
     def _send(self, messages: list[Message]) -> str:
-        """Why it failed, in the end; empty if it did not."""
-        text = "\n".join(f"[{each.severity}] {each.group}: {each.text}" for each in messages)
-        row = {"source": "kohort", "text": text, "alerts": [asdict(each) for each in messages]}
-        body, problem = json.dumps(row, ensure_ascii=False).encode(), ""
+        """Return the reason of the final failure, or an empty string."""
+        text = "\n".join(f"[{message.severity}] {message.group}: {message.text}" for message in messages)
+        row = {"source": "kohort", "text": text, "alerts": [asdict(message) for message in messages]}
+        body, reason = json.dumps(row, ensure_ascii=False).encode(), ""
         for attempt in range(TRIES):
             try:
                 self._post(self._url, body)
             except urllib.error.HTTPError as error:
-                problem = f"the answer was {error.code} {error.reason}"
+                reason = f"the server responded {error.code} {error.reason}"
                 if error.code < 500 and error.code != 429:
-                    return problem
+                    return reason
             except OSError as error:
-                problem = str(getattr(error, "reason", error))
+                reason = str(getattr(error, "reason", error))
             else:
                 return ""
             if attempt + 1 < TRIES:
                 self._sleep(FIRST_PAUSE_S * 2**attempt)
-        return problem
+        return reason
 
     def _run(self) -> None:
         while not self._over.wait(GATHER_S):

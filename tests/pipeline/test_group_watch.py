@@ -130,7 +130,7 @@ def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: 
             waiting.poll(0.2)
             assert time.monotonic() < until
         watch.look(now_ms + 13_000)
-        assert told[-1].text == "rebalance over after 13 s; it waited for slow on /127.0.0.1"
+        assert told[-1].text == "rebalance ended after 13 s; it waited for slow on /127.0.0.1"
         source.close()
         slow.close()
         waiting.close()

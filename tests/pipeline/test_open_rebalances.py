@@ -53,7 +53,7 @@ def test_the_only_member_of_before_is_waited_for() -> None:
     assert story.looks(10, PREPARING, ADA, BOB) == []
     assert story.looks(1, PREPARING, ADA, BOB) == ["rebalance_open: rebalance open 10 s, waiting for ada on /10.0.0.7"]
     assert story.looks(60, PREPARING, ADA, BOB) == []
-    assert story.looks(1, None) == ["rebalance_over: rebalance over after 71 s; it waited for ada on /10.0.0.7"]
+    assert story.looks(1, None) == ["rebalance_over: rebalance ended after 71 s; it waited for ada on /10.0.0.7"]
     assert story.looks(60, None) == []
 
 
@@ -86,7 +86,7 @@ def test_nobody_is_blamed_in_a_cooperative_group() -> None:
     story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
     story.known = KnownGroup(story.known.generation_ms, EVERYBODY, "ada-id", False, story.known.commits)
     (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
-    assert told.endswith("Kafka doesn't tell who has joined")
+    assert told.endswith("Kafka doesn't report which members have joined")
     assert all(str(each) in told for each in (ADA, BOB, EVE))
 
 
@@ -137,7 +137,7 @@ def test_a_new_group_that_waits_for_more_members_is_given_time() -> None:
     story = Story(KnownGroup())
     assert story.looks(30, PREPARING, ADA, BOB) == []
     (told,) = story.looks(3, PREPARING, ADA, BOB)
-    assert "who is waited for isn't known" in told
+    assert "it is unknown which members it waits for" in told
 
 
 def test_a_broker_that_does_not_answer_ends_nothing() -> None:
@@ -174,7 +174,7 @@ def test_who_does_not_give_up_partitions_is_named_with_them() -> None:
     group = consumer("ada", 3, {0, 1, 2}, {0}), consumer("bob", 4, set(), {1, 2})
     assert story.looks(15, RECONCILING, *group, epoch=4) == []
     assert story.looks(1, RECONCILING, *group, epoch=4) == [
-        "rebalance_open: rebalance open 15 s, waiting for ada on /10.0.0.7 to give up orders-1 and 1 more"
+        "rebalance_open: rebalance open 15 s, waiting for ada on /10.0.0.7 to revoke orders-1 and 1 more"
     ]
     assert story.asked == 0
 
@@ -183,7 +183,7 @@ def test_a_member_that_is_not_heard_of_is_named() -> None:
     story = Story()
     group = consumer("ada", 4, {0}, {0}), consumer("bob", 3, {1}, {1})
     (told,) = story.looks(16, RECONCILING, *group, epoch=4)
-    assert told == "rebalance_open: rebalance open 15 s, waiting for bob on /10.0.0.7 to hear of it"
+    assert told == "rebalance_open: rebalance open 15 s, waiting for bob on /10.0.0.7 to receive the new epoch"
 
 
 def test_a_rolling_restart_in_which_each_takes_its_turn_is_no_alarm() -> None:
@@ -212,7 +212,7 @@ def consumers(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
 def test_the_recorded_holder_is_named(consumers: dict[str, GroupInput], group: str, client: str) -> None:
     told = alerts_of(consumers[group], held_up_ms=4_000)
     assert [each.kind for each in told] == ["rebalance_open", "rebalance_over"]
-    assert f"waiting for {client} on /127.0.0.1 to give up " in told[0].text
+    assert f"waiting for {client} on /127.0.0.1 to revoke " in told[0].text
 
 
 @pytest.mark.parametrize("group", ["quiet", "idle", "mixed-settings", "rolling"])

@@ -213,7 +213,7 @@ def test_help_says_what_comes_out() -> None:
         (["--follow", "--last", "2h", "b:9092"], 2, "--follow takes everything as it comes"),
         (["--metrics-port", "0", "b:9092"], 2, "--metrics-port goes with --follow"),
         (["--webhook", "http://h/", "b:9092"], 2, "--webhook goes with --follow"),
-        (["--follow", "--webhook", "h/x", "b:9092"], 2, "'h/x' is no address to post to"),
+        (["--follow", "--webhook", "h/x", "b:9092"], 2, "'h/x' is not a webhook address"),
         (["--fail-on", "info", "b:9092"], 2, "is not one of 'warning', 'critical'"),
     ],
 )

@@ -120,5 +120,5 @@ def test_over_a_real_connection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("url", ["", "host/path", "ftp://host/", "http://"])
 def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(ValueError, match="no address to post to"):
+    with pytest.raises(ValueError, match="not a webhook address"):
         checked_address(url)

@@ -1,1 +1,1 @@
-"""The way from sources to report, whichever engine carries the rows; and the engine that needs no Spark."""
+"""The path from sources to the report with any engine, and the engine without Spark."""

@@ -1,4 +1,4 @@
-"""The whole way from what a person handed over to what that person gets."""
+"""The complete path from the user's input to the results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Outcome:
     provided: Collection[str] = ()  # sources that were read, as `given_sources` names them
 
     def missing(self, accepted: Collection[str] = ()) -> list[Missing]:
-        """List what must be known before groups can be called well, less the accepted sources."""
+        """Return the input that is needed before groups can be called healthy, without the accepted sources."""
         return missing(self.health, self.issues, self.shared, accepted, self.provided)
 
 
@@ -55,7 +55,7 @@ def analyse(
     cluster: str = "",
     window: Window = EVERYTHING,
 ) -> Outcome:
-    """Reads the sources, computes the tables under `out`, and writes findings.json and report.html there."""
+    """Read the sources, compute the tables under `out`, and write findings.json and report.html there."""
     if isinstance(out, StoredPlace):
         return _analyse_into_store(engine, sources, issues, out, say, cluster, window)
     silver = out / "tables" / "silver"
@@ -80,14 +80,14 @@ def _analyse_into_store(
         _fill_gold(engine, sources, issues, silver, gold, say, cluster, window)
         outcome = _write_results(out, run.tables, given_sources(sources), say)
     except Exception:
-        with suppress(OSError):  # the reason why it failed is what a person must know
+        with suppress(OSError):  # the user must see the original error
             remove_folder(run.tables)
         raise
     run.show()
     try:
         run.clean(time.time())
     except OSError as error:
-        say(f"older runs in {out}/tables could not be removed: {store_error(str(error)) or error}")
+        say(f"cannot remove older runs in {out}/tables: {store_error(str(error)) or error}")
     return outcome
 
 
@@ -98,9 +98,9 @@ def _read(
     say("reading …")
     read = engine.ingest(sources, silver, cluster, window)
     log = sum(read.get(t, 0) for t in ("offset_commits", "group_records"))
-    done = f"{several(log, 'record')}, {several(read.get('events', 0), 'event')}"
-    say(f"read {done} ({time.monotonic() - begun:.1f} s)")
-    say("following each group …")
+    summary = f"{several(log, 'record')}, {several(read.get('events', 0), 'event')}"
+    say(f"read {summary} ({time.monotonic() - begun:.1f} s)")
+    say("analyzing each group …")
 
 
 def rebuild(
@@ -113,9 +113,10 @@ def rebuild(
     silver: Place | None = None,
     window: Window = EVERYTHING,
 ) -> Outcome:
-    """Makes gold, findings.json and report.html under `out`, and shows each when it is complete.
+    """Compute gold, findings.json and report.html under `out`, and publish each when it is complete.
 
-    silver: the tables to read, if not those under `out`.
+    Args:
+        silver: Tables to read; the default is those under `out`.
     """
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     version = new_version(gold)
@@ -128,30 +129,28 @@ def _fill_gold(
     engine: Engine, sources: list[Source], issues: list[Issue], silver: Place, gold: Place, say: Progress, cluster: str,
     window: Window,
 ) -> None:  # fmt: skip
-    """Writes all gold tables into an empty folder."""
     begun = time.monotonic()
     counts = engine.write_gold(silver, gold, window)
     judge_outages(gold)
     all_issues = issues + data_issues(sources, engine.silver_facts(silver))
     add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
-    done = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"
-    say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
+    summary = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"
+    say(f"followed {summary} ({time.monotonic() - begun:.1f} s)")
 
 
 def _write_results(out: Place, tables: Place, provided: Collection[str], say: Progress) -> Outcome:
-    """Write findings.json, report.html and the SQL views under `out`, from the tables."""
     from kohort.pipeline.report.html import report_text
 
     gold = tables / "gold"
     write_views(out / "tables", tables)
-    found = findings(gold)
-    replace_text(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    results = findings(gold)
+    replace_text(out / "findings.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()
     report = out / "report.html"
-    replace_text(report, report_text(gold, found, provided))
+    replace_text(report, report_text(gold, results, provided))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(
-        found,
+        results,
         read_gold(gold, GroupHealthRow),
         read_gold(gold, DataIssueRow),
         report,

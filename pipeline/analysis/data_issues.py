@@ -1,4 +1,4 @@
-"""What a person must know about the data itself: rows of `dq_issues` that belong to no single group."""
+"""Remarks on the data itself: rows of `dq_issues` without a group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_OF_ONE_RULE = 50
 
 
 def data_issues(sources: list[Source], facts: SilverFacts) -> list[Issue]:
-    """In an order that doesn't depend on who read what first."""
+    """Return the issues in an order independent of the order of reads."""
     return _at_most(
         [
             *_exports(sources),
@@ -31,7 +31,7 @@ def data_issues(sources: list[Source], facts: SilverFacts) -> list[Issue]:
 def _exports(sources: list[Source]) -> list[Issue]:
     kinds = {source.kind for source in sources}
     if found.EXPORT in kinds and not kinds & {found.SEGMENT, found.WIRE, found.DUMP}:
-        text = "an export says nothing of transactions: offsets of aborted transactions look like real ones"
+        text = "an export contains no transactions: offsets of aborted transactions look like real ones"
         return [Issue("read_uncommitted", "", text)]
     return []
 
@@ -42,24 +42,22 @@ def _undecoded(record: Undecoded) -> Issue:
 
 
 def _compacted(ranges: list[LogRange]) -> list[Issue]:
-    """A partition counts as intact from where the most complete source of it is."""
+    """Report partitions that are not intact. The most complete source of a partition counts."""
     issues = []
     for partition, group in groupby(sorted(joined(ranges), key=attrgetter("partition")), key=attrgetter("partition")):
         of_partition = list(group)
         first, last, intact = (
-            min(each.first_offset for each in of_partition),
-            max(each.last_offset for each in of_partition),
-            min(each.intact_from for each in of_partition),
+            min(log_range.first_offset for log_range in of_partition),
+            max(log_range.last_offset for log_range in of_partition),
+            min(log_range.intact_from for log_range in of_partition),
         )
         if intact > first:
-            text = f"offsets {first} to {intact} of {last} have holes: known in part only"
+            text = f"offsets {first} to {intact} of {last} have gaps: only partly known"
             issues.append(Issue("compacted_range", f"__consumer_offsets-{partition}", text))
     return issues
 
 
 def _event_numbers(ranges: list[EventRange]) -> list[Issue]:
-    """Compare the numbers of the events that span run of a broker wrote with those that were read."""
-
     def process(span: EventRange) -> tuple[int, str]:
         return (span.node_id or 0, span.boot_id or "")
 

@@ -1,7 +1,7 @@
-"""What an engine does: it carries sources to silver, and silver to gold.
+"""Interface of an engine, which converts sources to silver, and silver to gold.
 
-`LocalEngine` works in this process and starts at once; `SparkEngine` (in `job/`) works on as many machines as it has.
-Both hand the same rows to the same functions, and a test holds their tables equal.
+`LocalEngine` works in this process and starts at once; `SparkEngine` (in `job/`) works on all machines of a cluster.
+Both pass the same rows to the same functions, and a test compares their tables.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from kohort.pipeline.sources.found import (
 )
 from kohort.pipeline.sources.window import EVERYTHING, Window
 
-RowCounts = dict[str, int]
-"""Rows by table."""
+RowCounts = dict[str, int]  # number of rows by table
 
 
 class Undecoded(NamedTuple):
-    """How many records nobody could decode, and why."""
+    """Number of records that could not be decoded, with the reason."""
 
     record_type: int | None
     value_version: int | None
@@ -42,7 +41,7 @@ class Undecoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SilverFacts:
-    """What a person may have to know about silver as a whole."""
+    """Facts about silver as a whole that the user may need."""
 
     issues: list[Issue]
     undecoded: list[Undecoded]
@@ -51,30 +50,29 @@ class SilverFacts:
 
 
 class Engine(Protocol):
-    """Where the work is done."""
+    """Executes the steps of an analysis."""
 
     def ingest(self, sources: list[Source], silver: Place, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
-        """Reads all sources into silver. What can't be read becomes a row of dq_issues."""
+        """Read all sources into silver. Unreadable input becomes a row of dq_issues."""
 
     def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
-        """Analyses every group of silver, and writes the gold tables. window: the one that silver was read with."""
+        """Write the gold tables of every group in silver, with the window used for silver."""
 
     def silver_facts(self, silver: Place) -> SilverFacts:
-        """What there is to know about silver as a whole."""
+        pass
 
 
-LOCAL_RECORDS = 5_000_000
-"""Up to about so many records one process is done before Spark would be, which has to start first."""
+LOCAL_RECORDS = 5_000_000  # number of records up to which one process is faster than Spark with its startup
+# approximate bytes per record by source type; compressed files contain more
 _BYTES_PER_RECORD = {
     SEGMENT: 90, SHARE_SEGMENT: 200, EXPORT: 250, DUMP: 400, TEXT_LOG: 250, EVENTS: 500, END_OFFSETS: 100
 }  # fmt: skip
-"""About as many bytes as a record has in the kinds of source; packed files hold more."""
 _PACKED = (".gz",)
 _TIMES_PACKED = 10
 
 
 def about_records(sources: Iterable[Source]) -> int:
-    """About how many records, events and samples there are."""
+    """Estimate the number of records, events and samples."""
     return sum(map(_about, sources))
 
 

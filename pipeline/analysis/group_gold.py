@@ -1,4 +1,4 @@
-"""One group on its way to gold: what both engines call for each."""
+"""Gold tables of one group, for both engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def rows_of_group(
 ) -> tuple[GroupInput, dict[str, Rows]]:
     """Return a group's input and its rows of the gold tables.
 
-    commits: Its commits, in any number of pieces. rows: Everything else about it.
+    Args:
+        commits: Its commits in any number of chunks.
+        rows: All its other rows.
     """
     group = group_input(group_id, cluster or "", commits, rows)
     return group, analyse_group(group)
@@ -26,5 +28,10 @@ def rows_of_group(
 def gold_of_group(
     cluster: str | None, group_id: str, payloads: Iterable[bytes], rows: GroupRows
 ) -> dict[str, pa.Table]:
-    """Return the gold tables of one group. payloads: Its packed commits. rows: Everything else about it."""
+    """Return the gold tables of one group.
+
+    Args:
+        payloads: Its packed commits.
+        rows: All its other rows.
+    """
     return as_tables(*rows_of_group(cluster, group_id, unpack(payloads), rows))

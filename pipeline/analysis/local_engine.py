@@ -1,8 +1,8 @@
-"""The engine for what one machine does in seconds: this process, no Java, nothing to start.
+"""Engine for one machine: this process, without Java.
 
-Commits are held compressed until it is their group's turn, everything else as Arrow tables, sorted by group. Rows are
-made into objects for some groups at a time, and those of gold become tables some thousand at a time: a cluster may have
-tens of thousands of groups with a few rows each.
+Commits stay compressed until their group is processed, everything else is in Arrow tables sorted by group. Rows are
+converted to objects for several groups at a time, and those of gold to tables by the thousand: a cluster may have tens
+of thousands of groups with a few rows each.
 """
 
 from __future__ import annotations
@@ -48,12 +48,11 @@ _BATCH = "0"
 _ROWS_AT_ONCE = 5_000
 _COMMITS_AT_ONCE = 8_000
 
-Group = tuple[str | None, str | None]
-"""Cluster and group id."""
+Group = tuple[str | None, str | None]  # cluster and group id
 
 
 class LocalEngine:
-    """Does the work in this process."""
+    """Runs the analysis in this process."""
 
     def ingest(self, sources: list[Source], silver: Place, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
         with Writer(silver, _BATCH) as writer:
@@ -84,7 +83,7 @@ class LocalEngine:
 
 
 class _Silver:
-    """All of silver, by group. Groups are read in the order of `groups`."""
+    """All of silver by group. Groups must be read in the order of `groups`."""
 
     def __init__(self, silver: Place, window: Window) -> None:
         self._window = window
@@ -101,28 +100,29 @@ class _Silver:
         self._names = _by(_with_cluster(silver, "topic_names", TopicName), "topic_id")
         self._until_ms: dict[str | None, int] = {}
         for (cluster, _), ranges in self._ranges.items():
-            self._until_ms[cluster] = max(self._until_ms.get(cluster, 0), *(each.last_ts_ms for each in ranges))
+            self._until_ms[cluster] = max(
+                self._until_ms.get(cluster, 0), *(log_range.last_ts_ms for log_range in ranges)
+            )
 
     def groups(self) -> list[Group]:
-        """Return every group that any table knows, by cluster and name."""
+        """Return every group in any table, by cluster and name."""
         return sorted(self._partition, key=lambda group: (group[0] or "", group[1]))
 
     def of_group(self, group: Group) -> tuple[list[pa.Table], GroupRows]:
-        """Return a group's commits and its other rows."""
         cluster = group[0]
-        found = GroupRows(since_ms=self._window.since_ms)
+        rows = GroupRows(since_ms=self._window.since_ms)
         for table, by_group in self._tables.items():
-            setattr(found, table, by_group.take(group))
+            setattr(rows, table, by_group.take(group))
         partition = self._partition[group]
-        found.log_ranges = self._ranges.get((cluster, partition), [])
-        found.coordinator_moves = self._moves.get((cluster, partition), [])
-        for topic_id in sorted(found.topic_ids):
-            found.topic_names += self._names.get((cluster, topic_id), [])
-        for topic in sorted(self._topics.get(group, set()) | found.shared_topics | found.streamed_topics):
-            found.end_offsets += self._ends.get((cluster, topic), [])
+        rows.log_ranges = self._ranges.get((cluster, partition), [])
+        rows.coordinator_moves = self._moves.get((cluster, partition), [])
+        for topic_id in sorted(rows.topic_ids):
+            rows.topic_names += self._names.get((cluster, topic_id), [])
+        for topic in sorted(self._topics.get(group, set()) | rows.shared_topics | rows.streamed_topics):
+            rows.end_offsets += self._ends.get((cluster, topic), [])
         if cluster in self._until_ms:
-            found.until_ms = min(self._until_ms[cluster], self._window.until_ms)
-        return self._commits.of(group), found
+            rows.until_ms = min(self._until_ms[cluster], self._window.until_ms)
+        return self._commits.of(group), rows
 
     def _read_commits(self, silver: Place) -> None:
         for path in shown(silver, TABLE):
@@ -130,7 +130,7 @@ class _Silver:
                 self._commits.add(rows)
                 for table in places(rows):
                     for cluster, group_id, partition, topic in zip(
-                        *(each.to_pylist() for each in table.columns), strict=True
+                        *(column.to_pylist() for column in table.columns), strict=True
                     ):
                         if group_id is not None:
                             self._note_partition((cluster, group_id), partition)
@@ -140,23 +140,23 @@ class _Silver:
         column = _PARTITION_IN.get(table)
         keys = rows.select(["cluster", "group_id", *([column] if column else [])])
         keys = keys.filter(pc.is_valid(keys["group_id"])).group_by(["cluster", "group_id"])
-        found = keys.aggregate([(column, "max")] if column else [])
+        group_keys = keys.aggregate([(column, "max")] if column else [])
         names = ("cluster", "group_id", *([f"{column}_max"] if column else []))
-        for cluster, group_id, *partition in zip(*(found[name].to_pylist() for name in names), strict=True):
+        for cluster, group_id, *partition in zip(*(group_keys[name].to_pylist() for name in names), strict=True):
             self._note_partition((cluster, group_id), partition[0] if partition else None)
         return _GroupRows(rows, table)
 
     def _note_partition(self, group: Group, partition: int | None) -> None:
-        """Note a group's partition of the offsets topic. Of several the highest counts; None: it isn't known."""
-        known = self._partition.get(group)
-        self._partition[group] = max((each for each in (known, partition) if each is not None), default=None)
+        """Store a group's partition of the offsets topic; the highest one if sources differ."""
+        stored = self._partition.get(group)
+        self._partition[group] = max((number for number in (stored, partition) if number is not None), default=None)
 
 
 class _GroupRows:
-    """The rows of one table, by group.
+    """Rows of one table by group.
 
-    They are made into objects some thousand at a time, those of consecutive groups together: making them costs about as
-    much for one row as for a hundred.
+    Rows of consecutive groups are converted to objects together, by the thousand: the conversion of one row costs about
+    as much as that of a hundred.
     """
 
     def __init__(self, rows: pa.Table, table: str) -> None:
@@ -167,7 +167,7 @@ class _GroupRows:
         self._row_lists: dict[int, list[Any]] = {}
 
     def take(self, group: Group) -> list[Any]:
-        """Return a group's rows, which are not kept."""
+        """Return and drop a group's rows."""
         number = self._numbers.get(group)
         if number is None:
             return []
@@ -187,7 +187,7 @@ class _GroupRows:
 
 
 class _Commits:
-    """All commits, compressed, in blocks of consecutive groups. A group with many of them has blocks of its own."""
+    """All commits, compressed, in blocks of consecutive groups. A group with many commits has its own blocks."""
 
     def __init__(self) -> None:
         self._blocks: list[list[bytes]] = []  # of each piece that was added
@@ -195,7 +195,6 @@ class _Commits:
         self._open: dict[int, tuple[int, pa.Table]] = {}  # the block of each piece that was read last
 
     def add(self, rows: pa.Table) -> None:
-        """Take in the commits of any groups."""
         ordered = sort_by_group(rows, COMMIT_COLUMNS)
         if ordered is None:
             return
@@ -208,7 +207,6 @@ class _Commits:
         self._blocks.append(blocks)
 
     def of(self, group: Group) -> list[pa.Table]:
-        """Return a group's commits in pieces."""
         return [
             self._block(piece, block).slice(start, length)
             for piece, block, start, length in self._places.get(group, ())
@@ -222,12 +220,11 @@ class _Commits:
         return rows
 
 
+# columns with a group's partition of the offsets topic
 _PARTITION_IN = {"group_records": "partition", "events": "co_partition"}
-"""The columns that say which partition of the offsets topic a group lies on."""
 
 
 def _table(silver: Place, table: str) -> pa.Table:
-    """All batches of a silver table."""
     schema = SCHEMAS[table]
     tables = [rows_in(path).cast(schema) for path in shown(silver, table)]
     return pa.concat_tables([schema.empty_table(), *tables])
@@ -243,14 +240,14 @@ def _with_cluster(silver: Place, table: str, row_type: type[RowT]) -> list[tuple
 
 
 def _by(rows: Iterable[tuple[str | None, RowT]], column: str) -> dict[tuple[str | None, Any], list[RowT]]:
-    found: dict[tuple[str | None, Any], list[RowT]] = defaultdict(list)
+    rows_by_key: dict[tuple[str | None, Any], list[RowT]] = defaultdict(list)
     for cluster, row in rows:
-        found[cluster, getattr(row, column)].append(row)
-    return dict(found)
+        rows_by_key[cluster, getattr(row, column)].append(row)
+    return dict(rows_by_key)
 
 
 def _moves(silver: Place) -> Iterator[tuple[str | None, CoordinatorMove]]:
-    """Where coordinators moved to, from the log and from what brokers say."""
+    """Yield the coordinator moves from the log and from brokers."""
     yield from _with_cluster(silver, "coordinator_moves", CoordinatorMove)
     events = _table(silver, "events")
     elected = events.filter((pc.field("kind") == "coordinator_elected") & (pc.field("co_epoch") > 0))
@@ -261,7 +258,7 @@ def _moves(silver: Place) -> Iterator[tuple[str | None, CoordinatorMove]]:
 
 
 def _distinct(issues: list[Issue]) -> list[Issue]:
-    return list({(each.rule, each.keys, each.detail): each for each in issues}.values())
+    return list({(issue.rule, issue.keys, issue.detail): issue for issue in issues}.values())
 
 
 def _undecoded(silver: Place) -> list[Undecoded]:

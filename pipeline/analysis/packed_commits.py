@@ -1,8 +1,8 @@
 """Commits on their way from silver to the analysis of their group.
 
-They are most of what there is, a thousand times the rest. Whole files of them are read and sorted by group, and each
-group's are handed on as one value. Spark then shuffles a few hundred values, where it would have sorted millions of
-rows and carried each of their columns through two processes. Without Spark they lie packed until their group's turn.
+They are most of the data, a thousand times the rest. Whole files are read and sorted by group, and each group's commits
+are passed on as one value. Spark then shuffles a few hundred values, instead of sorting millions of rows and passing
+each of their columns through two processes. Without Spark they stay packed until their group is processed.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def row_groups(path: Place, columns: Iterable[str]) -> Iterator[pa.Table]:
-    """Columns of a file of commits, a row group at a time, with its texts as dictionaries."""
-    wanted = list(columns)
-    yield from row_groups_in(path, wanted, [name for name in TEXTS if name in wanted])
+    """Yield columns of a file of commits by row group, with its texts as dictionaries."""
+    names = list(columns)
+    yield from row_groups_in(path, names, [name for name in TEXTS if name in names])
 
 
 def places(table: pa.Table) -> Iterator[pa.Table]:
-    """The distinct PLACES in a table of commits: who committed to what."""
+    """Yield the distinct PLACES in a table of commits: groups with the partitions that they committed."""
     yield table.select(list(PLACES)).group_by(list(PLACES)).aggregate([])
 
 
 def pack(table: pa.Table) -> Iterator[pa.Table]:
-    """(cluster, group_id, payload) for each group in a table of commits; `unpack` takes payloads."""
+    """Yield (cluster, group_id, payload) for each group in a table of commits, for `unpack`."""
     ordered = sort_by_group(table, COMMIT_COLUMNS)
     if ordered is None:
         return
@@ -55,7 +55,10 @@ def pack(table: pa.Table) -> Iterator[pa.Table]:
 class SortedRows:
     """Rows of a table sorted by group; within a group they keep their order.
 
-    groups: (cluster, group id) of each group in the order of the rows. starts, ends: Where its rows are.
+    Attributes:
+        groups: (cluster, group id) of each group in row order.
+        starts: First row of each group.
+        ends: End of each group.
     """
 
     rows: pa.Table
@@ -65,7 +68,7 @@ class SortedRows:
 
 
 def sort_by_group(table: pa.Table, columns: Iterable[str]) -> SortedRows | None:
-    """Sort the columns of a table by cluster and group, or return None if there are no rows."""
+    """Sort the columns of a table by cluster and group, or return None for an empty table."""
     table = table.combine_chunks()
     if not len(table):
         return None
@@ -81,14 +84,14 @@ def sort_by_group(table: pa.Table, columns: Iterable[str]) -> SortedRows | None:
 
 
 def unpack(payloads: Iterable[bytes]) -> Iterator[pa.Table]:
-    """A group's commits, a stretch of a file at a time."""
+    """Yield a group's commits, one part of a file at a time."""
     schema = pa.schema([SCHEMAS[TABLE].field(name) for name in COMMIT_COLUMNS])
     for payload in payloads:
         yield pa.ipc.open_stream(payload).read_all().cast(schema)
 
 
 def compress(table: pa.Table) -> bytes:
-    """Return a table as bytes, which `unpack` takes."""
+    """Return a table as bytes for `unpack`."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
         stream.write_table(table)
@@ -108,5 +111,5 @@ def _codes(column: pa.DictionaryArray) -> Ints:
     rank = np.empty(len(order) + 1, np.int64)
     rank[order] = np.arange(1, len(order) + 1)
     rank[-1] = 0
-    found: Ints = rank[column.indices.fill_null(-1).to_numpy()]
-    return found
+    codes: Ints = rank[column.indices.fill_null(-1).to_numpy()]
+    return codes

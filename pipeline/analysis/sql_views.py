@@ -1,7 +1,7 @@
-"""SQL that opens the tables as views: `duckdb.sql` and `spark.sql` beside them.
+"""SQL files that open the tables as views, in `duckdb.sql` and `spark.sql` next to the tables.
 
-Views show what readers of files would have to know. A record that several sources hold is there once, hidden and
-outdated files are left out, moments are timestamps, and a table that has no rows is empty rather than missing.
+Views contain what readers of the files would have to know. A record from several sources appears once, hidden and
+outdated files are left out, times are timestamps, and a table without rows is empty rather than missing.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from kohort.pipeline.whole_files import replace_text
 
 VIEWS = dict.fromkeys(gold_schemas.SCHEMAS, "gold") | {
     table: "silver" for table in silver_schemas.SCHEMAS if table not in gold_schemas.SCHEMAS
-}
-"""The views, and the layer that each shows. Issues of the data are in gold, whole."""
+}  # views and their layer; issues of the data are in gold, complete
 _NUMBERS = {
     pa.int8(): "TINYINT",
     pa.int16(): "SMALLINT",
@@ -36,7 +35,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What two engines write differently. Files, timestamp and types are patterns."""
+    """Differences between the SQL of two engines. Files, timestamp and types are patterns."""
 
     name: str
     head: str
@@ -50,11 +49,10 @@ class Dialect:
     map_type: str
 
     def column(self, name: str) -> str:
-        """A column's name, whatever words are reserved."""
+        """Return a column's name, quoted in case it is a reserved word."""
         return f"{self.quote}{name}{self.quote}"
 
     def type_of(self, kind: pa.DataType) -> str:
-        """A type of Arrow in SQL."""
         if pa.types.is_list(kind):
             return self.list_type.format(_NUMBERS[kind.value_type])
         return self.map_type if pa.types.is_map(kind) else _NUMBERS[kind]
@@ -86,19 +84,18 @@ SPARK = Dialect(
 )
 
 
-_HADOOPS = re.compile(r"^s3n?://")
-"""Spark reaches S3 by Hadoop's file system of this name."""
+_HADOOPS = re.compile(r"^s3n?://")  # name of Hadoop's file system for S3, which Spark uses
 
 
 def write_views(folder: Place, tables: Place) -> None:
-    """Writes the files into a folder. They hold the absolute place of the tables: what was moved needs them anew."""
+    """Write the SQL files into a folder. They contain absolute paths: tables that were moved need new ones."""
     tables = tables if isinstance(tables, StoredPlace) else tables.absolute()
     for dialect in (DUCKDB, SPARK):
         replace_text(folder / f"{dialect.name}.sql", views_sql(tables, dialect))
 
 
 def views_sql(tables: Place, dialect: Dialect) -> str:
-    """Statements that end in a semicolon, each on lines of its own."""
+    """Return statements that end in a semicolon, each on its own lines."""
     written = {layer: _written(tables / layer) for layer in ("gold", "silver")}
     text = dialect.head
     for table, layer in VIEWS.items():
@@ -108,7 +105,7 @@ def views_sql(tables: Place, dialect: Dialect) -> str:
 
 
 def _written(layer: Place) -> set[str]:
-    """The tables that have rows. One listing tells of all: in a store each is a request."""
+    """Return the tables with rows by a single listing, as each is a request to a store."""
     files: list[Place] = list(layer.glob("*/*/part-*.parquet"))
     return {path.parent.parent.name for path in files}
 
@@ -124,7 +121,7 @@ def _select(place: Place, table: str, layer: str, dialect: Dialect, has_rows: bo
 
 
 def _inside(path: str, dialect: Dialect) -> str:
-    """A path within quotes. DuckDB's are those of a text, Spark's those of a name."""
+    """Escape a path within quotes: DuckDB's is a text, Spark's a name."""
     quote = "'" if dialect is DUCKDB else "`"
     return path.replace(quote, 2 * quote)
 
@@ -136,7 +133,7 @@ def _columns(table: str, layer: str, dialect: Dialect) -> Iterator[str]:
             yield f"CAST({dialect.column(name)} AS STRING) AS day" if name == "day" else dialect.column(name)
         yield from map(dialect.column, gold_schemas.MOMENTS[table].values())
         return
-    yield from map(dialect.column, _shown(table))
+    yield from map(dialect.column, _visible_columns(table))
     for moment, timestamp in silver_schemas.MOMENTS[table].items():
         yield f"{dialect.timestamp.format(dialect.column(moment))} AS {dialect.column(timestamp)}"
 
@@ -147,20 +144,19 @@ def _no_values(table: str, layer: str, dialect: Dialect) -> Iterator[str]:
         if layer == "gold"
         else (silver_schemas.SCHEMAS, silver_schemas.MOMENTS)
     )
-    names = schemas[table].names if layer == "gold" else _shown(table)
+    names = schemas[table].names if layer == "gold" else _visible_columns(table)
     for name in names:
         yield f"CAST(NULL AS {dialect.type_of(schemas[table].field(name).type)}) AS {dialect.column(name)}"
     for timestamp in moments[table].values():
         yield f"CAST(NULL AS {dialect.timestamp_type}) AS {dialect.column(timestamp)}"
 
 
-def _shown(table: str) -> list[str]:
-    """How much a source is to be believed has done its work when each record is there once."""
+def _visible_columns(table: str) -> list[str]:
     return [name for name in silver_schemas.SCHEMAS[table].names if name != "rank" or table == "log_ranges"]
 
 
 def _once(table: str, files: str, dialect: Dialect) -> str:
-    """The rows of files, each once; of a record that several sources hold those of the one that knows most of it."""
+    """Return a query for the distinct rows of files; of a record from several sources those with the lowest rank."""
     names = silver_schemas.SCHEMAS[table].names
     if table == "log_ranges":  # a row is a reading: two of the same records are two
         return files

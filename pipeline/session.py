@@ -1,4 +1,4 @@
-"""One Spark session, set up for this work: small machine by default, the user's Spark where one is named."""
+"""Spark session for an analysis: local by default, or the user's Spark."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from kohort.pipeline.java import java_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS_PER_ARROW_BATCH = 65_536
-"""Spark's default of 10,000 costs a third of the throughput of every step in Python."""
+ROWS_PER_ARROW_BATCH = 65_536  # Spark's default of 10,000 costs a third of the throughput of every step in Python
 
-TRIES = 4
-"""A task whose worker dies is tried so often, as on a cluster; Spark's own local mode gives up at once."""
+TRIES = 4  # Attempts of a task whose worker crashed, as on a cluster; Spark's local mode fails at once.
 
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
@@ -36,8 +34,7 @@ _ALWAYS = {
 _NEEDS_A_START = {
     # Spark's own pattern, and Kafka's two settings that hold a secret without saying so.
     "spark.redaction.regex": r"(?i)secret|password|passphrase|token|access[.]?key|jaas|keystore[.]key",
-}
-"""Can't be set for one session of a Spark that runs already."""
+}  # settings that a session of a running Spark cannot change
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -56,21 +53,26 @@ _PATIENCE_S = 5.0
 
 
 class NoSparkError(RuntimeError):
-    """The Spark that was asked for can't be reached; the text says what to do."""
+    """The requested Spark cannot be reached; the message contains the fix."""
 
 
 def spark_session(master: str | None = None, extra: dict[str, str] | None = None) -> SparkSession:
-    """A session, new or the one that runs already.
+    """Return a new session, or the running one.
 
-    master: a Spark master (`local[2]`, `spark://…`) or a Spark Connect address (`sc://…`). None: what SPARK_REMOTE,
-    SPARK_MASTER or spark-submit say, else all cores of this machine up to four. Raises NoSparkError, NoJavaError.
+    Args:
+        master: Spark master (`local[2]`, `spark://…`) or Spark Connect address (`sc://…`). The default is SPARK_REMOTE,
+            SPARK_MASTER or the option of spark-submit, else up to four cores of this machine.
+
+    Raises:
+        NoSparkError: Spark cannot be reached.
+        NoJavaError: No Java on this machine is suitable.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 on PATH
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     remote = os.environ.get("SPARK_REMOTE") if master is None else master if master.startswith(_CONNECT) else None
     if remote:
         return _sized(_connected(remote, extra or {}))
-    os.environ.pop("SPARK_REMOTE", None)  # PySpark refuses a master beside it, and a master was named
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark rejects a master in addition, and a master was given
     master = master or (None if _submitted() else os.environ.get("SPARK_MASTER"))
     if master is not None and master.startswith(_STANDALONE):
         _reach_master(master)  # looked for first, so that a session that runs already is not taken for it
@@ -92,13 +94,16 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
 
 
 def with_retries(master: str) -> str:
-    """A local master that tries a task again whose worker died. Others do."""
-    found = _LOCAL_MASTER.match(master)
-    return f"local[{found[1] or 1},{TRIES}]" if found else master
+    """Return the master; a local one with retries of tasks whose worker crashed, as other masters have."""
+    match = _LOCAL_MASTER.match(master)
+    return f"local[{match[1] or 1},{TRIES}]" if match else master
 
 
 def _connected(address: str, extra: dict[str, str]) -> SparkSession:
-    """A session of a Spark Connect server: one that runs, or one that PySpark starts (`local[2]` in SPARK_REMOTE)."""
+    """Return a session of a Spark Connect server: a running one, or one that PySpark starts.
+
+    With `local[2]` in SPARK_REMOTE, PySpark starts a server.
+    """
     if address.startswith(_CONNECT):
         _reach(address)
     else:
@@ -112,28 +117,28 @@ def _connected(address: str, extra: dict[str, str]) -> SparkSession:
 
 
 def _reach(address: str) -> None:
-    """Finds out in seconds that nobody is there: Spark's own client would try for ten minutes, and say nothing."""
+    """Fail in seconds if the server does not respond: Spark's own client would retry silently for ten minutes."""
     host, port = connect_place(address)
-    if problem := _silent(host, port):
+    if reason := _silent(host, port):
         raise NoSparkError(
-            f"no Spark Connect server answers at {host}:{port} ({problem}). Spark's sbin/start-connect-server.sh "
+            f"no Spark Connect server answers at {host}:{port} ({reason}). Spark's sbin/start-connect-server.sh "
             "starts one; --cluster takes a Spark master too"
         )
 
 
 def _reach_master(master: str) -> None:
-    """Finds out in seconds that a standalone cluster has no master. `spark://one:7077,two:7077` names candidates."""
-    problems = []
+    """Fail in seconds if a standalone cluster has no master. `spark://one:7077,two:7077` lists candidates."""
+    failures = []
     for named in master.removeprefix(_STANDALONE).split(","):
         host, _, port = named.rpartition(":")
-        if not host or not port.isdecimal() or not (problem := _silent(host.strip("[]"), int(port))):
-            return  # Spark judges what is odd
-        problems.append(f"{named} ({problem})")
-    raise NoSparkError(f"no Spark master answers at {' or '.join(problems)}")
+        if not host or not port.isdecimal() or not (reason := _silent(host.strip("[]"), int(port))):
+            return  # Spark reports invalid addresses itself
+        failures.append(f"{named} ({reason})")
+    raise NoSparkError(f"no Spark master answers at {' or '.join(failures)}")
 
 
 def _silent(host: str, port: int) -> str:
-    """Why nobody can be reached there; empty if somebody can."""
+    """Return why the port cannot be reached, or an empty string."""
     try:
         socket.create_connection((host, port), _PATIENCE_S).close()
     except (OSError, OverflowError) as error:
@@ -142,24 +147,28 @@ def _silent(host: str, port: int) -> str:
 
 
 def connect_place(address: str) -> tuple[str, int]:
-    """Host and port of `sc://host:port/;options`. Raises NoSparkError."""
-    found = urlsplit(address)
+    """Return host and port of `sc://host:port/;options`.
+
+    Raises:
+        NoSparkError: The address is invalid.
+    """
+    parts = urlsplit(address)
     try:
-        if found.hostname:
-            return found.hostname, found.port or _CONNECT_PORT
-    except ValueError:  # a port that is none
+        if parts.hostname:
+            return parts.hostname, parts.port or _CONNECT_PORT
+    except ValueError:  # an invalid port
         pass
-    raise NoSparkError(f"{address} is no Spark Connect address; one looks like sc://host:{_CONNECT_PORT}")
+    raise NoSparkError(f"{address} is not a Spark Connect address; expected one like sc://host:{_CONNECT_PORT}")
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """Whether Spark runs elsewhere, behind Spark Connect: code of streams runs there, and sees other files."""
+    """Return whether Spark runs behind Spark Connect: then streaming code runs there, and sees other files."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 @lru_cache(maxsize=8)
 def parallelism(spark: SparkSession) -> int:
-    """Tasks that run at once."""
+    """Return the number of tasks that run at once."""
     if is_connected(spark):  # where only the parts of a range show it
         from pyspark.sql import functions as F  # noqa: N812  (as every reader of Spark code expects)
 
@@ -168,9 +177,9 @@ def parallelism(spark: SparkSession) -> int:
 
 
 def _sized(spark: SparkSession) -> SparkSession:
-    """As many parts of a shuffle as the cluster has use for, where nobody chose: Spark's own number suits none.
+    """Set the number of shuffle partitions by the size of the cluster, unless the user did.
 
-    With 200 of them a stream opens as many state stores at every trigger.
+    With Spark's default of 200 a stream opens as many state stores at every trigger.
     """
     if spark.conf.get(_PARTS, _SPARKS_PARTS) == _SPARKS_PARTS:
         spark.conf.set(_PARTS, str(2 * parallelism(spark)))
@@ -178,12 +187,12 @@ def _sized(spark: SparkSession) -> SparkSession:
 
 
 def _submitted() -> bool:
-    """True inside spark-submit, which has chosen master and Java already."""
+    """Return whether this runs in spark-submit, which has already chosen master and Java."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _quiet() -> str:
-    """Spark's start-up lines say nothing to a person who asked about consumer groups; errors still come through."""
+    """Return log settings without Spark's startup lines; errors are still logged."""
     path = Path(tempfile.gettempdir()) / f"kohort-log4j2-{os.getuid()}.properties"
     path.write_text(
         "rootLogger.level = error\n"

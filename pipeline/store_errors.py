@@ -1,4 +1,4 @@
-"""What a store answers, in a sentence for people: who was refused what, and what to do."""
+"""Messages about errors of a store: the rejected operation, and the fix."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _REFUSED = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH"
 _REFUSED_BY_STATUS = ("401", "403")
 _BUSY = ("SLOW_DOWN", "THROTTLING", "SERVICE_UNAVAILABLE", "INTERNAL_FAILURE", "REQUEST_TIMEOUT")
 _BUSY_BY_STATUS = ("429", "500", "502", "503", "504")
-_GONE = "NETWORK_CONNECTION"
+_UNREACHABLE = "NETWORK_CONNECTION"
 
 
 def store_error(text: str) -> str | None:
-    """The sentence for an error of Amazon's library, wherever in a text it stands; None: there is none."""
-    found = _OF_AWS.search(text)
-    if found is None:
+    """Return a message for an AWS error anywhere in a text, or None without one."""
+    match = _OF_AWS.search(text)
+    if match is None:
         return None
-    code, status, asked = found["code"], found["status"] or "", found["asked"]
+    code, status, operation = match["code"], match["status"] or "", match["asked"]
     named = _BUCKET.search(text)
     store = f"the store with bucket {named[1]}" if named else "the store"
-    answer = f"{asked}: {code}{f', status {status}' if status else ''}"
+    answer = f"{operation}: {code}{f', status {status}' if status else ''}"
     if code in _REFUSED or status in _REFUSED_BY_STATUS:
         return (
             f"{store} refuses ({answer}): the credentials in use (AWS_* variables, ~/.aws or the machine's role; with "
@@ -30,11 +30,11 @@ def store_error(text: str) -> str | None:
         )
     if code in _BUSY or status in _BUSY_BY_STATUS:
         return (
-            f"{store} throttles or is not well, and was asked several times ({answer}): run it again later, or with "
+            f"{store} throttles requests or fails, after several attempts ({answer}): run it again later, or with "
             "a higher AWS_MAX_ATTEMPTS"
         )
     if code == "NO_SUCH_BUCKET":
-        return f"there is no such bucket ({answer}): {named[1] if named else 'its name is in the address'}"
-    if code == _GONE:
-        return f"{store} can't be reached ({answer}): is AWS_ENDPOINT_URL right, and the network there?"
+        return f"the bucket does not exist ({answer}): {named[1] if named else 'its name is in the address'}"
+    if code == _UNREACHABLE:
+        return f"{store} cannot be reached ({answer}): check AWS_ENDPOINT_URL and the network"
     return None

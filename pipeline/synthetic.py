@@ -1,7 +1,7 @@
 """Synthetic logs: segment files of `__consumer_offsets` as a cluster with these groups would have written them.
 
-The same seed gives the same bytes. Groups commit every partition at an interval; now and then one rebalances, and a
-slow member holds up some of those.
+The same seed gives the same bytes. Groups commit every partition at an interval; occasionally one rebalances, and a
+slow member delays some of those.
 """
 
 from __future__ import annotations
@@ -25,24 +25,27 @@ _OFFSET, _TIMES = struct.Struct(">q"), struct.Struct(">qq")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """records: about how many commits in all. log_partitions: over how many partitions the groups spread."""
+    """Parameters of a log.
+
+    Attributes:
+        records: Approximate number of commits.
+        log_partitions: Number of partitions of the topic that the groups use.
+    """
 
     records: int = 1_000_000
     groups: int = 10
     members: int = 4
     parts: int = 12
     interval_ms: int = 5000
-    rebalance_every: int = 500
-    """Rounds of commits between two rebalances of a group."""
-    commits: bool = True
-    """False: only what groups say of themselves, for measuring that alone."""
+    rebalance_every: int = 500  # rounds of commits between two rebalances of a group
+    commits: bool = True  # whether to write commits; without them only group records can be measured
     log_partitions: int = 4
     seed: int = 1
     segment_bytes: int = 16 << 20
 
 
 def write_segments(plan: Plan, folder: Path) -> int:
-    """Writes `folder/__consumer_offsets-<p>/…log` and gives the number of records."""
+    """Write `folder/__consumer_offsets-<p>/…log` and return the number of records."""
     written = 0
     for log_partition in range(plan.log_partitions):
         groups = [n for n in range(plan.groups) if n % plan.log_partitions == log_partition]
@@ -77,7 +80,6 @@ class _Log:
         self.append_batch(build_batch(records, base_offset=self.offset), len(records))
 
     def append_batch(self, batch: bytes, records: int) -> None:
-        """One that was made for this offset."""
         self.offset += records
         self._parts.append(batch)
         self._size += len(batch)
@@ -91,9 +93,9 @@ class _Log:
 
 
 class _Commits:
-    """Commits that a member repeats with other offsets: the batch is built once, and then only its numbers are written.
+    """Commits that a member repeats with other offsets: the batch is built once, then only its numbers are overwritten.
 
-    Building each anew takes five times as long, which is most of the time of a log of millions.
+    Building each batch takes five times as long, which is most of the time of a log of millions.
     """
 
     def __init__(self, records: list[Record]) -> None:
@@ -107,13 +109,12 @@ class _Commits:
             self._places.append(at - len(record.value) + 2)
 
     def at(self, base_offset: int, now: int, committed: Sequence[int]) -> bytes:
-        """The batch of this moment."""
         batch, number = self._batch, _OFFSET.pack_into
         number(batch, 0, base_offset)
         _TIMES.pack_into(batch, _TIMES_AT, now, now)
-        for place, offset in zip(self._places, committed, strict=True):
-            number(batch, place, offset)
-            number(batch, place + 13, now)
+        for position, offset in zip(self._places, committed, strict=True):
+            number(batch, position, offset)
+            number(batch, position + 13, now)
         crc = google_crc32c.value(bytes(memoryview(batch)[_CHECKED_FROM:]))
         batch[_CRC_AT:_CHECKED_FROM] = crc.to_bytes(4, "big")
         return bytes(batch)
@@ -147,7 +148,7 @@ class _Group:
             log.append_batch(batch, commits.count)
 
     def commit(self, part: int) -> Record:
-        """One of version 4 at offset 0 and time 0."""
+        """Return a commit of version 4 at offset 0 and time 0."""
         key = encode_key(1, {"group": self.name, "topic": self.topic, "partition": part})
         value = b"\0\4" + bytes(8) + b"\0\0\0\0\1" + bytes(8) + b"\1\0\x10" + self.number.to_bytes(16, "big")
         return Record(key=key, value=value, timestamp_ms=0)
@@ -155,7 +156,7 @@ class _Group:
     def rebalance(self, log: _Log, now: int) -> None:
         self.generation += 1
         per_member = -(-self.plan.parts // self.plan.members)
-        # Java's members say in which generation they were, so that their subscription is never twice the same
+        # Java's members send their last generation, so that their subscription is always different
         was = self.generation - 1 if self.generation > 1 else -1
         subscription = write_subscription(Subscription(topics=(self.topic,), generation_id=was))
         members = []

@@ -1,4 +1,4 @@
-"""Files that readers find whole at every moment: the old one, or the new one."""
+"""Atomic replacement of files: readers see the old file or the new one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from kohort.pipeline.remote_path import Place, StoredPlace
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A hidden file beside `path`, to be written in the block. It takes its place when the block ends well."""
+    """Yield a hidden file next to `path`, which replaces it when the block completes without an exception."""
     hidden = path.with_name(f"_{path.name}")
     yield hidden
     hidden.replace(path)
 
 
 def replace_text(path: Place, text: str) -> None:
-    """Writes a text file in UTF-8. A store shows objects when they are complete."""
     if isinstance(path, StoredPlace):
         path.write_bytes(text.encode())
         return

@@ -89,12 +89,12 @@ def data_issue_rows(analysis: GroupAnalysis) -> list[DataIssueRow]:
         issues.append((rule, _ahead(log, ahead_ms), analysis.span_ms[0]))
     if analysis.group.conflicts:
         text = (
-            f"{analysis.group.conflicts} records differ between sources that name the same place of the log, and one "
-            "of each was left out: are these logs of different clusters? Analyse each cluster by itself"
+            f"{analysis.group.conflicts} records differ between sources at the same position of the log, and one of "
+            "each was left out; if these are logs of different clusters, analyze each cluster separately"
         )
         issues.append(("conflicting_sources", text, analysis.span_ms[0]))
     if any(not r.complete for r in analysis.rebalances):
-        text = "records before the first generation seen are missing (compacted?): earlier and lost ones are unknown"
+        text = "records before the first known generation are missing (compacted?): earlier and lost ones are unknown"
         issues.append(("compacted_range", text, analysis.span_ms[0]))
     return [
         {"rule": rule, "keys": analysis.group_id, "detail": detail, "day": day_of(ts or analysis.span_ms[0])}
@@ -106,11 +106,11 @@ def _ahead(log: str, ahead_ms: int) -> str:
     side = "ahead of" if ahead_ms > 0 else "behind"
     if ahead_ms % QUARTER_MS:
         return (
-            f"the clock of {log}'s text log is {abs(ahead_ms) / 1000:.3f} s {side} the offsets topic, as matched lines "
-            "and records show: its lines were moved by that"
+            f"the clock of {log}'s text log is {abs(ahead_ms) / 1000:.3f} s {side} the offsets topic, by matching "
+            "lines and records; its lines were moved accordingly"
         )
     hours, minutes = divmod(abs(ahead_ms) // 60_000, 60)
     return (
-        f"the broker's text log is {hours}:{minutes:02d} h {side} the offsets topic: taken as written in another time "
-        "zone, and moved"
+        f"the broker's text log is {hours}:{minutes:02d} h {side} the offsets topic; its lines were moved, as the time "
+        "zones seem to differ"
     )

@@ -135,7 +135,7 @@ class Generation:
     """A generation of a classic group, or an epoch of a consumer group.
 
     Attributes:
-        barrier_ms: End of the join barrier, or None if there is none or it isn't known.
+        barrier_ms: End of the join barrier, or None without a barrier or if it is unknown.
         stable_ms: Time at which its assignment was stored.
         end_ms: Time at which the next one was stored or the group was deleted; None for the last.
         conversion: Whether the group became classic again when the last consumer member left; no barrier ended there.

@@ -98,8 +98,8 @@ class UnseenTablesError(RuntimeError):
 
     def __init__(self, folder: Place) -> None:
         super().__init__(
-            f"Spark's workers wrote tables that can't be seen from here: {folder} must hold the same files on this "
-            "machine and on every worker. Name a shared folder with --out"
+            f"Spark's workers wrote tables that are not visible here: {folder} must contain the same files on this "
+            "machine and on every worker; pass a shared folder with --out"
         )
 
 

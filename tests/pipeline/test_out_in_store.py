@@ -188,14 +188,14 @@ def test_a_store_in_which_nothing_may_be_removed(
     monkeypatch.setattr(StoredRun, "clean", refused)
     done = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/kept"])
     assert done.exit_code == 0, done.output
-    assert f"older runs in s3://{BUCKET}/kept/tables could not be removed: the store refuses" in done.output
+    assert f"cannot remove older runs in s3://{BUCKET}/kept/tables: the store refuses" in done.output
 
 
 @pytest.mark.parametrize(
     ("status", "code", "said", "most"),
     [
         (403, "AccessDenied", "the store with bucket incidents refuses (PutObject: ACCESS_DENIED)", 1),
-        (503, "SlowDown", "the store with bucket incidents throttles or is not well, and was asked several times", 2),
+        (503, "SlowDown", "the store with bucket incidents throttles requests or fails, after several attempts", 2),
     ],
 )
 def test_a_store_that_refuses_or_throttles(
@@ -226,7 +226,7 @@ def test_sources_in_a_store_that_refuses(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ("AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.", "throttles"),
         ("AWS Error NETWORK_CONNECTION during PutObject operation: curlCode: 7", "can't be reached"),
-        ("in bucket 'x': AWS Error NO_SUCH_BUCKET during PutObject operation: gone", "there is no such bucket"),
+        ("in bucket 'x': AWS Error NO_SUCH_BUCKET during PutObject operation: gone", "the bucket does not exist"),
         ("AWS Error INVALID_ACCESS_KEY_ID during GetObject operation: no", "refuses"),
     ],
 )

@@ -46,7 +46,7 @@ class FollowMetrics:
         )  # fmt: skip
         self._stopped_s = gauge(
             "kohort_follow_group_stopped_seconds",
-            "Seconds without progress in any partition, by cause of the rebalance; no_rebalance: outside of rebalances.",
+            "Seconds without progress in any partition, by cause of the rebalance; no_rebalance: not during one.",
             ["group", "cause"],
         )
         self._lag_s = gauge("kohort_follow_group_lag_seconds", "How long the oldest record has waited.", ["group"])

@@ -30,7 +30,7 @@ def test_an_address_of_spark_connect(address: str, place: tuple[str, int]) -> No
 
 @pytest.mark.parametrize("address", ["sc://", "sc://spark:port", "sc://spark:99999"])
 def test_an_address_that_is_none(address: str) -> None:
-    with pytest.raises(NoSparkError, match="looks like sc://host:15002"):
+    with pytest.raises(NoSparkError, match="expected one like sc://host:15002"):
         connect_place(address)
 
 
@@ -108,4 +108,4 @@ def test_tables_are_counted_when_they_are_shown(tmp_path: Path) -> None:
     with Writer(tmp_path, "0") as writer:
         writer.add("dq_issues", table_of("dq_issues", [Issue("r", "k", "d")], ""))
     assert publish(tmp_path, "0", ["of another machine"]) == 0
-    assert "Name a shared folder with --out" in str(UnseenTablesError(tmp_path))
+    assert "pass a shared folder with --out" in str(UnseenTablesError(tmp_path))

@@ -225,7 +225,7 @@ def test_sources_in_a_store_that_refuses(tmp_path: Path, monkeypatch: pytest.Mon
     ("text", "said"),
     [
         ("AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.", "throttles"),
-        ("AWS Error NETWORK_CONNECTION during PutObject operation: curlCode: 7", "can't be reached"),
+        ("AWS Error NETWORK_CONNECTION during PutObject operation: curlCode: 7", "cannot be reached"),
         ("in bucket 'x': AWS Error NO_SUCH_BUCKET during PutObject operation: gone", "the bucket does not exist"),
         ("AWS Error INVALID_ACCESS_KEY_ID during GetObject operation: no", "refuses"),
     ],

@@ -23,7 +23,7 @@ STREAMS = "streams"
 # deleted while the process is down, as its cleaner is one of its threads (Kafka's `KafkaStreams.setupStateDirCleaner`).
 #
 # A process that restarts with its process id has its state directory: the id is stored there, and generated again if
-# nothing is stored on disk (`StateDirectory.initializeProcessId`).
+# nothing is stored on disk (initializeProcessId in Kafka's StateDirectory).
 KEPT_MS, GONE_MS = 10 * 60_000, 20 * 60_000
 _NOT_READY = "NotReady"
 _THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")  # suffix that Kafka Streams adds to `client.id` for each thread

@@ -1,1 +1,1 @@
-"""When something is done: whose turn it is, what waits, what is done in a thread, what is written together."""
+"""Scheduling of requests: fair turns, parked requests, work in threads, and batched writes."""

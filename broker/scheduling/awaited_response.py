@@ -1,4 +1,4 @@
-"""The response of a request whose handler waits for a callback: made in steps, whenever the callback comes."""
+"""A response that depends on a callback, computed in steps when the callback is called."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ ResponseT = TypeVar("ResponseT")
 
 
 class AwaitedResponse(Generic[ValueT, ResponseT]):
-    """Makes a response of a value that a callback brings, during the handler's steps or after them."""
+    """A response computed from the value of a callback, which may be called during the handler's steps or later."""
 
     def __init__(self, ticket: Ticket, respond: Callable[[ValueT], Task[ResponseT]]) -> None:
-        """Prepare to answer `ticket` with what `respond` returns, which may take many steps."""
+        """Prepare a response to `ticket`.
+
+        Args:
+            respond: Computes the response from the value; it may take many steps.
+        """
         self._ticket = ticket
         self._respond = respond
         self._values: list[ValueT] = []
         self._is_parked = False
 
     def set(self, value: ValueT, now_ms: int = 0) -> None:
-        """Bring the value. Called once."""
+        """Set the value; called exactly once."""
         if self._is_parked:
             self._ticket.work_on(self._respond(value))
         else:
             self._values.append(value)
 
     def get(self) -> Task[ResponseT | None]:
-        """Return what the handler returns as its last step: the response, or None if the value has not come yet."""
+        """Return what the handler returns as its last step: the response, or None while the value is missing."""
         if self._values:
             return (yield from self._respond(self._values[0]))
         self._is_parked = True

@@ -1,20 +1,19 @@
-"""How long one client is served before others are, and how a long request is carried on.
+"""Fair scheduling of connections, including those with long requests.
 
-A handler whose request may take long is a generator. It yields between two elements of what it works on, where others
-may be served in between, and it returns what any handler returns. `Dispatcher.run` makes one task of it and of the
-writing of its answer; the connection works on that for TURN_US, then stands in a queue with all who have more to do:
-those with long requests, those with many requests behind one another, those who were answered while too many others
-were. Between two rounds of the queue the event loop reads all sockets, so that whoever asks for little waits for
-one round at most.
+The handler of a long request is a generator. It yields between two elements of its work, where other connections may
+be served, and returns what any handler returns. `Dispatcher.run` combines it and the writing of its response into one
+task. The connection works on that for TURN_US, then joins a queue with all other connections that have more to do:
+those with long requests, those with many requests in a row, and those that sent a request while the queue was full.
+Between two rounds of the queue the event loop reads all sockets, so that a short request waits for at most one round.
 
-What sockets have brought is handled at once while that takes no longer than a round. After that connections whose
-requests have taken long lately (`Served.load_ns`) stand in the queue, so that many such clients are no longer in the
-way of others than one is. New connections do, too: they have yet to show how much they ask for.
+Requests that have just been read are handled immediately until they have taken as long as a round. After that,
+connections whose requests recently took long (`Served.load_ns`) join the queue, so that many such clients delay others
+no more than one does. New connections join it, too, because their load is unknown.
 
-A rebalance is many short requests, and as many answers at once. A handful of them is handled, then others have their
-turn: a heartbeat does not wait for the hundred members of another group.
+A rebalance consists of many short requests, and as many responses at once. A few of them are handled, then it is the
+turn of other connections: a heartbeat does not wait for a hundred members of another group.
 
-FairScheduler are measured on the machine's clock, whatever is done to the brokers'.
+Turns are measured on the machine's clock, even if the broker's clock was changed.
 """
 
 from __future__ import annotations
@@ -29,23 +28,18 @@ if TYPE_CHECKING:
     from kohort.broker.clock import Clock
     from kohort.broker.scheduling.served import Served
 
-TURN_US: Final = 2_000
-"""How long one connection is served at a time."""
+TURN_US: Final = 2_000  # how long one connection is served at a time
 
+# how long the queue is served before sockets are read again; one turn may begin just before the end
 ROUND_US: Final = 5_000
-"""How long the queue is served before sockets are read again. One turn may begin just before that is over."""
 
-COUNTED_NS: Final = 200_000
-"""Less than this is not counted: the request asked for little."""
+COUNTED_NS: Final = 200_000  # shorter times are not counted
 
-AT_A_TIME: Final = 8
-"""At most this many requests of rebalances are handled, and connections served in a round, before sockets are read."""
+AT_A_TIME: Final = 8  # maximum number of rebalance requests, and of connections in a round, before sockets are read
 
-JOINS: Final = frozenset((11, 14))
-"""The API keys of JoinGroup and SyncGroup. In a rebalance they come all at once."""
+JOINS: Final = frozenset((11, 14))  # API keys of JoinGroup and SyncGroup, which arrive all at once in a rebalance
 
-LITTLE_NS: Final = 500_000
-"""A connection that is served for less on average asks for little. It is handled at once after a full round, too."""
+LITTLE_NS: Final = 500_000  # A connection with a lower mean is handled immediately even if a round is full.
 
 
 class FairScheduler:
@@ -58,8 +52,11 @@ class FairScheduler:
         begins: Callable[[], None],
         served: Callable[[int], None],
     ) -> None:
-        """`begins` is called before connections are served one after the other: nobody's reply waits for them.
-        `served` is called with the time after a round of the queue: what followed from it is done then.
+        """Create an empty queue.
+
+        Args:
+            begins: Called before several connections are served, to write pending responses.
+            served: Called with the current time after a round of the queue, to execute what the requests caused.
         """
         self._loop = loop
         self._clock = clock
@@ -67,39 +64,35 @@ class FairScheduler:
         self._served = served
         self._queue: deque[Served] = deque()
         self._round_is_due = False
-        self.spent_ns = 0
-        """How long what sockets have brought has taken to handle since they were looked at."""
-        self._rebalancing = 0
-        """How many requests of rebalances there were since then."""
+        self.spent_ns = 0  # time spent on requests since sockets were read
+        self._rebalancing = 0  # number of rebalance requests since then
         self.now_ns = clock.machine_ns
         self.zero_ns = clock.zero_ns
-        """See `Clock`."""
 
     def __bool__(self) -> bool:
-        """Whether somebody stands in the queue."""
         return bool(self._queue)
 
     def end_ns(self) -> int:
-        """When a turn that begins now is over. It is at once, after one request or step, if others wait."""
+        """Return the end of a turn that begins now. If others wait, it ends after one request or step."""
         return self.now_ns() + (0 if self._queue else TURN_US * 1_000)
 
     def is_full(self, load_ns: int) -> bool:
-        """Whether a connection that has just sent something is to wait for its turn. `load_ns`: its own."""
         spent_ns = self.spent_ns
         return spent_ns > ROUND_US * 1_000 and (load_ns > LITTLE_NS or spent_ns > 2 * ROUND_US * 1_000)
 
     def spend(self, took_ns: int) -> None:
-        """Counts how long a connection was served when its socket brought something."""
         if not self.spent_ns and not self._rebalancing:
             self._loop.call_soon(self._looks_at_sockets)
         self.spent_ns += took_ns
 
     def note(self, connection: Served, took_ns: int) -> None:
-        """Notes how long a turn took. Need not be called for a short one where those before were short, too."""
+        """Add the length of a turn to the connection's mean.
+
+        May be skipped for short turns if previous ones were short, too.
+        """
         connection.load_ns += (took_ns - connection.load_ns) >> 4
 
     def many(self) -> bool:
-        """Counts a request of a rebalance. Returns whether its connection is to wait for its turn."""
         if not self.spent_ns and not self._rebalancing:
             self._loop.call_soon(self._looks_at_sockets)
         self._rebalancing += 1
@@ -109,22 +102,22 @@ class FairScheduler:
         self.spent_ns = self._rebalancing = 0
 
     def enqueue(self, connection: Served) -> None:
-        """Gives `connection` a turn after all who stand there already. Each stands there once at most."""
+        """Append a connection, which must not be in the queue yet."""
         self._queue.append(connection)
         if not self._round_is_due:
             self._round_is_due = True
             self._loop.call_soon(self._round)
 
     def serve(self, waiting: deque[Served], now_ms: int) -> None:
-        """Lets connections go on one after the other: AT_A_TIME, for ROUND_US. Who is left stays in `waiting`."""
+        """Serve at most AT_A_TIME connections for ROUND_US. The others stay in `waiting`."""
         self._begins()
         before_ns = self.now_ns()
         until_ns = before_ns + ROUND_US * 1_000
-        left = AT_A_TIME
-        while waiting and left:
-            left -= 1
+        remaining = AT_A_TIME
+        while waiting and remaining:
+            remaining -= 1
             connection = waiting.popleft()
-            connection.go_on(now_ms)  # raises nothing; it may add itself, and others
+            connection.go_on(now_ms)  # never raises; may enqueue itself and others
             now_ns = self.now_ns()
             took_ns = now_ns - before_ns
             if took_ns > COUNTED_NS or connection.load_ns > LITTLE_NS:
@@ -137,7 +130,7 @@ class FairScheduler:
         now_ms = self._clock.now_ms()
         queue, self._queue = self._queue, deque()
         self.serve(queue, now_ms)
-        queue.extend(self._queue)  # who came meanwhile stands behind those who are left
+        queue.extend(self._queue)  # new connections follow the remaining ones
         self._queue = queue
         self._served(now_ms)
         self._round_is_due = bool(self._queue)

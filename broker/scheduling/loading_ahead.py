@@ -1,9 +1,9 @@
-"""Loads the APIs of consumers and producers before they are asked for, whenever nobody is served.
+"""Preloading of the APIs of consumers and producers while the broker is idle.
 
-The first request of an API loads its modules, and the first of a version makes its reader: some milliseconds, in which
-everybody else waits. In a broker that has nothing to do that is done ahead, a piece at a time, in the order in which a
-consumer asks, from what has been asked for on: who has joined syncs next. Who comes meanwhile waits for one piece at
-most, and while somebody is served nothing is loaded.
+The first request of an API loads its modules, and the first of a version creates its reader: some milliseconds, in
+which all other clients wait. An idle broker does that ahead of time, piece by piece, in the order of a consumer's
+requests, starting after the API requested last: a member that has joined will sync. A request that arrives meanwhile
+waits for at most one piece, and nothing is loaded while requests are handled.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator, Sequence
 
-EVERY_S = 0.01
-"""How often a look is taken at how much the process has worked."""
+EVERY_S = 0.01  # interval of the checks whether the process is idle
 
-AT_REST_S = 0.0005
-"""A process that has worked less than this since the last look is at rest."""
+AT_REST_S = 0.0005  # a process that used less processor time since the last check is idle
 
 ASKED_FIRST = (
     "api_versions",
@@ -38,28 +36,25 @@ ASKED_FIRST = (
     "leave_group",
     "init_producer_id",
     "produce",
-)
-"""What consumers and producers ask for, in this order. What others ask for is loaded when they do."""
+)  # The APIs that consumers and producers call, in their order. Other APIs are loaded when they are called.
 
+# APIs that all members of a group call at once. Their newest version is prepared, too: 50 to 150 KiB each.
 ASKED_TOGETHER = frozenset(("join_group", "sync_group", "offset_fetch", "heartbeat", "offset_commit", "leave_group"))
-"""What all members of a group ask for at once. Of these the newest version is made ready, too: 50 to 150 KiB each."""
 
 
 class Apis(Protocol):
-    """Where an API is loaded when somebody looks for it."""
+    """A registry that loads an API when it is looked up."""
 
     @property
     def loaded(self) -> dict[int, Any]:
-        """Those that somebody has looked for, by key; the newest comes last."""
+        """APIs that have been looked up, by key; the newest comes last."""
         ...
 
-    def find(self, key: int) -> Any:
-        """The API of that key; None where it is not served."""
-        ...
+    def find(self, key: int) -> Any: ...
 
 
 class LoadingAhead:
-    """Looks now and then, and loads a piece at rest, until all is loaded."""
+    """A timer that loads one piece whenever the process is idle, until all are loaded."""
 
     def __init__(
         self,
@@ -67,14 +62,17 @@ class LoadingAhead:
         registry: Apis,
         worked_s: Callable[[], float] = process_time,
     ) -> None:
-        """`worked_s`: the processor time that the process has used."""
+        """Prepare preloading.
+
+        Args:
+            worked_s: Returns the processor time that the process has used.
+        """
         self._loop = loop
         self._pieces = _pieces(registry)
         self._worked_s = worked_s
         self._seen_s = worked_s()
 
     def wait(self) -> None:
-        """Looks EVERY_S from now."""
         self._loop.call_later(EVERY_S, self._look)
 
     def _look(self) -> None:
@@ -85,11 +83,11 @@ class LoadingAhead:
 
 
 def _pieces(registry: Apis) -> Iterator[str]:
-    """Yields an API's name after each piece of it that is loaded: its messages, its handler, perhaps a version."""
-    left = list(ASKED_FIRST)
-    while left:
-        name = _next(left, registry)
-        left.remove(name)
+    """Yield an API's name after each piece that was loaded: its messages, its handler, perhaps a version."""
+    remaining = list(ASKED_FIRST)
+    while remaining:
+        name = _next(remaining, registry)
+        remaining.remove(name)
         message = message_of(name)
         yield name
         api = registry.find(API_BY_NAME[name].key)
@@ -99,10 +97,10 @@ def _pieces(registry: Apis) -> Iterator[str]:
             yield name
 
 
-def _next(left: Sequence[str], registry: Apis) -> str:
-    """The first of those that are left behind the API that was loaded last; behind the last one the first again."""
+def _next(remaining: Sequence[str], registry: Apis) -> str:
+    """Return the first remaining API that follows the one loaded last; after the end, start at the beginning."""
     newest = next((api.spec.name for api in reversed(registry.loaded.values())), None)
     if newest not in ASKED_FIRST:
-        return left[0]
+        return remaining[0]
     behind = ASKED_FIRST[ASKED_FIRST.index(newest) + 1 :]
-    return next((name for name in behind if name in left), left[0])
+    return next((name for name in behind if name in remaining), remaining[0])

@@ -1,6 +1,7 @@
-"""A request of many elements is read in a thread: its bytes never change, and reading it at once would take long.
+"""Decoding of large requests in a thread.
 
-Its connection waits meanwhile, as for any request. Then it is handled as a task, a little at a time.
+The bytes of a request never change. Its connection waits meanwhile, as for any parked request; then the request is
+handled as a task, in steps.
 """
 
 from __future__ import annotations
@@ -19,42 +20,40 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.worker_thread import Worker
     from kohort.protocol.headers import RequestHeader
 
+# Maximum number of array elements and tagged fields of a request that is decoded in the event loop: some milliseconds.
 READ_AT_ONCE = 2_000
-"""Array elements and tagged fields of a request that is read in its turn: some milliseconds."""
 
-Handler = Callable[[Any, Any, Ticket], Any]
-"""Handles a request that a node has got; returns what handlers return."""
+Handler = Callable[[Any, Any, Ticket], Any]  # handles the request on a node; returns what handlers return
 
 
 class Api(Protocol):
-    """Reads the requests of one API."""
+    """Decoder of one API's requests."""
 
     @property
     def read(self) -> Callable[[int, bytes, int, int], Any]:
-        """Gets the version, the frame, where in it the body begins, and how many elements it may have."""
+        """Function of version, frame, offset of the body in the frame, and maximum number of elements."""
         ...
 
 
 class Asking(Requester, Protocol):
-    """A connection whose request is read."""
+    """The connection of a request that is decoded."""
 
     @property
-    def node(self) -> Any:
-        """The node that the client has connected to."""
-        ...
+    def node(self) -> Any: ...
 
     @property
-    def client(self) -> str:
-        """The client as a log line names it."""
-        ...
+    def client(self) -> str: ...
 
     def park(self) -> None:
-        """Nothing more is handled before the request at hand is answered."""
+        """Handle no further requests until this one has a response."""
         ...
 
 
 class _Unreadable(NamedTuple):
-    """Why a request could not be read. The error itself would know the frames that know it, and stay for long."""
+    """The reason why a request cannot be decoded.
+
+    The exception itself would refer to stack frames, which refer to it, and would stay in memory for long.
+    """
 
     reason: str
 
@@ -68,8 +67,7 @@ def decode_in_thread(
     most_elements: int,
     handler: Handler,
 ) -> None:
-    """Reads the request of `header` in a thread, and has `handler` handle it. The client of an unreadable one is
-    hung up on."""
+    """Decode a request in a thread, and pass it to `handler`. If it is invalid, close the connection."""
 
     def read() -> Any:
         try:
@@ -78,7 +76,7 @@ def decode_in_thread(
             return _Unreadable(f"unreadable request: {problem}")
         except Exception:
             log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
-            return _Unreadable("its request could not be read, which is kohort's fault")
+            return _Unreadable("internal error in kohort while decoding its request")
 
     connection.park()
     worker.make(read, partial(_handle, connection, api, header, handler))

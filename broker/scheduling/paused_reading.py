@@ -1,8 +1,8 @@
-"""Notices that a client has left whose socket is not read: behind a request that waits it has sent too much already.
+"""Detection of disconnected clients whose socket is not read because they sent too much while a request waits.
 
-An event loop hears of a client's end when it reads. Such a connection, and what it holds, would stay for
-`connections.max.idle.ms`. So sockets are looked at now and then; and since the end comes after everything that the
-client has sent, some more is read each time, up to a bound.
+An event loop notices the end of a connection by reading. Without reading, such a connection and its buffers would stay
+for `connections.max.idle.ms`. So these sockets are checked regularly; and since the end comes after everything that the
+client has sent, some more is read each time, up to a limit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from kohort.broker.clock import Clock
     from kohort.purgatory import Purgatory
 
-LOOK_EVERY_MS = 1_000
-"""How often the sockets that are not read are looked at."""
+LOOK_EVERY_MS = 1_000  # interval of the checks of paused sockets
 
+# Maximum number of bytes that one connection may hold. If a client sent more, its disconnect is not detected.
 READ_ON_BYTES = 1_048_576
-"""How much one connection may hold in the end. Of a client that has sent more and left, the end is not seen."""
 
-ALL_READ_ON_BYTES = 67_108_864
-"""While all of them hold more than this together, nothing more is read."""
+ALL_READ_ON_BYTES = 67_108_864  # while all paused connections together hold more, no more is read
 
+# The client will send nothing more. Systems other than Linux report reset connections only.
 _ENDED = getattr(select, "POLLRDHUP", 0)
-"""The client has said that it sends nothing more. Systems other than Linux report reset connections only."""
 
 
 class Paused(Protocol):
@@ -34,20 +32,16 @@ class Paused(Protocol):
 
     @property
     def socket_number(self) -> int:
-        """The file descriptor of its socket; -1 when it is closed."""
+        """The file descriptor of its socket; -1 if it is closed."""
         ...
 
     @property
-    def held_bytes(self) -> int:
-        """How much it holds of requests that cannot be handled yet."""
-        ...
+    def held_bytes(self) -> int: ...
 
-    def abort(self) -> None:
-        """Hangs up at once."""
-        ...
+    def abort(self) -> None: ...
 
     def read_on(self) -> None:
-        """Reads what has come once more."""
+        """Read what has been received, once."""
         ...
 
 
@@ -61,17 +55,14 @@ class PausedReading:
         self._look_is_due = False
 
     def __bool__(self) -> bool:
-        """Whether there are any, or a look is to come."""
         return bool(self._connections) or self._look_is_due
 
     def add(self, connection: Paused) -> None:
-        """Its socket is not read from now on."""
         self._connections.add(connection)
         if not self._look_is_due:
             self._look_later(self._clock.now_ms())
 
     def discard(self, connection: Paused) -> None:
-        """Its socket is read again, or closed."""
         self._connections.discard(connection)
 
     def _look_later(self, now_ms: int) -> None:
@@ -79,26 +70,27 @@ class PausedReading:
         self._purgatory.wait(_Look(self, now_ms + LOOK_EVERY_MS))
 
     def look(self, now_ms: int) -> None:
-        """Ends the connections of clients that have left, as reading would have."""
         self._look_is_due = False
         if not self._connections:
             return
         self._look_later(now_ms)
-        by_number = {number: each for each in self._connections if (number := each.socket_number) >= 0}
+        by_number = {
+            number: connection for connection in self._connections if (number := connection.socket_number) >= 0
+        }
         poll = select.poll()
         for number in by_number:
             poll.register(number, _ENDED)
         for number, _ in poll.poll(0):
             by_number.pop(number).abort()
-        left = ALL_READ_ON_BYTES - sum(each.held_bytes for each in self._connections)
-        for each in by_number.values():
-            if left > 0 and each.held_bytes < READ_ON_BYTES:
-                left -= READ_ON_BYTES - each.held_bytes
-                each.read_on()
+        budget_bytes = ALL_READ_ON_BYTES - sum(connection.held_bytes for connection in self._connections)
+        for connection in by_number.values():
+            if budget_bytes > 0 and connection.held_bytes < READ_ON_BYTES:
+                budget_bytes -= READ_ON_BYTES - connection.held_bytes
+                connection.read_on()
 
 
 class _Look(DelayedOperation):
-    """The next look at the sockets."""
+    """The next check of the sockets."""
 
     __slots__ = ("_paused",)
 
@@ -107,5 +99,4 @@ class _Look(DelayedOperation):
         self._paused = paused
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """See `PausedReading.look`."""
         self._paused.look(now_ms)

@@ -1,7 +1,7 @@
-"""A request of many partitions, none of which asks about another, is handled as several short requests.
+"""Splitting of a request with many independent partitions into several short requests.
 
-Each chunk has a ticket of its own; the request is answered when all chunks are. What has changed in between (a leader,
-a generation) is answered in the chunks that come after it.
+Each chunk has a ticket of its own; the response is sent when all chunks have completed. A change in between (a leader,
+a generation) affects the chunks that come after it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 NodeT = TypeVar("NodeT")
 
-SHORT = 256
-"""At most this many partitions are handled at once: some milliseconds."""
+SHORT = 256  # maximum number of partitions handled at once: some milliseconds
 
 
 def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:
-    """Runs of SHORT partitions at most, in order: each is a list of a topic and some of what it lists."""
+    """Yield runs of at most SHORT partitions, in order: lists of a topic and some of its partitions."""
     run: list[tuple[Any, tuple[Any, ...]]] = []
     room = SHORT
     for topic in topics:
@@ -48,7 +47,7 @@ def in_chunks(
     handle: Callable[[NodeT, Any, Ticket], Any],
     merge: Callable[[list[Any]], Any],
 ) -> Task[Any]:
-    """Handles one request after the other, and answers `ticket` with what `merge` makes of all answers."""
+    """Handle one request after the other, and respond with what `merge` returns for all their responses."""
     whole = _Whole(ticket, merge)
     for request in requests:
         chunk = _Chunk(ticket, whole)
@@ -68,22 +67,24 @@ def in_chunks(
 
 
 class _Whole:
-    """The request that was taken apart.
+    """The request that was split.
 
-    Chunks know it, it does not know them: in a circle all of it would stay until the next full collection.
+    It has no references to its chunks, only they to it: a cycle would stay in memory until the next full collection.
     """
 
     def __init__(self, ticket: Ticket, merge: Callable[[list[Any]], Any]) -> None:
-        self.complete = False
-        """Whether all chunks are there."""
+        self.complete = False  # whether all chunks have been created
         self.reason: str | None = None
-        self.answers: list[Any] = []
-        """One for each chunk, in order; None for one that waits."""
+        self.answers: list[Any] = []  # one for each chunk, in order; None while it waits
         self._ticket = ticket
         self._merge = merge
 
     def outcome(self) -> Any:
-        """What a handler returns. None: some chunk waits. Raises CloseConnection if one wants to hang up."""
+        """Return what a handler returns; None while a chunk waits.
+
+        Raises:
+            CloseConnection: If a chunk's handler closes the connection.
+        """
         if any(answer is None for answer in self.answers):
             return None
         if self.reason is not None:
@@ -91,7 +92,6 @@ class _Whole:
         return NO_REPLY if NO_REPLY in self.answers else self._merge(self.answers)
 
     def answered(self) -> None:
-        """A chunk that waited has its answer."""
         if not self.complete:
             return
         try:
@@ -103,7 +103,7 @@ class _Whole:
 
 
 class _Chunk:
-    """Who asks a chunk."""
+    """The requester of one chunk."""
 
     def __init__(self, ticket: Ticket, whole: _Whole) -> None:
         self.node_id = ticket.requester.node_id
@@ -117,30 +117,25 @@ class _Chunk:
         whole.answers.append(None)
 
     def keep(self, response: object) -> None:
-        """Notes the answer of a chunk that did not wait."""
         self._whole.answers[self._number] = response
 
     def answer(self, ticket: Ticket, response: object) -> None:
-        """See `Requester`."""
         self.keep(response)
         self._whole.answered()
 
     def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
-        """See `Requester`."""
         raise NotImplementedError("no login comes in chunks")
 
     def close(self, reason: str) -> None:
-        """See `Requester`. The other chunks are handled all the same."""
+        """Close the connection at the end. The other chunks are handled all the same."""
         self._whole.reason = self._whole.reason or reason
         self.answer(self._ticket, NO_REPLY)
 
     def unpark(self) -> None:
-        """See `Requester`."""
         self.answer(self._ticket, NO_REPLY)
 
     def when_gone(self, action: Callable[[], object]) -> None:
-        """See `Requester`. What changes something goes on without its client."""
+        """Ignore the action: a request that changes something continues without its client."""
 
     def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
-        """See `Requester`."""
         raise NotImplementedError("a chunk is short")

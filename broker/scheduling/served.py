@@ -1,4 +1,4 @@
-"""Whom the scheduler serves, as far as it knows them: connections."""
+"""Interface of connections to the scheduler."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ class Served:
 
     __slots__ = ("load_ns",)
 
-    load_ns: int
-    """How long it is served at a time: a mean in which what is long ago counts little."""
+    load_ns: int  # exponential mean of how long it is served at a time
 
     def go_on(self, now_ms: int) -> None:
-        """Takes up what was left lying. Raises nothing."""
+        """Resume pending work; never raises."""
         raise NotImplementedError
 
     def write(self) -> None:
-        """Writes what there is to write. Raises nothing."""
+        """Write pending responses; never raises."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""Work that would keep everybody waiting, in a thread: one job after the other, and its results back in the event loop.
+"""Long work in a thread: one job after the other, with results delivered in the event loop.
 
-The connection that a `Worker` works for is parked meanwhile, as for any request that waits; others are served. It has
-one thread, so that memory is bounded by what one piece of work needs.
+The connection that a `Worker` works for is parked meanwhile, as for any request that waits; others are served. There is
+only one thread, so that memory is bounded by the need of one job.
 """
 
 from __future__ import annotations
@@ -26,39 +26,35 @@ T = TypeVar("T")
 
 Job = Callable[[], None]
 
-LAST_JOBS_S = 10.0
-"""How long the end of the process waits for a disk."""
+LAST_JOBS_S = 10.0  # how long the end of the process waits for a disk
 
 
 class Jobs(Protocol):
-    """Where jobs are done."""
+    """An executor of jobs."""
 
     def run(self, job: Job) -> None:
-        """Does a job, in the order in which they are given, at once or in a thread."""
+        """Execute a job, immediately or in a thread; jobs are executed in order."""
         ...
 
     def hand_over(self, result: Job) -> None:
-        """Calls `result` where jobs come from. Jobs call this."""
+        """Call `result` in the thread that submits jobs. Called by jobs."""
         ...
 
     def close(self) -> bool:
-        """Waits until all jobs are done and all results reported; False: they were not in time."""
+        """Wait until all jobs are done and all results delivered. Return whether they were in time."""
         ...
 
 
 class JobsHere:
-    """Does every job at once, in the thread of whoever gives it."""
+    """An executor that runs every job immediately, in the caller's thread."""
 
     def run(self, job: Job) -> None:
-        """Does it."""
         job()
 
     def hand_over(self, result: Job) -> None:
-        """Reports the result."""
         result()
 
     def close(self) -> bool:
-        """Everything is done."""
         return True
 
 
@@ -66,29 +62,26 @@ JOBS_HERE = JobsHere()
 
 
 class WorkerThread:
-    """A thread for jobs that may take long, as those of a slow disk do."""
+    """A thread for jobs that may take long, such as those of a slow disk."""
 
     def __init__(self, loop: AbstractEventLoop, name: str) -> None:
         self._loop = loop
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._results: deque[Job] = deque()
         self._closing = False
-        # A daemon: a disk that never answers must not keep the process from ending.
+        # A daemon: a disk that never responds must not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def run(self, job: Job) -> None:
-        """Puts it at the end of the queue."""
         self._jobs.put(job)
 
     def hand_over(self, result: Job) -> None:
-        """Calls it in the event loop, or in `close`."""
         self._results.append(result)
         if not self._closing:
             self._loop.call_soon_threadsafe(self._run_handed_over)
 
     def close(self) -> bool:
-        """Waits for LAST_JOBS_S at most."""
         self._closing = True  # the loop may end before a job does
         self._jobs.put(None)
         self._thread.join(LAST_JOBS_S)
@@ -99,7 +92,7 @@ class WorkerThread:
         while (job := self._jobs.get()) is not None:
             try:
                 job()
-            except Exception as problem:  # the next jobs are others
+            except Exception as problem:  # the next jobs may succeed
                 self.hand_over(partial(log.error, f"{self._thread.name}: a job failed", problem))
 
     def _run_handed_over(self) -> None:
@@ -108,18 +101,19 @@ class WorkerThread:
 
 
 class Worker:
-    """The work of a cluster's requests that takes long. Without a server all of it is done at once."""
+    """The long work of a cluster's requests. Without a server it is executed immediately."""
 
     def __init__(self, clock: Clock) -> None:
         self.jobs: Jobs = JOBS_HERE
+        # calls a function and executes its effects (`Server.act`)
         self.act: Callable[[Callable[[int], None]], None] = lambda action: action(clock.now_ms())
-        """Does something together with what follows from it (`Server.act`)."""
 
-    def answer(self, ticket: Ticket, work: Callable[[], T], then: Callable[[T], object | None]) -> None:
-        """Answers a request by what `then` makes of the result of `work`; the handler returns None.
+    def answer(self, ticket: Ticket, work: Callable[[], T], on_result: Callable[[T], object | None]) -> None:
+        """Respond with what `on_result` returns for the result of `work`.
 
-        `work` runs in a thread: it reads what never changes. `then` is called in the event loop, and answers as a
-        handler does: None, if it answers later.
+        Args:
+            work: Runs in a thread, so it may read only what never changes.
+            on_result: Called in the event loop; returns what a handler returns.
         """
 
         def job() -> None:
@@ -128,23 +122,26 @@ class Worker:
             except Exception:
                 self.jobs.hand_over(partial(self.act, lambda now_ms: ticket.fail()))
                 raise
-            self.jobs.hand_over(partial(self.act, lambda now_ms: _answer(ticket, then, result)))
+            self.jobs.hand_over(partial(self.act, lambda now_ms: _answer(ticket, on_result, result)))
 
         self.jobs.run(job)
 
-    def make(self, work: Callable[[], T], then: Callable[[T, int], None]) -> None:
-        """Calls `then` in the event loop with what `work` has made in a thread, and the time. `work` raises nothing."""
+    def make(self, work: Callable[[], T], on_result: Callable[[T, int], None]) -> None:
+        """Call `on_result` in the event loop with the result of `work` and the time.
+
+        `work` runs in a thread and never raises.
+        """
 
         def job() -> None:
             result = work()
-            self.jobs.hand_over(partial(self.act, partial(then, result)))
+            self.jobs.hand_over(partial(self.act, partial(on_result, result)))
 
         self.jobs.run(job)
 
 
-def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> None:
+def _answer(ticket: Ticket, on_result: Callable[[T], object | None], result: T) -> None:
     try:
-        response = then(result)
+        response = on_result(result)
     except CloseConnection as reason:
         ticket.close(str(reason))
     except Exception:

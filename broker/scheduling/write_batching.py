@@ -1,10 +1,9 @@
-"""WriteBatch that are written together: those to all that one look at the sockets has brought.
+"""Writing of responses together: those to all requests that were read in one pass over the sockets.
 
-A write wakes whoever waits for it. Where processors are few that one runs in the broker's place, and Python goes on
-with cold caches. So requests are handled first and replies written after, in one go. Commits take a tenth less of the
-broker's processor time, those of a dozen clients in processes of their own three tenths. A reply
-waits for requests that take little, and for AT_ONCE of them at most. Before anything that takes longer all are
-written.
+A write wakes the client that waits for it. With few processors the client replaces the broker, which continues with
+cold caches. So requests are handled first and their responses are written afterwards, together. Commits need a tenth
+less processor time of the broker, those of a dozen clients in separate processes three tenths. A response waits for
+short requests only, and for at most AT_ONCE of them. All are written before anything that takes longer.
 """
 
 from __future__ import annotations
@@ -16,19 +15,18 @@ if TYPE_CHECKING:
 
     from kohort.broker.scheduling.served import Served
 
-AT_ONCE: Final = 32
-"""At most this many connections wait for one another: their requests have taken a millisecond at most."""
+AT_ONCE: Final = 32  # maximum number of connections that wait for each other; their requests take at most a millisecond
 
 
 class WriteBatch:
-    """The connections that have something to be written."""
+    """The connections with pending writes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._connections: list[Served] = []
 
     def write_soon(self, connection: Served) -> None:
-        """Writes what a connection has to say when all sockets have been read that had something."""
+        """Write the connection's responses after all sockets with data have been read."""
         connections = self._connections
         if not connections:
             self._loop.call_soon(self.write)
@@ -37,7 +35,7 @@ class WriteBatch:
             self.write()
 
     def write(self) -> None:
-        """Writes all now. Raises nothing."""
+        """Write all pending responses now; never raises."""
         if self._connections:
             connections, self._connections = self._connections, []
             for connection in connections:

@@ -1,1 +1,1 @@
-"""The process: connections, dispatch, the server, from start to stop."""
+"""The process: listeners, connections, and dispatch of requests, from start to stop."""

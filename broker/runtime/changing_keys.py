@@ -1,7 +1,7 @@
-"""The keys of a JWKS file that is replaced while the broker runs: whoever issues tokens changes its keys now and then.
+"""Reloading of a JWKS file that changes while the broker runs, because issuers rotate their keys.
 
-Kafka reads its document again every `sasl.oauthbearer.jwks.endpoint.refresh.ms`. Here a login looks whether the file is
-another one. A document that came over http is read once, when the broker starts.
+Kafka reloads its document every `sasl.oauthbearer.jwks.endpoint.refresh.ms`. Here a login checks whether the file has
+changed. A document from http is read once, when the broker starts.
 """
 
 from __future__ import annotations
@@ -21,28 +21,31 @@ _Stamp = tuple[int, int, int]
 
 
 class ChangingKeys:
-    """A `TokenValidator` that makes itself anew when its file has changed. One that cannot be used changes nothing."""
+    """A `TokenValidator` that is recreated when its file has changed. An invalid file is ignored."""
 
     def __init__(self, path: Path, make: Callable[[], TokenValidator]) -> None:
-        """`make`: reads the file. Raises SettingError or KeysError."""
+        """Load the keys.
+
+        Args:
+            make: Reads the file. Raises SettingError or KeysError.
+        """
         self._path = path
         self._make = make
         self._stamp = self._stamp_now()
         self._tokens = make()
 
     def token(self, text: str, wall_ms: int) -> Token:
-        """See `TokenValidator`."""
         stamp = self._stamp_now()
         if stamp != self._stamp:
             self._stamp = stamp
             try:
                 self._tokens = self._make()
-            except (KeysError, SettingError) as problem:
-                log.warning(f"{self._path} has changed and cannot be used, so its former keys count: {problem}")
+            except (KeysError, SettingError) as error:
+                log.warning(f"{self._path} has changed and cannot be used; the previous keys stay valid: {error}")
         return self._tokens.token(text, wall_ms)
 
     def _stamp_now(self) -> _Stamp | None:
-        """What tells one state of the file from another; None: it is not there."""
+        """Return a value that identifies the state of the file, or None if it does not exist."""
         try:
             stat = self._path.stat()
         except OSError:

@@ -1,7 +1,7 @@
-"""One client's connection: bytes in, frames cut, one request at a time, replies out.
+"""A client's connection: splits received bytes into frames, handles one request at a time, and writes responses.
 
-A request that must wait parks the connection: what was sent behind it is not looked at before it is answered, as
-Kafka mutes a channel. So replies are in order by themselves.
+A request that must wait parks the connection: the requests behind it are not handled before it has a response, as
+Kafka mutes a channel. So responses are in order.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
     from kohort.protocol.codec import Frame
     from kohort.security.sasl.login import Login
 
-PARKED: Final = 1
-UNREAD: Final = 2
-QUEUED: Final = 4
+# Bits of `_obstacles`: reasons not to handle the next request.
+PARKED: Final = 1  # a request waits for its response
+UNREAD: Final = 2  # the client does not read its responses
+QUEUED: Final = 4  # it is the turn of other connections
 CLOSED: Final = 8
-"""What may be in the way of the next request: one that waits, a client that does not read, others' turns, the end."""
 
-UNPARKED: Final = object()
-"""What a request that wanted no answer is owed."""
+UNPARKED: Final = object()  # pending instead of a response to a request without one
 
 _SIZE: Final = Struct(">i")
 
 
 class Connection(Served):
-    """Cuts frames, keeps the order, writes once per turn. What a request means is the dispatcher's business."""
+    """Splits frames, keeps the order, and writes once per turn. The dispatcher handles the requests."""
 
     __slots__ = (
         "_listener",
@@ -72,18 +71,16 @@ class Connection(Served):
     def __init__(self, server: Server, node: Node, listener: Listener = PLAINTEXT_LISTENER) -> None:
         self.server = server
         self.node = node
+        # receives each frame: the dispatcher, or the gate for a client that must log in
         self.handle: Callable[[Connection, bytes, int, int], None] = server.dispatcher.handle
-        """Gets each frame: the dispatcher, or what stands before it for a client that is to log in."""
         self.frame_max_bytes = server.request_max_bytes
         self.login: Login | None = None
-        self.heard_at_ms = 0
-        """When bytes last came or went; what `connections.max.idle.ms` counts from."""
+        self.heard_at_ms = 0  # time of the last read or write, for `connections.max.idle.ms`
         self.in_turn = False
-        self.load_ns = LITTLE_NS + 1  # it has yet to show how much it asks for
+        self.load_ns = LITTLE_NS + 1  # its load is unknown yet
         self.client_host = ""
         self.client_software: str | None = None
-        self.shortcuts = server.shortcuts
-        """What is known of requests that may come again."""
+        self.shortcuts = server.shortcuts  # recognizes repeated requests
         self.listener = ("", 0)
         self.listener_name = listener.name
         self.principal = ANONYMOUS
@@ -91,12 +88,10 @@ class Connection(Served):
         self._out: list[bytes | memoryview] = []
         self._obstacles = 0
         self._reading_paused = False
+        # the response to a parked request, until it is written
         self._owed: tuple[Ticket, object] | object | None = None
-        """The answer of a request that had to wait, until it is written."""
-        self._when_gone: Callable[[], object] | None = None
-        """Ends what the request at hand waits for."""
-        self._work: Task[Any] | None = None
-        """A request that takes long, as far as it has come."""
+        self._when_gone: Callable[[], object] | None = None  # cancels what the current request waits for
+        self._work: Task[Any] | None = None  # a long request, as far as it has been handled
         self._work_ends_with_me = False
         self._listener = listener
         if listener.new_login is not None:
@@ -105,42 +100,35 @@ class Connection(Served):
 
     @property
     def closed(self) -> bool:
-        """Whether anything more can be said to this client."""
         return self._obstacles >= CLOSED
 
     @property
     def node_id(self) -> int:
-        """See `Requester`."""
         return self.node.id
 
     @property
     def parked(self) -> bool:
-        """Whether a request waits for its answer."""
         return bool(self._obstacles & PARKED)
 
     @property
     def client(self) -> str:
-        """The client as a log line names it."""
         return self.client_host.removeprefix("/")
 
     @property
     def socket_number(self) -> int:
-        """The file descriptor of its socket; -1 when it is closed."""
         return int(self._transport.get_extra_info("socket").fileno())
 
     @property
     def held_bytes(self) -> int:
-        """How much it holds of requests that cannot be handled yet."""
         return len(self._received)
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=UNREAD_BYTES)
         peer, dialled = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        if not peer or not dialled:  # it has gone again before it was accepted
+        if not peer or not dialled:  # disconnected before it was accepted
             self._obstacles |= CLOSED
             self._transport.abort()
             return
@@ -152,12 +140,15 @@ class Connection(Served):
             try:
                 self.principal = self._listener.principal_of(transport.get_extra_info("ssl_object"))
             except ValueError as problem:
-                refusal = f"its certificate names nobody: {problem}"
+                refusal = f"its certificate has no principal: {problem}"
         if refusal:
             self.close(refusal)
 
-    def connection_lost(self, problem: Exception | None) -> None:
-        """The client has hung up, or was hung up on. A member of a group stays one; its reply will be dropped."""
+    def connection_lost(self, error: Exception | None) -> None:
+        """Release what belongs to a connection that either side has closed.
+
+        A member of a group stays in it; its response will be dropped.
+        """
         self._obstacles |= CLOSED
         self._received = b""
         self._out.clear()
@@ -170,7 +161,6 @@ class Connection(Served):
         self.server.forget(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
         server = self.server
         scheduler = server.scheduler
         before_ns = scheduler.now_ns()
@@ -188,10 +178,10 @@ class Connection(Served):
         self.in_turn = True
         try:
             if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= self.frame_max_bytes:
-                # One whole frame and nothing else, as nearly always: clients wait for their replies.
+                # Usually exactly one frame, because clients wait for their responses.
                 self.handle(self, data, now_ms, 4)
             else:
-                self._received += data  # which copies nothing where nothing was left
+                self._received += data  # copies nothing if nothing was buffered
                 self._handle_received(now_ms)
         except Exception:
             self.fail()
@@ -201,7 +191,7 @@ class Connection(Served):
             server.end_turn(now_ms)
         took_ns = scheduler.now_ns() - before_ns
         if self._out:
-            server.writes.write_soon(self)  # not counted: it may be others' turn to be written
+            server.writes.write_soon(self)  # not counted: it may include writes of other connections
         if took_ns > COUNTED_NS:
             scheduler.spend(took_ns)
             server.writes.write()
@@ -209,23 +199,20 @@ class Connection(Served):
             scheduler.note(self, took_ns)
 
     def eof_received(self) -> None:
-        """The client sends nothing more. The event loop hangs up."""
+        """Let the event loop close the connection, since the client sends nothing more."""
 
     def pause_writing(self) -> None:
-        """The client does not read fast enough."""
         self._obstacles |= UNREAD
         self.server.unread.note(self, self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """The client has read."""
         self._obstacles &= ~UNREAD
         self.server.unread.note(self)
         self._wake()
 
-    # What the rest of the broker calls
+    # Called by the rest of the broker
 
     def answer(self, ticket: Ticket, response: object) -> None:
-        """Sends the reply of a request that had to wait."""
         self._when_gone = None
         if self._obstacles >= CLOSED:
             return
@@ -233,41 +220,39 @@ class Connection(Served):
             self._obstacles &= ~PARKED
             self.server.dispatcher.respond(self, ticket, response)
         else:
-            # The group is still in the middle of something: the next request must not be handled before it is through.
+            # The group's coordinator is still in a call: the next request must not be handled before it returns.
             self._owed = ticket, response
             self._obstacles |= PARKED
             self.server.woken.append(self)
 
     def when_gone(self, action: Callable[[], object]) -> None:
-        """Calls `action` if the client is gone before the request at hand is answered."""
         self._when_gone = action
 
     def park(self) -> None:
-        """Nothing more is handled before the request at hand is answered."""
+        """Handle no further requests until the current one has a response."""
         self._obstacles |= PARKED
 
     def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
-        """Sends the reply of a request that had to wait, if it has one, and hangs up."""
         self._when_gone = None
         if self._obstacles < CLOSED and response is not None:
             self.server.dispatcher.respond(self, ticket, response)
         self.close(reason)
 
     def unpark(self) -> None:
-        """The request that waited wants no answer; what was sent behind it is next."""
         self._owed = UNPARKED
         self.server.woken.append(self)
 
     def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
-        """Works on a request that waited; nothing comes of it for a client that is gone and only wanted to read."""
+        """Resume a parked request in steps. For a disconnected client of a read-only request nothing is done."""
         ends_with_me = ticket.api.may_be_abandoned
         if not (self.closed and ends_with_me):
             self.work_on(self.server.dispatcher.in_steps(self, ticket, steps), ends_with_me=ends_with_me)
 
     def work_on(self, work: Task[Any], *, ends_with_me: bool) -> None:
-        """Begins with a request that takes long.
+        """Begin a long request.
 
-        `ends_with_me`: it need not be carried on when the client has hung up.
+        Args:
+            ends_with_me: Whether it is cancelled when the client disconnects.
         """
         self._work, self._work_ends_with_me = work, ends_with_me
         self._obstacles = (self._obstacles & ~PARKED) | QUEUED
@@ -278,14 +263,14 @@ class Connection(Served):
             self.server.scheduler.enqueue(self)
 
     def send(self, frame: bytes) -> None:
-        """Puts a frame among those written at the end of the turn."""
+        """Send a frame at the end of the turn."""
         out = self._out
         out.append(frame)
         if len(frame) >= LARGE_REPLY or len(out) == REPLIES_TOGETHER:
             self.write()
 
     def send_frame(self, frame: Frame) -> None:
-        """As `send`, for a frame that may be in pieces: the system gets them as they are."""
+        """Send a frame that may consist of several buffers, which are passed to the system without a copy."""
         if isinstance(frame, bytes):
             self.send(frame)
         elif not self.closed:
@@ -293,7 +278,6 @@ class Connection(Served):
             self._transport.writelines(frame)
 
     def go_on(self, now_ms: int) -> None:
-        """Takes up what was left lying, if nothing is in its way, and writes what there is to write. Raises nothing."""
         if self._obstacles >= CLOSED and self._work is None:
             return
         self._obstacles &= ~QUEUED
@@ -316,7 +300,7 @@ class Connection(Served):
                 self.heard_at_ms = now_ms
                 self.write()
             if self._reading_paused and not self._obstacles:
-                # Whatever is left is the beginning of a request. Nobody else can bring the rest of it.
+                # The rest is the beginning of a request, which only this socket can complete.
                 self.server.paused.discard(self)
                 self.read_on()
         except Exception:
@@ -324,13 +308,11 @@ class Connection(Served):
         self.in_turn = False
 
     def read_on(self) -> None:
-        """Reads what has come once more, though it cannot be handled yet."""
         if self._reading_paused and not self.closed:
             self._reading_paused = False
             self._transport.resume_reading()
 
     def write(self) -> None:
-        """Writes what there is to write. Raises nothing."""
         out = self._out
         if not out:
             return
@@ -342,7 +324,7 @@ class Connection(Served):
             self.fail()
 
     def close(self, reason: str) -> None:
-        """Hangs up, after what has been answered; one line in the log says why."""
+        """Close the connection after pending responses, and log the reason."""
         if self.closed:
             return
         log.info(f"{self.client}: connection closed, {reason}", client=self.client, reason=reason)
@@ -353,13 +335,12 @@ class Connection(Served):
         self._let_go()
 
     def abort(self) -> None:
-        """Hangs up at once, whatever the client has not read."""
         self._obstacles |= CLOSED
         self._transport.abort()
 
     def fail(self) -> None:
-        """Ends this connection, and nothing else, because serving it raised the exception that is being handled."""
-        log.error(f"{self.client}: connection closed, serving this connection failed, which is kohort's fault")
+        """Close this connection only, because of the exception that is being handled."""
+        log.error(f"{self.client}: connection closed, internal error in kohort while serving this connection")
         self.abort()
 
     def _let_go(self) -> None:
@@ -368,7 +349,7 @@ class Connection(Served):
             action()
 
     def _wait_with(self, data: bytes) -> None:
-        """Keeps what has come for when nothing is in the way any more, or for a turn if nothing is."""
+        """Keep the data until the next request can be handled, or until the next turn if nothing prevents that."""
         if self.closed:
             return
         if isinstance(self._received, bytearray):
@@ -384,7 +365,6 @@ class Connection(Served):
             self.server.scheduler.enqueue(self)
 
     def _carry_on(self, until_ns: int) -> None:
-        """Works on the request that takes long."""
         assert self._work is not None
         now_ns = self.server.scheduler.now_ns
         for _ in self._work:
@@ -396,11 +376,11 @@ class Connection(Served):
         self._obstacles &= ~QUEUED
 
     def _handle_received(self, now_ms: int, until_ns: int = 0) -> None:
-        """Handles one request after the other, until one has to wait, or it is others' turn (at `until_ns`)."""
+        """Handle requests one after the other, until one has to wait, or the turn ends at `until_ns`."""
         received = self._received
         at, available = 0, len(received)
         if type(received) is bytes and 4 < available == _SIZE.unpack_from(received)[0] + 4 <= self.frame_max_bytes + 4:
-            # One whole request, not to be copied: it has waited for its turn, or it is large and came in pieces.
+            # One complete request, which is not copied: it has waited for its turn, or is large and arrived in parts.
             self._received = b""
             self.handle(self, received, now_ms, 4)
             return
@@ -429,7 +409,7 @@ class Connection(Served):
         if self.closed or at == available:
             self._received = b""
         elif isinstance(received, bytearray):
-            del received[:at]  # moves a pointer, not the bytes
+            del received[:at]  # moves a pointer, copies nothing
         else:
             self._received = bytearray(memoryview(received)[at:])
 

@@ -1,4 +1,7 @@
-"""One request from its frame to its answer. What a handler did not foresee is an error for its client, and no more."""
+"""Dispatch of a request, from its frame to its response.
+
+An unexpected exception in a handler affects only its client.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,13 @@ if TYPE_CHECKING:
     from kohort.broker.shortcuts import Repeated
 
 _CORRELATION_ID: Final = Struct(">i").unpack_from
-CORRELATION_ID_AT: Final = 4
-"""Behind an API key and a version."""
+CORRELATION_ID_AT: Final = 4  # offset after the API key and the version
 
 
 class Dispatcher:
-    """Finds the API of a request, lets it answer, and does what the coordinators want done.
+    """Finds the API of a request, calls its handler, and executes the effects that coordinators return.
 
-    Whether a request is allowed is asked by its API, which knows what it is about (`broker/cluster/access.py`).
+    APIs authorize their requests themselves, since only they know the resources (`broker/cluster/access.py`).
     """
 
     def __init__(self, cluster: BrokerCluster, registry: Registry) -> None:
@@ -45,15 +47,16 @@ class Dispatcher:
         self._loaded = registry.loaded
         self._max_elements = cluster.settings.kohort_request_max_elements
 
-    # Find and read
+    # Look up and decode
 
     def handle(self, connection: Connection, frame: bytes, now_ms: int, start: int = 0) -> None:
-        """Handles the request in `frame`. Afterwards the connection has its answer, is parked, or is closed.
+        """Handle the request in `frame`. Afterwards the connection has its response, is parked, or is closed.
 
-        `start`: where its header begins, behind its length if that is there; it ends where `frame` does.
+        Args:
+            start: Offset of the header, after the length if `frame` includes it.
         """
         hooks = self.cluster.hooks
-        # With hooks or a log of all requests somebody looks at each as it was sent.
+        # Hooks and the debug log need each request as it was sent.
         repeated = None if hooks is not NO_HOOKS or log.debug_enabled else connection.shortcuts.find(frame, start)
         if repeated is not None:
             self._handle_repeated(connection, repeated, frame, now_ms, start)
@@ -61,12 +64,12 @@ class Dispatcher:
             ticket = self._read(connection, frame, now_ms, start)
             if ticket is not None:
                 self.run(connection, ticket, ticket.api.handle if hooks is NO_HOOKS else hooks.handle)
-        for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
+        for coordinator in self.cluster.coordinators:  # like `settle`, but without a call if there are no effects
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 
     def _read(self, connection: Connection, frame: bytes, now_ms: int, start: int) -> Ticket | None:
-        """The request in `frame`; None: it is refused, unreadable, or read in a thread, and that is seen to."""
+        """Return the request in `frame`, or None if it was rejected, is invalid, or is being decoded in a thread."""
         try:
             header = read_header(frame, start)
             key, version, correlation_id, client_id, body_offset = header
@@ -80,7 +83,7 @@ class Dispatcher:
             else:
                 request = api.read(version, frame, body_offset, READ_AT_ONCE)
         except TooManyElementsError:
-            assert api is not None, "its reader has been found"
+            assert api is not None, "the API was looked up"
             self._decode_in_thread(connection, api, header, frame)
             return None
         except DecodeError as problem:
@@ -88,7 +91,7 @@ class Dispatcher:
             return None
         except Exception:
             log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
-            connection.close("its request could not be read, which is kohort's fault")
+            connection.close("internal error in kohort while decoding its request")
             return None
         if log.debug_enabled:
             log.debug(
@@ -101,7 +104,6 @@ class Dispatcher:
     def _handle_repeated(
         self, connection: Connection, repeated: Repeated, frame: bytes, now_ms: int, start: int
     ) -> None:
-        """Handles a request that this connection has sent before."""
         at = start + CORRELATION_ID_AT
         failure: Exception | None = None
         if self.cluster.access is None:
@@ -127,9 +129,12 @@ class Dispatcher:
         decode_in_thread(self.cluster.worker, connection, api, header, frame, self._max_elements, handler)
 
     def _refuse(self, connection: Connection, api: Api | None, header: RequestHeader, now_ms: int) -> None:
-        """Hangs up on what is not served, as Kafka does, but for ApiVersions: there a client starts (KIP-511)."""
+        """Close the connection for an unsupported request, as Kafka does.
+
+        ApiVersions gets a response, because clients start with it (KIP-511).
+        """
         if api is None:
-            connection.close(f"there is no API {header.api_key}")
+            connection.close(f"unknown API key {header.api_key}")
         elif header.api_key == API_VERSIONS:
             from kohort.broker.apis.api_versions import unsupported_version
 
@@ -143,17 +148,17 @@ class Dispatcher:
     # Handle
 
     def run(self, connection: Connection, ticket: Ticket, handler: Handler) -> None:
-        """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""
+        """Call the handler of a request that has arrived or was held, and send its response."""
         syncs = self.cluster.syncs
         try:
             if syncs is not None:
-                syncs.noted()  # by others: who asked for it waits for it
+                syncs.noted()  # by others: the client that called this API waits for it
             response = handler(connection.node, ticket.request, ticket)
         except Exception as problem:
             self._failed(connection, ticket, problem)
             return
         if syncs is None and ticket.requester is connection and type(response) is ticket.api.response:
-            # Nearly always: the answer leaves now, by as few calls as possible.
+            # The usual case: the response is sent now, with as few calls as possible.
             ticket.answered = True
             self.respond(connection, ticket, response)
         elif is_task(response):
@@ -163,12 +168,13 @@ class Dispatcher:
             self._answer(connection, ticket, response)
 
     def _is_to_be_answered(self, connection: Connection, ticket: Ticket, response: Any, noted: bool) -> bool:
-        """Whether a handler's response leaves now; if not, what comes next is arranged.
+        """Return whether the response is sent now; if not, arrange what comes next.
 
-        `noted`: whether the handler has written something that is in no log, and that is to be synced first.
+        Args:
+            noted: Whether the handler has written something outside of logs, which must be synced first.
         """
         if response is None:
-            if not ticket.answered:  # what it waits for has not come yet
+            if not ticket.answered:  # it still waits
                 connection.park()
             return False
         if response is NO_REPLY:
@@ -183,7 +189,7 @@ class Dispatcher:
         return False
 
     def in_steps(self, connection: Connection, ticket: Ticket, steps: Task[Any]) -> Task[Any]:
-        """A request whose handler is a generator, from its first step to its frame."""
+        """Run a request whose handler is a generator, from its first step to its response frame."""
         syncs, noted = self.cluster.syncs, False
         try:
             if syncs is None:
@@ -200,20 +206,19 @@ class Dispatcher:
                 self._answer(connection, ticket, response)
 
     def settle(self, now_ms: int) -> None:
-        """Does what the coordinators want done."""
         for coordinator in self.cluster.coordinators:
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 
-    # Answer
+    # Respond
 
-    def _answer_synced(self, ticket: Ticket, response: Any, now_ms: int, problem: OSError | None) -> None:
-        """A topic was changed, an id handed out: that is acknowledged once it is on the disk."""
+    def _answer_synced(self, ticket: Ticket, response: Any, now_ms: int, error: OSError | None) -> None:
+        """Send the response after a change of a topic or a new producer id is on the disk."""
         failed = ErrorCode.kafka_storage_error
-        ticket.reply(response if problem is None else error_response(ticket.api, ticket.request, failed))
+        ticket.reply(response if error is None else error_response(ticket.api, ticket.request, failed))
 
     def _answer(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Hands a response to whoever asks: the connection in its turn, or what stands before it (`BrokerHooks`)."""
+        """Send a response through the request's origin: the connection, or a wrapper of it (`BrokerHooks`)."""
         ticket.answered = True
         if ticket.requester is connection:
             self.respond(connection, ticket, response)
@@ -221,9 +226,10 @@ class Dispatcher:
             ticket.requester.answer(ticket, response)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Writes a response in the version that was asked for, a long one little by little.
+        """Write a response in the version of the request; a long one in steps.
 
-        `bytes` are a whole frame but for its correlation id.
+        Args:
+            response: `bytes` are a complete frame except for its correlation id.
         """
         if type(response) is bytes:
             connection.send(response[:4] + INT.pack(ticket.correlation_id) + response[8:])
@@ -243,52 +249,51 @@ class Dispatcher:
             self._writing_failed(connection, ticket, response)
             return
         if log.debug_enabled:
-            log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {short_text(response)}")
+            log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} gets response {short_text(response)}")
         if type(frame) is bytes:
             connection.send(frame)
         else:
             connection.send_frame(frame)
 
     def _respond_in_steps(self, connection: Connection, ticket: Ticket, response: Any) -> Task[Any]:
-        """`respond` a little at a time."""
         ticket.answered = True
         if log.debug_enabled:
             log.debug(
-                f"{connection.client}: {ticket.api.spec.name} v{ticket.version} is answered {short_text(response)}"
+                f"{connection.client}: {ticket.api.spec.name} v{ticket.version} gets response {short_text(response)}"
             )
         most_bytes = self.cluster.settings.kohort_response_max_bytes
         try:
             frame = yield from ticket.api.write_in_steps(ticket.version, ticket.correlation_id, response, most_bytes)
         except ResponseTooLargeError as problem:
-            connection.close(f"the answer is too large: {problem} (kohort.response.max.bytes)")
+            connection.close(f"the response is too large: {problem} (kohort.response.max.bytes)")
         except Exception:
             self._writing_failed(connection, ticket, response)
         else:
             connection.send_frame(frame)
 
-    # Where something fails
+    # Failures
 
     def _writing_failed(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Our bug: the client gets an error response if one can be written, and is hung up on otherwise."""
+        """Send an error response after a bug in encoding; if that fails, too, close the connection."""
         api: Api = ticket.api
-        what = f"{connection.client}: writing a response of {api.spec.name} v{ticket.version}"
-        log.error(f"{what} failed: {short_text(response)}")
+        subject = f"{connection.client}: writing a response of {api.spec.name} v{ticket.version}"
+        log.error(f"{subject} failed: {short_text(response)}")
         try:
             unknown = error_response(api, ticket.request, ErrorCode.unknown_server_error)
             connection.send_frame(api.write(ticket.version, ticket.correlation_id, unknown))
         except Exception:
             connection.fail()
 
-    def _failed(self, connection: Connection, ticket: Ticket, problem: Exception) -> None:
-        """A handler raised: it wants to hang up, the disk fails, or it is our bug, and the broker lives on."""
-        what = f"{connection.client}: {ticket.api.spec.name}"
-        if isinstance(problem, CloseConnection):
-            connection.close(str(problem))
-        elif isinstance(problem, OSError):
-            self.cluster.storage_failed(what, problem)
+    def _failed(self, connection: Connection, ticket: Ticket, error: Exception) -> None:
+        """Handle an exception of a handler: closing the connection, a disk error, or a bug."""
+        subject = f"{connection.client}: {ticket.api.spec.name}"
+        if isinstance(error, CloseConnection):
+            connection.close(str(error))
+        elif isinstance(error, OSError):
+            self.cluster.storage_failed(subject, error)
             self._answer_error(connection, ticket, ErrorCode.kafka_storage_error)
         else:
-            log.error(f"{what} v{ticket.version} failed: {short_text(ticket.request)}", problem)
+            log.error(f"{subject} v{ticket.version} failed: {short_text(ticket.request)}", error)
             self._answer_error(connection, ticket, ErrorCode.unknown_server_error)
 
     def _answer_error(self, connection: Connection, ticket: Ticket, error: ErrorCode) -> None:
@@ -297,7 +302,10 @@ class Dispatcher:
 
 
 def _noting(steps: Task[Any], syncs: Syncs) -> Task[tuple[Any, bool]]:
-    """What comes of a handler's steps, and whether one of them has noted something; others may note in between."""
+    """Run a handler's steps. Return its result, and whether a step has written something outside of logs.
+
+    Other handlers may write between the steps.
+    """
     noted = False
     while True:
         syncs.noted()

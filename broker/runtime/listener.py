@@ -1,4 +1,4 @@
-"""A listener of the broker: its name, where it listens, and what it asks of those who connect."""
+"""A listener of the broker: its name, its address, and its authentication."""
 
 from __future__ import annotations
 
@@ -15,39 +15,33 @@ if TYPE_CHECKING:
 
 
 class Listener(NamedTuple):
-    """One of `listeners`. Without a login and TLS everybody who connects is ANONYMOUS."""
+    """One of `listeners`. Without a login and TLS every client is ANONYMOUS."""
 
     name: str = "PLAINTEXT"
     protocol: str = "PLAINTEXT"
     host: str = ""
-    port: int = 0
-    """The first node's; 0: any free one."""
+    port: int = 0  # port of the first node; 0 selects a free one
+    # creates the login of a connection; None if the listener requires none
     new_login: Callable[[], Login] | None = None
-    """Makes the login of each connection; None: nobody is asked to log in."""
     tls: SSLContext | None = None
+    # Returns the principal of a client certificate. Raises ValueError.
     principal_of: Callable[[SSLObject], Principal] | None = None
-    """Whom a client certificate names. Raises ValueError."""
 
 
-PLAINTEXT_LISTENER = Listener()
-"""What a broker has without the setting `listeners`."""
+PLAINTEXT_LISTENER = Listener()  # the default without the setting `listeners`
 
 
 class Entrances(Protocol):
-    """Where clients come in: one plain listener, or those of the setting `listeners`."""
+    """The listeners of a broker: one plain listener, or those of the setting `listeners`."""
 
     @property
-    def advertised(self) -> Mapping[str, Advertised]:
-        """The nodes' addresses as clients get them, by listener."""
-        ...
+    def advertised(self) -> Mapping[str, Advertised]: ...
 
-    def listeners(self, cluster: BrokerCluster) -> Sequence[Listener]:
-        """The listeners of a cluster."""
-        ...
+    def listeners(self, cluster: BrokerCluster) -> Sequence[Listener]: ...
 
 
 class PlainEntrance(NamedTuple):
-    """One listener where nobody is asked who they are."""
+    """One listener without authentication."""
 
     host: str
     port: int
@@ -55,9 +49,7 @@ class PlainEntrance(NamedTuple):
 
     @property
     def advertised(self) -> Mapping[str, Advertised]:
-        """See `Entrances`."""
         return {PLAINTEXT_LISTENER.name: self.advertised_as}
 
     def listeners(self, cluster: BrokerCluster) -> Sequence[Listener]:
-        """See `Entrances`."""
         return [Listener(host=self.host, port=self.port)]

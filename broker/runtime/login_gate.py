@@ -1,6 +1,6 @@
-"""Stands before the dispatcher for clients that are to log in, and lets them through when they have.
+"""Authentication gate: handles requests until a client has logged in, then passes its connection to the dispatcher.
 
-A connection whose login is complete and whose session has no end does not come here any more.
+A connection whose login is complete and whose session never expires bypasses it.
 """
 
 from __future__ import annotations
@@ -33,34 +33,35 @@ _KEY = Struct(">h")
 class LoggingIn(Asking, Protocol):
     """A connection that logs in."""
 
-    handle: HandlesFrames
-    """Gets each frame that comes."""
+    handle: HandlesFrames  # receives each frame
     frame_max_bytes: int
 
-    def send(self, frame: bytes) -> None:
-        """Sends a frame."""
-        ...
+    def send(self, frame: bytes) -> None: ...
 
 
 class LoginGate:
-    """One for all connections of a server; how far each has come is in its `login`."""
+    """The gate for all connections of a server; their state is in `login`."""
 
     def __init__(self, cluster: BrokerCluster, registry: Registry, handle: HandlesFrames) -> None:
-        """`handle` gets the frames of clients that have logged in."""
+        """Create the gate.
+
+        Args:
+            handle: Receives the frames of clients that have logged in.
+        """
         self._cluster = cluster
         self._registry = registry
         self._handle = handle
         settings = cluster.settings
         self._request_max_bytes: int = settings.socket_request_max_bytes
+        # the largest frame of a client that has not logged in
         self.frame_max_bytes: int = min(settings.sasl_server_max_receive_size, self._request_max_bytes)
-        """The largest frame of a client that has not logged in."""
 
     def handle(self, connection: LoggingIn, frame: bytes, now_ms: int, start: int) -> None:
-        """Takes the place of `Dispatcher.handle`."""
+        """Handle a frame in place of `Dispatcher.handle`."""
         login = connection.login
-        assert login is not None, "its listener wants one"
+        assert login is not None, "its listener requires one"
         if login.state is State.COMPLETE:
-            self._let_through(connection, login)  # it may have been completed since, when the laboratory held it
+            self._let_through(connection, login)  # it may have completed while the laboratory held a request
         if len(frame) - start < _KEY.size and login.state is not State.HANDSHAKEN_BARE:
             connection.close("unreadable request: it is too short")
             return
@@ -75,12 +76,12 @@ class LoginGate:
         elif verdict is Verdict.REFUSE:
             self._refuse(connection, login, frame, now_ms, start)
         else:
-            self._close_late(connection, login, now_ms, "a session is renewed by the mechanism that began it")
+            self._close_late(connection, login, now_ms, "a session must be renewed by the mechanism that it began with")
         if login.state is State.COMPLETE:
             self._let_through(connection, login)
 
     def refuses_size(self, connection: LoggingIn, size: int) -> bool:
-        """A frame is larger than it may be; returns whether that is because the client has not logged in."""
+        """Close the connection if a frame exceeds the limit before the login. Return whether that is the case."""
         login = connection.login
         if login is None or login.state is State.COMPLETE:
             return False
@@ -112,27 +113,27 @@ class LoginGate:
     def _close(self, connection: LoggingIn, login: Login, now_ms: int) -> None:
         if login.state is State.COMPLETE:
             self._cluster.logins.expired(connection, str(connection.principal), now_ms)
-            reason = "its session is over (connections.max.reauth.ms, or the token's end)"
+            reason = "its session has expired (connections.max.reauth.ms, or the token's expiry)"
         else:
-            reason = "it has to log in first" if login.state is not State.FAILED else "its login has failed"
+            reason = "it must log in first" if login.state is not State.FAILED else "its login has failed"
         connection.close(reason)
 
     def _refuse(self, connection: LoggingIn, login: Login, frame: bytes, now_ms: int, start: int) -> None:
-        """Answers ILLEGAL_SASL_STATE in the request's own response."""
+        """Respond with ILLEGAL_SASL_STATE in the response of the request's API."""
         try:
             key, version, correlation_id, client_id, body_offset = read_header(frame, start)
             api = self._registry.find(key)
             if api is None or not api.lowest <= version <= api.highest:
-                raise DecodeError("there is no such API or version")
+                raise DecodeError("unsupported API or version")
             request = api.read(version, frame, body_offset, READ_AT_ONCE)
-        except DecodeError as problem:
-            connection.close(f"unreadable request: {problem}")
+        except DecodeError as error:
+            connection.close(f"unreadable request: {error}")
             return
         login.fail()
         ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
         connection.park()
         refusal = error_response(api, request, ErrorCode.illegal_sasl_state)
-        fail_late(self._cluster, ticket, refusal, f"{api.spec.name} in the middle of a login")
+        fail_late(self._cluster, ticket, refusal, f"{api.spec.name} during a login")
 
     def _close_late(self, connection: LoggingIn, login: Login, now_ms: int, reason: str) -> None:
         login.fail()

@@ -1,4 +1,4 @@
-"""The SASL mechanisms of a listener, as its settings want them. Loaded only for listeners where clients log in.
+"""The SASL mechanisms of a listener, according to its settings. Loaded only for listeners with a login.
 
 Source: Kafka's `ChannelBuilders`, `JaasContext.loadServerContext`; logins.md §1.
 """
@@ -30,29 +30,34 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 _VALIDATORS = (VALIDATOR, VALIDATOR.replace("oauthbearer.", "oauthbearer.secured."))
 
-FETCH_S = 10.0
-"""How long a JWKS document may take to come."""
+FETCH_S = 10.0  # timeout of the request for a JWKS document
 
-MOST_BYTES = 1_048_576
-"""What is read of it; one that is longer cannot be read."""
+MOST_BYTES = 1_048_576  # longer documents are truncated, and rejected as invalid JSON
 
 
 def new_logins(
     options: ListenerOptions, credential: Callable[[ScramMechanism, str], ScramCredential | None]
 ) -> Callable[[], Login]:
-    """What makes the login of each connection. `credential` finds what SCRAM needs. Raises SettingError."""
+    """Return a function that creates the login of a connection.
+
+    Args:
+        credential: Returns a user's SCRAM credential, or None.
+
+    Raises:
+        SettingError: If the listener's settings are invalid.
+    """
     name, text = options.named("sasl.enabled.mechanisms")
-    enabled = [each.strip() for each in (text or "GSSAPI").split(",")]
+    enabled = [mechanism.strip() for mechanism in (text or "GSSAPI").split(",")]
     mechanisms: dict[str, Mechanism] = {}
     most_ms: dict[str, int] = {}
-    for each in enabled:
-        if each not in MECHANISMS:
+    for mechanism in enabled:
+        if mechanism not in MECHANISMS:
             default = "" if text else ", which is Kafka's default,"
             raise SettingError(
-                f"{name}: {each or 'an empty name'}{default} is not supported; there are {', '.join(MECHANISMS)}"
+                f"{name}: {mechanism or 'an empty name'}{default} is not supported; supported: {', '.join(MECHANISMS)}"
             )
-        mechanisms[each] = _mechanism(each, options, credential)
-        most_ms[each] = _whole_number(options, "connections.max.reauth.ms", each, 0)
+        mechanisms[mechanism] = _mechanism(mechanism, options, credential)
+        most_ms[mechanism] = _whole_number(options, "connections.max.reauth.ms", mechanism, 0)
     return partial(Login, mechanisms, most_ms)
 
 
@@ -68,20 +73,20 @@ def _mechanism(
 
 
 def _jaas(options: ListenerOptions, mechanism: str) -> tuple[str, JaasLine | None]:
-    """The setting's name, and its line; None: it is not set, which only PLAIN cannot do without."""
+    """Return the setting's name and its line, or None if it is not set, which is an error only for PLAIN."""
     setting, text = options.named("sasl.jaas.config", mechanism)
     if not text:
         return setting, None
     try:
         return setting, parse_jaas(text)
-    except JaasError as problem:
-        raise SettingError(f"{setting} {problem}") from None
+    except JaasError as error:
+        raise SettingError(f"{setting} {error}") from None
 
 
 def _users(setting: str, line: JaasLine | None) -> dict[str, str]:
     if line is None:
         raise SettingError(
-            f"{setting} is not set, and sasl.enabled.mechanisms has PLAIN; it looks like "
+            f"{setting} must be set, as sasl.enabled.mechanisms contains PLAIN; example: "
             'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="…" user_bob="…";'
         )
     return {name.removeprefix("user_"): value for name, value in line.options.items() if name.startswith("user_")}
@@ -93,7 +98,9 @@ def _validator(options: ListenerOptions, setting: str, line: JaasLine | None) ->
         try:
             return UnsecuredTokens(None if line is None else line.options)
         except ValueError:
-            raise SettingError(f"{setting}: unsecuredValidatorAllowableClockSkewMs is no number from 0 on") from None
+            raise SettingError(
+                f"{setting}: unsecuredValidatorAllowableClockSkewMs must be a non-negative integer"
+            ) from None
     if handler not in _VALIDATORS:
         raise SettingError(f"{name}={handler} is not supported; {VALIDATOR} is")
     return _signed(options)
@@ -103,27 +110,29 @@ def _signed(options: ListenerOptions) -> TokenValidator:
     try:
         from kohort.security.sasl.signed_tokens import KeysError, SignedTokens, TokenRules
     except ModuleNotFoundError as missing:
-        raise SettingError(f"signed tokens need {missing.name}; pip install 'kohort[security]' brings it") from None
+        raise SettingError(
+            f"signed tokens require {missing.name}; install it with pip install 'kohort[security]'"
+        ) from None
     audience = options.get("sasl.oauthbearer.expected.audience", "OAUTHBEARER")
     rules = TokenRules(
-        audiences=tuple(each.strip() for each in audience.split(",") if each.strip()),
+        audiences=tuple(item.strip() for item in audience.split(",") if item.strip()),
         issuer=options.get("sasl.oauthbearer.expected.issuer", "OAUTHBEARER"),
         name_claim=options.get("sasl.oauthbearer.sub.claim.name", "OAUTHBEARER") or "sub",
         skew_seconds=_whole_number(options, "sasl.oauthbearer.clock.skew.seconds", "OAUTHBEARER", 30),
     )
     name, url = options.named("sasl.oauthbearer.jwks.endpoint.url", "OAUTHBEARER")
 
-    def made() -> TokenValidator:
+    def new_validator() -> TokenValidator:
         return SignedTokens(_document(name, url), rules)
 
     try:
         if urlsplit(url).scheme != "file":
-            return made()
+            return new_validator()
         from kohort.broker.runtime.changing_keys import ChangingKeys
 
-        return ChangingKeys(_path_of(url), made)
-    except KeysError as problem:
-        raise SettingError(f"{name}: {url} {problem}") from None
+        return ChangingKeys(_path_of(url), new_validator)
+    except KeysError as error:
+        raise SettingError(f"{name}: {url} {error}") from None
 
 
 def _path_of(url: str) -> Path:
@@ -131,10 +140,9 @@ def _path_of(url: str) -> Path:
 
 
 def _document(name: str, url: str) -> str:
-    """The JWKS document."""
     parts = urlsplit(url)
     if parts.scheme not in ("file", "http", "https"):
-        raise SettingError(f"{name}={url}: signed tokens need the address of a JWKS document, file: or https:")
+        raise SettingError(f"{name}={url}: signed tokens require the URL of a JWKS document, file: or https:")
     try:
         if parts.scheme == "file":
             return _path_of(url).read_text(encoding="utf-8")
@@ -143,8 +151,8 @@ def _document(name: str, url: str) -> str:
         with urlopen(url, timeout=FETCH_S) as answer:
             text: str = answer.read(MOST_BYTES).decode()
             return text
-    except (OSError, ValueError) as problem:
-        raise SettingError(f"{name}: {url} cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+    except (OSError, ValueError) as error:
+        raise SettingError(f"{name}: {url} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _whole_number(options: ListenerOptions, name: str, mechanism: str, default: int) -> int:
@@ -152,5 +160,5 @@ def _whole_number(options: ListenerOptions, name: str, mechanism: str, default: 
     if not text:
         return default
     if not text.isascii() or not text.isdigit():
-        raise SettingError(f"{full}={text} is not allowed: it must be a whole number from 0 on")
+        raise SettingError(f"{full}={text} must be a non-negative integer")
     return int(text)

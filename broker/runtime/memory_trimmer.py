@@ -1,7 +1,8 @@
-"""Gives memory back to the system when a broker comes to rest.
+"""Returning of memory to the system while a broker is idle.
 
-What large requests took lies between what is still in use, so that glibc keeps it: after a storm of odd requests a
-broker had 45 MB more than before, half of it free. `malloc_trim` returns whole pages from the middle of the heap.
+The memory of large requests is scattered between blocks that are still in use, so that glibc keeps it: after a storm of
+unusual requests a broker had 45 MB more than before, half of it free. `malloc_trim` returns whole pages from the middle
+of the heap.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-EVERY_S = 5.0
-"""How often a look is taken at how much the process has worked."""
+EVERY_S = 5.0  # interval of the checks whether the process is idle
 
+# a process that used less processor time since the last check is idle, so that a trim delays no request
 AT_REST_S = 0.25
-"""A process that has worked less than this since the last look is at rest: nobody waits for a trim."""
 
-WORKED_S = 2.0
-"""How much it must have worked since the last trim for another one, unless it has grown."""
+WORKED_S = 2.0  # minimum processor time between two trims, unless the process has grown
 
 GROWN = 16 << 20
-"""So much larger than after the last trim it is trimmed however little it has worked: 5,000 TLS handshakes at one time
-take 130 MB for as long as they last, and less than two seconds."""
+"""Growth since the last trim after which the process is trimmed in any case.
+
+5,000 concurrent TLS handshakes take 130 MB for as long as they last, and less than two seconds.
+"""
 
 _STATM = "/proc/self/statm"
 
+# A larger process is not trimmed: it would take longer than 50 ms (100 ms for a fragmented gigabyte).
 LARGEST = 384 << 20
-"""A larger process is not trimmed: it would take longer than 50 ms (100 ms for a gigabyte in pieces)."""
 
 
 class MemoryTrimmer:
-    """Looks now and then, and trims at rest."""
+    """A timer that trims the heap of an idle process."""
 
     def __init__(
         self,
@@ -44,7 +45,12 @@ class MemoryTrimmer:
         resident: Callable[[], int],
         worked_s: Callable[[], float] = process_time,
     ) -> None:
-        """`resident`: the bytes of memory that the process has; `worked_s`: the processor time that it has used."""
+        """Create the timer.
+
+        Args:
+            resident: Returns the bytes of memory that the process uses.
+            worked_s: Returns the processor time that the process has used.
+        """
         self._loop = loop
         self._trim = trim
         self._resident = resident
@@ -53,7 +59,6 @@ class MemoryTrimmer:
         self._trimmed_to = resident()
 
     def wait(self) -> None:
-        """Looks EVERY_S from now."""
         self._loop.call_later(EVERY_S, self._look)
 
     def _look(self) -> None:
@@ -71,7 +76,7 @@ class MemoryTrimmer:
 
 
 def trim_memory_at_rest(loop: asyncio.AbstractEventLoop) -> None:
-    """From now on, where the C library can (glibc) and the system says how much memory a process has (Linux)."""
+    """Start trimming, if the C library (glibc) supports it and the memory of the process is known (Linux)."""
     if os.path.exists(_STATM):
         MemoryTrimmer(loop, _trim, _resident).wait()
 

@@ -1,4 +1,4 @@
-"""A file that says where a broker listens, for whoever is to find out whether it serves: a container's health check."""
+"""A file with the broker's addresses for health checks of a container."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ if TYPE_CHECKING:
 
 @contextmanager
 def ready_file(path: Path | None, cluster: BrokerCluster, listeners: Sequence[Listener]) -> Iterator[None]:
-    """Is there while it is entered, whole at every moment: one line, HOST:PORT of each node with commas between.
+    """Write a file of one line, HOST:PORT of each node, separated by commas, and delete it at the end of the context.
 
-    The addresses are those that are listened on, as this machine reaches them; clients may be told others. They are of
-    a listener without TLS if there is one. A file that cannot be written is a line in the log: the broker serves all
-    the same.
+    The addresses are those that the broker listens on, as seen from this machine; advertised ones may differ. They are
+    of a listener without TLS if there is one. The file is written atomically; if that fails, a warning is logged.
     """
     if path is None:
         yield
         return
-    listener = next((each for each in listeners if each.tls is None), listeners[0])
+    listener = next((candidate for candidate in listeners if candidate.tls is None), listeners[0])
     host = reachable(listener.host)
     addresses = ",".join(show_address(host, node.ports[listener.name]) for node in cluster.nodes)
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        beside.write_text(f"{addresses}\n")
-        beside.replace(path)
-    except OSError as problem:
-        log.warning(f"{path} can't be written: {problem.strerror}; kohort serves all the same")
+        temporary.write_text(f"{addresses}\n")
+        temporary.replace(path)
+    except OSError as error:
+        log.warning(f"{path} cannot be written: {error.strerror}; the broker runs without it")
     try:
         yield
     finally:
-        with suppress(OSError):  # it may be gone already, and what it says is no longer true
+        with suppress(OSError):  # it may have been deleted already
             path.unlink()

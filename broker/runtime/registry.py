@@ -1,4 +1,4 @@
-"""Which API a request is for. Modules are imported when their API is first used; ApiVersions answers from the table."""
+"""Registry of the APIs. Their modules are imported at the first use; ApiVersions responds from the table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Api:
-    """One API: how to read its requests, what to do with them, how to write its responses."""
+    """One API: how to decode its requests, handle them, and encode its responses."""
 
     __slots__ = (
         "error_response",
@@ -47,8 +47,8 @@ class Api:
         self.readers = message.readers
         self.writers = message.writers
         self.write_in_steps: Callable[[int, int, Any, int], Generator[None, None, Frame]] = message.write_in_steps
+        # None if every response is
         self.is_short: Callable[[int, Any], bool] | None = None if message.always_short else message.is_short
-        """None: every answer is."""
         self.may_be_abandoned = spec.may_be_abandoned
         self.request: type = message.request
         self.response: type = message.response
@@ -60,13 +60,16 @@ class Registry:
     """The APIs by key."""
 
     def __init__(self, release: str = CURRENT) -> None:
-        """`release`: the one of Kafka whose versions are served."""
+        """Create the registry of a release.
+
+        Args:
+            release: Release of Kafka whose versions are served.
+        """
         self._specs = {spec.key: spec for spec in apis_of(release)}
-        self.loaded: dict[int, Api] = {}
-        """Those that were asked for before."""
+        self.loaded: dict[int, Api] = {}  # APIs that have been looked up
 
     def find(self, key: int) -> Api | None:
-        """The API of that key; None when there is none."""
+        """Return the API with this key, or None if it is not served."""
         api = self.loaded.get(key)
         if api is None:
             spec = self._specs.get(key)

@@ -1,4 +1,4 @@
-"""From settings to a broker that serves, and back."""
+"""Running a broker, from its settings to its end."""
 
 from __future__ import annotations
 
@@ -36,44 +36,39 @@ if TYPE_CHECKING:
 
 STDOUT = 1
 
+# delay of the first log lines: the first member joins before structlog is imported, not after it
 RENDER_LOGS_AFTER_S = 0.25
-"""How long the first log lines wait: the first member joins before structlog is loaded, not after it."""
 
 GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
-"""Nearly everything here dies by reference count: with 10,000 members joined, a full collection took 40 ms and found
-nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
+"""Nearly all objects are freed by reference counts. With 10,000 members, a full collection took 40 ms, found nothing,
+and delayed heartbeats. So young objects are collected in small portions (a millisecond), old ones rarely.
+"""
 
 
 class Control(Protocol):
-    """What `--control` adds to a broker. Its room is above this one, so it is only named here."""
+    """What `--control` adds to a broker. Its package is above this one, so only its interface is here."""
 
     @property
-    def clock(self) -> Clock:
-        """The brokers', for whoever controls them to move."""
-        ...
+    def clock(self) -> Clock: ...
 
     def attach(self, cluster: BrokerCluster) -> None:
-        """Comes between the brokers and what they do (`BrokerHooks`), before the first connection."""
+        """Install the hooks (`BrokerHooks`), before the first connection."""
         ...
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
-        """Serves the control address while it is entered, and yields where that is."""
+        """Serve the control address within the context, which yields it."""
         ...
 
 
 class Places(NamedTuple):
-    """Where a broker writes; None: nowhere."""
+    """Paths of a broker's files; None for none."""
 
-    event_log: Path | None = None
-    """Where group events go."""
-    data_dir: Path | None = None
-    """Where logs are kept; None: in memory."""
-    fsync: str = "never"
-    """When they are synced; one of `syncing.FSYNC`."""
+    event_log: Path | None = None  # file of group events
+    data_dir: Path | None = None  # directory of logs; None keeps them in memory
+    fsync: str = "never"  # when they are synced; one of `syncing.FSYNC`
+    # whether topics are restored from the folders in the data directory if the journal is lost
     restore_topics: bool = False
-    """Whether topics are made of the folders in the data directory, if the journal that names them is lost."""
-    ready_file: Path | None = None
-    """Where the addresses that are listened on are written while the broker serves."""
+    ready_file: Path | None = None  # file with the listening addresses
 
 
 NOWHERE = Places()
@@ -86,7 +81,13 @@ def run(
     control: Control | None = None,
     places: Places = NOWHERE,
 ) -> None:
-    """Serves until SIGINT or SIGTERM. Raises ListenError, EventLogError, DataDirectoryError."""
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        ListenError: If an address cannot be listened on.
+        EventLogError: If the event log cannot be written.
+        DataDirectoryError: If the data directory cannot be used.
+    """
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, entrances, nodes, control, places))
@@ -97,9 +98,9 @@ async def _serve(settings: Settings, entrances: Entrances, nodes: int, control: 
     loop.set_exception_handler(_caught_by_loop)
     logging.getLogger().addHandler(LibraryLines(logging.WARNING))
     for name in settings.ignored:
-        log.info(f"{name} has no meaning here", setting=name)
-    for each in settings.passed_over:
-        (log.error if each.is_slip else log.warning)(each.sentence)
+        log.info(f"{name} has no effect in kohort", setting=name)
+    for passed_over in settings.passed_over:
+        (log.error if passed_over.is_slip else log.warning)(passed_over.sentence)
     clock = log.clock if control is None else control.clock
     with _directory(places) as directory:
         cluster = BrokerCluster(settings, clock, nodes, advertised=entrances.advertised, directory=directory)
@@ -115,7 +116,7 @@ async def _until_stopped(
 ) -> None:
     loop = server.loop
     stopped = asyncio.Event()
-    # `signal.signal` describes the handler that it replaces: the runner's, with its task, for which it loads `inspect`.
+    # `signal.signal` formats the handler that it replaces, the runner's with its task, which would import `inspect`.
     _signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
@@ -126,7 +127,9 @@ async def _until_stopped(
     try:
         ready = f"READY bootstrap={_addresses(cluster, listeners[0])}"
         if len(listeners) > 1:
-            ready += " listeners=" + ",".join(f"{each.name}://{_addresses(cluster, each)}" for each in listeners)
+            ready += " listeners=" + ",".join(
+                f"{listener.name}://{_addresses(cluster, listener)}" for listener in listeners
+            )
         async with AsyncExitStack() as open_:
             if control is not None:
                 ready += f" control={await open_.enter_async_context(control.serve(server))}"
@@ -144,14 +147,13 @@ async def _until_stopped(
 
 
 def _addresses(cluster: BrokerCluster, listener: Listener) -> str:
-    """Where clients on this machine reach the nodes on a listener."""
     dialled = reachable(listener.host)
     return ",".join(show_address(*node.address(dialled, listener.name)) for node in cluster.nodes)
 
 
 @contextmanager
 def _directory(places: Places) -> Iterator[DataDirectory | None]:
-    """The data directory, locked while it is in use, and marked as left in peace afterwards."""
+    """Lock the data directory within the context, and mark it as cleanly closed at the end."""
     if places.data_dir is None:
         yield None
         return
@@ -170,13 +172,14 @@ def _directory(places: Places) -> Iterator[DataDirectory | None]:
         raise
     try:
         directory.close()
-    except OSError as problem:
-        log.warning(f"{directory.path} is not left in order: {problem.strerror}; the next start looks at it closely")
+    except OSError as error:
+        log.warning(
+            f"{directory.path} cannot be marked as cleanly closed: {error.strerror}; the next start will check it"
+        )
 
 
 @contextmanager
 def _synced(server: Server, places: Places) -> Iterator[None]:
-    """Syncs the data directory as it was asked for."""
     directory = server.cluster.directory
     if directory is None or places.fsync == "never":
         yield
@@ -209,7 +212,6 @@ def _events_written(cluster: BrokerCluster, directory: Path | None, loop: asynci
 
 @contextmanager
 def _worker_started(server: Server) -> Iterator[None]:
-    """Gives requests that take long a thread."""
     thread = WorkerThread(server.loop, "long-work")
     worker = server.cluster.worker
     worker.jobs, worker.act = thread, server.act
@@ -220,15 +222,18 @@ def _worker_started(server: Server) -> Iterator[None]:
 
 
 def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What slipped through everything else; the connection it came from is gone, the others are not."""
+    """Log an exception that was not handled elsewhere.
+
+    The connection that caused it is closed; others are not affected.
+    """
     log.error(context["message"], context.get("exception"))
 
 
 def announce(ready: str, loop: asyncio.AbstractEventLoop) -> None:
-    """Writes READY to stdout, whenever somebody reads there."""
+    """Write READY to stdout, without waiting for its reader."""
 
-    def failed(problem: OSError) -> None:
-        sentence = f"READY could not be written to stdout: {problem.strerror}; kohort serves all the same"
+    def failed(error: OSError) -> None:
+        sentence = f"cannot write READY to stdout: {error.strerror}; the broker runs all the same"
         loop.call_soon_threadsafe(log.warning, sentence)
 
     line = f"{ready}\n".encode()
@@ -236,14 +241,14 @@ def announce(ready: str, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def raise_file_limit() -> None:
-    """As many open connections as the system lets us have."""
+    """Raise the limit of open files to the maximum that the system permits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def collect_garbage_seldom() -> None:
-    """What is loaded stays, and need not be looked at again; of the rest little is garbage."""
+    """Freeze loaded modules, so that they are not collected, and collect other objects rarely."""
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.callbacks.append(_freeze_modules())
@@ -251,9 +256,9 @@ def collect_garbage_seldom() -> None:
 
 
 def _freeze_modules() -> Callable[[str, dict[str, int]], None]:
-    """Modules that are loaded at their first use stay, too: without them a full collection looks at a fifth as much.
+    """Return a callback that freezes modules imported later, which leaves a fifth of the objects for a full collection.
 
-    They are set aside when the young have just been looked at, so that little else is.
+    It runs after a collection of young objects, so that it freezes little else.
     """
     loaded = len(sys.modules)
 

@@ -1,6 +1,6 @@
-"""From `listeners` and what goes with it to listeners that can be opened. Loaded only where that setting is there.
+"""Creation of listeners from `listeners` and related settings. Loaded only if that setting is present.
 
-Whatever is wrong with stores, keys, users or rules is said here, before a broker starts.
+Errors in stores, keys, users or rules are reported here, before the broker starts.
 """
 
 from __future__ import annotations
@@ -27,33 +27,41 @@ def _new_users(texts: Iterable[str]) -> Iterable[NewUser]:
 
         try:
             yield parse_new_user(text, secrets.token_bytes(20))
-        except NewUserError as problem:
-            raise SettingError(f"--add-scram {problem}") from None
+        except NewUserError as error:
+            raise SettingError(f"--add-scram {error}") from None
 
 
 class Securing:
-    """The listeners of a cluster that is not there yet."""
+    """The listeners of a cluster that is created later."""
 
     def __init__(self, settings: Settings, nodes: int, now_s: float, users: Iterable[str] = ()) -> None:
-        """`now_s`: seconds since 1970, for certificates. Raises SettingError.
+        """Read and check the settings.
 
-        `users`: who can log in by SCRAM from the start, as in `SCRAM-SHA-256=[name=alice,password=…]`.
+        Args:
+            now_s: Seconds since 1970, for certificates.
+            users: Initial SCRAM users, such as `SCRAM-SHA-256=[name=alice,password=…]`.
+
+        Raises:
+            SettingError: If a setting is invalid.
         """
         self._users = list(_new_users(users))
         self._cluster: BrokerCluster | None = None
-        found = read_listeners(settings, nodes)
-        self.advertised = read_advertised(settings, found, nodes)
-        """The nodes' addresses as clients get them, by listener."""
-        self._listeners = [self._listener(each, settings, now_s) for each in found]
+        configured = read_listeners(settings, nodes)
+        self.advertised = read_advertised(settings, configured, nodes)  # the nodes' advertised addresses by listener
+        self._listeners = [self._listener(listener, settings, now_s) for listener in configured]
 
     def listeners(self, cluster: BrokerCluster) -> list[Listener]:
-        """For the cluster whose credentials count. Raises DataDirectoryError for users that cannot be written down."""
+        """Return the listeners of a cluster, whose credentials they use.
+
+        Raises:
+            DataDirectoryError: If the initial users cannot be written.
+        """
         self._cluster = cluster
         for user in self._users:
             try:
                 cluster.scram_credentials.put(user.name, user.mechanism, user.credential)
-            except OSError as problem:
-                raise DataDirectoryError(f"the users cannot be written down: {problem.strerror or problem}") from None
+            except OSError as error:
+                raise DataDirectoryError(f"cannot write the SCRAM users: {error.strerror or error}") from None
         return self._listeners
 
     def _listener(self, listener: ListenerSettings, settings: Settings, now_s: float) -> Listener:
@@ -71,5 +79,5 @@ class Securing:
         return Listener(listener.name, listener.protocol, listener.host, listener.port, new_login, tls, principal_of)
 
     def _credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
-        assert self._cluster is not None, "nobody logs in before there is a cluster"
+        assert self._cluster is not None, "logins start after `listeners`"
         return self._cluster.scram_credentials.find(mechanism, user)

@@ -1,4 +1,4 @@
-"""Sockets, and the one timer of the process."""
+"""Sockets, and the single timer of the process."""
 
 from __future__ import annotations
 
@@ -34,36 +34,32 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.login_gate import LoginGate
     from kohort.broker.runtime.registry import Registry
 
+# Maximum interval of the search for idle connections; it is at most a quarter of `connections.max.idle.ms`.
 LONGEST_SWEEP_MS: Final = 60_000
-"""Idle connections are looked for this often, or four times in `connections.max.idle.ms` when that is more often."""
 
-LATE_US: Final = 200_000
-"""A timer that rings later than this says that the process stood still: it was stopped, or had no processor."""
+LATE_US: Final = 200_000  # a timer that fires later than this shows that the process was stopped, or had no processor
 
+# How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up.
 READING_S: Final = 0.05
-"""How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up."""
 
+# maximum number of operations that expire in a turn: sessions of a large group expire together
 DUE_AT_ONCE: Final = 500
-"""At most this many of those whose time is up are looked at in a turn: sessions of a large group end together."""
 
-DUE_BEFORE_CHECK: Final = 4
-"""Of those, how many complete before the elapsed time is checked."""
+DUE_BEFORE_CHECK: Final = 4  # how many of them complete before the elapsed time is checked
 
-DESCRIPTORS_KEPT: Final = 64
-"""A process that has no descriptors left can't load what it needs for the first time, nor open a log's file."""
+DESCRIPTORS_KEPT: Final = 64  # file descriptors reserved for importing modules and opening log files
 
-HANDSHAKE_S: Final = 10.0
-"""How long a TLS handshake may take; a client that stalls in one is hung up on then."""
+HANDSHAKE_S: Final = 10.0  # timeout of a TLS handshake
 
-_EXAMPLE: Final = "give an address of this machine, as in --listen 127.0.0.1:9092"
+_EXAMPLE: Final = "use an address of this machine, as in --listen 127.0.0.1:9092"
 
 
 class ListenError(Exception):
-    """An address that cannot be listened on. The text is one sentence that says what to do."""
+    """An address that cannot be listened on. The text is one sentence that contains the solution."""
 
 
 class Server:
-    """Accepts connections for all nodes, and calls the purgatory when something in it falls due."""
+    """Accepts connections for all nodes, and completes operations in the purgatory when they are due."""
 
     def __init__(self, cluster: BrokerCluster, registry: Registry, loop: asyncio.AbstractEventLoop) -> None:
         self.cluster = cluster
@@ -75,27 +71,23 @@ class Server:
         self.connections: set[Connection] = set()
         self.paused = PausedReading(cluster.purgatory, cluster.clock)
         self.unread = Unread(cluster)
+        # maximum number of open files and sockets; the system assigns the lowest free number
         self.descriptors = getrlimit(RLIMIT_NOFILE)[0]
-        """How many files and sockets the process may have open; the system gives the lowest number that is free."""
         self.writes = WriteBatch(loop)
         self.scheduler = FairScheduler(loop, cluster.clock, self.writes.write, self._round_over)
+        # connections whose parked request got its response; they continue at the end of the turn
         self.woken: deque[Served] = deque()
-        """Connections whose waiting request was answered from outside; they go on when the turn ends."""
         self._per_address: Counter[str] = Counter()
-        self.listeners: Sequence[Listener] = ()
-        """Those that each node has; known when they are listened on."""
-        self._open: dict[int, list[asyncio.Server]] = {}
-        """What listens, by node id; a node that is stopped has none."""
+        self.listeners: Sequence[Listener] = ()  # those of each node; set when they listen
+        self._open: dict[int, list[asyncio.Server]] = {}  # listening servers by node id; none for a stopped node
+        # local addresses of all listening sockets, and so of the connections that they accepted
         self._addresses: set[Address] = set()
-        """The local addresses of all listening sockets, hence also of the connections that they accepted."""
+        # sockets of stopped nodes, which reserve their ports and refuse connections
         self._kept: dict[int, list[socket.socket]] = {}
-        """The sockets of nodes that are stopped, one list a node. They have the ports, and refuse connections."""
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for_ms: int | None = None
-        self._rings_at_ns = 0
-        """When the timer is to ring, on the machine's clock."""
-        self._reads_first = False
-        """Whether the timer rang too late, and sockets are read before anything expires."""
+        self._rings_at_ns = 0  # due time of the timer, on the machine's clock
+        self._reads_first = False  # whether the timer fired too late, and sockets are read before anything expires
         self._ticking = False
         self._gate: LoginGate | None = None
         cluster.on_wakeup_changed = self._arm
@@ -110,7 +102,7 @@ class Server:
 
     @property
     def gate(self) -> LoginGate:
-        """What stands before the dispatcher where clients have to log in; made for the first of them."""
+        """The authentication gate, created for the first client that must log in."""
         if self._gate is None:
             from kohort.broker.runtime.login_gate import LoginGate
 
@@ -118,13 +110,14 @@ class Server:
         return self._gate
 
     async def listen(self, host: str, port: int) -> None:
-        """Lets every node accept plain connections, on consecutive ports from `port` on, or on free ones if it is 0."""
+        """Listen on plain connections for every node, on consecutive ports from `port` on; 0 selects free ones."""
         await self.listen_on([Listener(host=host, port=port)])
 
     async def listen_on(self, listeners: Sequence[Listener]) -> None:
-        """Lets every node accept connections on several listeners, of which the first gives the nodes their ports.
+        """Listen on several listeners for every node. The first one determines the nodes' ports.
 
-        Raises ListenError.
+        Raises:
+            ListenError: If an address cannot be listened on.
         """
         self.listeners = listeners
         bound = []
@@ -135,21 +128,21 @@ class Server:
                 self._addresses.update(socket_.getsockname()[:2] for socket_ in sockets)
                 bound.append((node, listener, sockets))
         watch_forks(self)
-        # Nobody is accepted before all ports are known: the first question a client asks is where the others are.
+        # No client is accepted before all ports are known, because clients look up all nodes first.
         for node, listener, sockets in bound:
             await self._accept(node, listener, sockets)
 
     async def _accept(self, node: Node, listener: Listener, sockets: list[socket.socket]) -> None:
         plain = listener.tls is None and listener.new_login is None and listener.name == PLAINTEXT_LISTENER.name
         accept = partial(Connection, self, node) if plain else partial(Connection, self, node, listener)
-        # A Connection lacks nothing but the base: see "Wheels" in CONTRIBUTING.md.
+        # A Connection implements asyncio.Protocol without inheriting from it: see "Wheels" in CONTRIBUTING.md.
         protocols = cast("Callable[[], asyncio.Protocol]", accept)
         open_ = self._open.setdefault(node.id, [])
-        for each in sockets:
+        for sock in sockets:
             open_.append(
                 await self.loop.create_server(
                     protocols,
-                    sock=each,
+                    sock=sock,
                     backlog=self.cluster.settings.socket_listen_backlog_size,
                     ssl=listener.tls,
                     ssl_handshake_timeout=None if listener.tls is None else HANDSHAKE_S,
@@ -161,7 +154,6 @@ class Server:
         return self._addresses
 
     def stop(self) -> None:
-        """Close all listening sockets and abort all connections."""
         unwatch_forks(self)
         for listeners in self._open.values():
             for listener in listeners:
@@ -175,52 +167,56 @@ class Server:
         if self._timer is not None:
             self._timer.cancel()
 
-    # Nodes that come and go
+    # Stopping and starting nodes
 
     def stop_node(self, node: Node) -> None:
-        """One node accepts nobody any more and hangs up on everybody, after others have taken over what it led.
+        """Stop accepting on one node and close its connections, after its partitions have moved to other nodes.
 
-        So whoever waits at it hears first to look elsewhere, as in Kafka's controlled shutdown.
+        So its waiting clients first get a response that makes them look for the new leader, as in Kafka's controlled
+        shutdown.
         """
-        from kohort.broker.cluster.moving import stop_node  # not for those whose nodes stay
+        from kohort.broker.cluster.moving import stop_node  # imported only if a node stops
 
         self.act(partial(stop_node, self.cluster, node))
         for listener in self._open.pop(node.id, ()):
             listener.close()
         self._keep_ports(node)
-        for connection in [each for each in self.connections if each.node is node]:
+        for connection in [server for server in self.connections if server.node is node]:
             connection.close(f"node {node.id} is stopped")
 
     async def start_node(self, node: Node) -> None:
-        """It listens again, on the ports it had. Raises ListenError if one is taken."""
+        """Listen again on the node's previous ports.
+
+        Raises:
+            ListenError: If a port is taken.
+        """
         self._let_go(node.id)
         for listener in self.listeners:
             await self._accept(node, listener, bind(listener.host, node.ports[listener.name]))
         self.node_started(node)
 
     def _keep_ports(self, node: Node) -> None:
-        """Binds a stopped node's ports without listening.
+        """Bind a stopped node's ports without listening.
 
-        Else the system may give such a port to somebody else, as the near end of a connection too: even to a client
-        that dials this very node again and again, and so reaches itself.
+        Otherwise the system may assign such a port to another socket, even to the client end of a connection: a client
+        that retries to connect to this node could connect to itself.
         """
         kept = self._kept.setdefault(node.id, [])
         for listener in self.listeners:
-            with suppress(ListenError):  # somebody was quicker; whoever starts the node hears of it
+            with suppress(ListenError):  # the port was taken meanwhile; starting the node will report it
                 kept += bind(listener.host, node.ports[listener.name])
 
     def _let_go(self, node_id: int) -> None:
-        for each in self._kept.pop(node_id, ()):
-            each.close()
+        for sock in self._kept.pop(node_id, ()):
+            sock.close()
 
     def node_started(self, node: Node) -> None:
-        """It is part of the cluster again; see `start_node`."""
         from kohort.broker.cluster.moving import start_node
 
         self.act(partial(start_node, self.cluster, node))
 
     def act(self, action: Callable[[int], None]) -> None:
-        """Lets something happen that no client has asked for, and what follows from it. `action` gets the time."""
+        """Call an action with the time, outside of a request, and execute its effects."""
         self.writes.write()
         now_ms = self.clock.now_ms()
         try:
@@ -232,10 +228,10 @@ class Server:
     def _soon(self, action: Callable[[int], None]) -> None:
         self.loop.call_soon(partial(self.act, action))
 
-    # What connections ask
+    # Called by connections
 
     def admit(self, connection: Connection) -> str | None:
-        """Takes a new connection in. Returns the reason when there is no room for it."""
+        """Register a new connection. Return the reason if it exceeds a limit."""
         settings = self.cluster.settings
         self.connections.add(connection)
         self._per_address[connection.client_host] += 1
@@ -251,7 +247,6 @@ class Server:
         return None
 
     def forget(self, connection: Connection) -> None:
-        """A connection is gone."""
         self.unread.note(connection)
         connection.node.client_gone(connection)
         if connection in self.connections:
@@ -261,7 +256,6 @@ class Server:
                 del self._per_address[connection.client_host]
 
     def end_turn(self, now_ms: int) -> None:
-        """Lets connections go on whose requests have been answered meanwhile."""
         woken = self.woken
         if woken:
             self.scheduler.serve(woken, now_ms)
@@ -275,7 +269,7 @@ class Server:
     # Time
 
     def _arm(self) -> None:
-        """Sets the timer for the purgatory's next wakeup, when that is earlier than what it is set for."""
+        """Set the timer to the purgatory's next wakeup, if that is earlier."""
         if self._ticking or self._reads_first:
             return
         due_ms = self.cluster.purgatory.next_wakeup_ms
@@ -292,7 +286,7 @@ class Server:
         self._timer = self.loop.call_later(delay_s, self._tick)
 
     def rearm(self) -> None:
-        """Sets the timer anew: the clock goes otherwise than it did."""
+        """Reset the timer after the clock was changed."""
         self._reads_first = False
         if self._timer is not None:
             self._timer.cancel()
@@ -301,9 +295,9 @@ class Server:
 
     def _tick(self) -> None:
         self._timer = self._armed_for_ms = None
-        late = self.clock.machine_ns() - self._rings_at_ns > LATE_US * 1_000
-        if late and not self._reads_first:
-            # The process stood still. Its clients did not: what they have sent meanwhile keeps their sessions.
+        is_late = self.clock.machine_ns() - self._rings_at_ns > LATE_US * 1_000
+        if is_late and not self._reads_first:
+            # The process was stopped, but its clients were not: heartbeats they have sent extend their sessions.
             self._reads_first = True
             self._timer = self.loop.call_later(READING_S, self._tick)
             return
@@ -311,7 +305,11 @@ class Server:
         self.advance(self.clock.now_ms(), DUE_AT_ONCE)
 
     def advance(self, now_ms: int, at_most: int | None = None) -> None:
-        """Does what is due until `now_ms`, and what follows from it. `at_most`: so much now, and the rest soon."""
+        """Complete operations that are due at `now_ms`, and execute their effects.
+
+        Args:
+            at_most: Maximum number of them to complete now; the rest follows soon.
+        """
         self.writes.write()
         self._ticking = True
         try:
@@ -339,7 +337,7 @@ class Server:
 
 
 class IdleSweep(DelayedOperation):
-    """Closes connections that have been silent for `connections.max.idle.ms`; one look at all, not a timer for each."""
+    """Closes connections that have been idle for `connections.max.idle.ms`: a scan of all, not a timer for each."""
 
     __slots__ = ("_interval_ms", "_limit_ms", "_server")
 
@@ -350,66 +348,68 @@ class IdleSweep(DelayedOperation):
         self._interval_ms = max(min(LONGEST_SWEEP_MS, self._limit_ms // 4), 1)
 
     def start(self, now_ms: int) -> None:
-        """Sweeps for the first time one interval from now."""
         self.deadline_ms = now_ms + self._interval_ms
         self.completed = False
         self._server.cluster.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Comes back later, and looks at every connection."""
         self.start(now_ms)
         for connection in list(self._server.connections):
             if now_ms - connection.heard_at_ms >= self._limit_ms:
                 if connection.closed:
-                    connection.abort()  # it was hung up on, and does not read what it is still owed
+                    connection.abort()  # closed already, but the client does not read its last responses
                 else:
-                    connection.close(f"it was silent for {self._limit_ms} ms (connections.max.idle.ms)")
+                    connection.close(f"idle for {self._limit_ms} ms (connections.max.idle.ms)")
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets for every address that `host` stands for, all on one port. Raises ListenError."""
+    """Return listening sockets for every address of `host`, all on one port.
+
+    Raises:
+        ListenError: If an address cannot be listened on.
+    """
     try:
-        # As text it would be encoded by a codec that takes as long to load as two of our modules.
+        # A str would be encoded by the codec idna, which takes as long to import as two of our modules.
         name = host.encode() if host.isascii() else host
-        found = socket.getaddrinfo(name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (socket.gaierror, UnicodeError, OverflowError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
+        addresses = socket.getaddrinfo(name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ListenError(f"cannot listen on {host}: {reason}; {_EXAMPLE}") from None
     sockets: list[socket.socket] = []
-    for family, kind, _, _, address in dict.fromkeys(found):
+    for family, kind, _, _, address in dict.fromkeys(addresses):
         chosen = sockets[0].getsockname()[1] if sockets else port
         try:
             sockets.append(_bind(family, kind, (address[0], chosen, *address[2:])))
-        except OSError as problem:
-            # A name may stand for addresses of a family that this machine does not speak; one that works is enough.
-            if sockets and problem.errno != errno.EADDRINUSE:
+        except OSError as error:
+            # A name may have addresses of a family that this machine does not support; one that works is enough.
+            if sockets and error.errno != errno.EADDRINUSE:
                 continue
-            for each in sockets:
-                each.close()
-            raise ListenError(_advice(host, port, problem)) from None
+            for sock in sockets:
+                sock.close()
+            raise ListenError(_advice(host, port, error)) from None
     return sockets
 
 
 def _bind(family: int, kind: int, address: tuple[object, ...]) -> socket.socket:
-    made = socket.socket(family, kind)
+    sock = socket.socket(family, kind)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            # `::` serves both families, a single address only its own.
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address[0] == "::" else 1)
-        made.bind(address)
-        made.setblocking(False)
+            # `::` accepts IPv4 and IPv6, a single address only its own family.
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address[0] == "::" else 1)
+        sock.bind(address)
+        sock.setblocking(False)
     except BaseException:
-        made.close()
+        sock.close()
         raise
-    return made
+    return sock
 
 
-def _advice(host: str, port: int, problem: OSError) -> str:
-    where = show_address(host, port)
-    if problem.errno == errno.EADDRINUSE:
+def _advice(host: str, port: int, error: OSError) -> str:
+    listed = show_address(host, port)
+    if error.errno == errno.EADDRINUSE:
         free = show_address(host, 0)
-        return f"{where} is in use; stop what listens there, or choose another port ({free}: any free one)"
-    if problem.errno == errno.EACCES:
-        return f"{where} is not ours to listen on; take a port from 1024 on"
-    return f"cannot listen on {where}: {problem.strerror}; {_EXAMPLE}"
+        return f"{listed} is in use; stop the process that listens there, or use another port ({free}: any free one)"
+    if error.errno == errno.EACCES:
+        return f"{listed} cannot be listened on without privileges; use a port from 1024 on"
+    return f"cannot listen on {listed}: {error.strerror}; {_EXAMPLE}"

@@ -1,4 +1,4 @@
-"""TLS as a listener's settings want it, by Python's `ssl`. Loaded only for listeners that speak it.
+"""TLS contexts for a listener's settings, by Python's `ssl`. Loaded only for TLS listeners.
 
 Source: Kafka's `SslConfigs`, `DefaultSslEngineFactory`; logins.md §1, §2.
 """
@@ -28,7 +28,7 @@ try:
     )
 except ModuleNotFoundError as missing:
     raise SettingError(
-        f"listeners names one that speaks TLS, which needs {missing.name}; pip install 'kohort[security]' brings it"
+        f"listeners contains a TLS listener, which requires {missing.name}; run pip install 'kohort[security]'"
     ) from None
 
 from kohort.security.principal import ANONYMOUS, USER, Principal
@@ -47,17 +47,24 @@ STORE_TYPES = ("JKS", "PKCS12", "PEM")
 
 
 def tls_context(options: ListenerOptions, now_s: float) -> ssl.SSLContext:
-    """What a listener shows and asks for. `now_s`: seconds since 1970, for certificates. Raises SettingError."""
+    """Create the context of a listener.
+
+    Args:
+        now_s: Seconds since 1970, for certificates.
+
+    Raises:
+        SettingError: If a setting or a store is invalid.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _set_versions(context, options)
     store = _key_store(options)
     try:
         store.check(datetime.fromtimestamp(now_s, UTC))
         _load(context, store)
-    except (StoreError, ssl.SSLError) as problem:
+    except (StoreError, ssl.SSLError) as error:
         name = _location(options, "ssl.keystore")
         raise SettingError(
-            f"{name} {problem if isinstance(problem, StoreError) else 'cannot be used: ' + str(problem.reason)}"
+            f"{name} {error if isinstance(error, StoreError) else 'cannot be used: ' + str(error.reason)}"
         ) from None
     context.verify_mode = _client_auth(options)
     if context.verify_mode is not ssl.CERT_NONE:
@@ -67,12 +74,16 @@ def tls_context(options: ListenerOptions, now_s: float) -> ssl.SSLContext:
 
 
 def principal_from(options: ListenerOptions) -> Callable[[ssl.SSLObject], Principal]:
-    """What tells whom a client's certificate names. Raises SettingError."""
+    """Return a function that returns the principal of a client certificate.
+
+    Raises:
+        SettingError: If the mapping rules are invalid.
+    """
     name, text = options.named("ssl.principal.mapping.rules")
     try:
         rules = PrincipalRules(text or "DEFAULT")
-    except RulesError as problem:
-        raise SettingError(f"{name} {problem}") from None
+    except RulesError as error:
+        raise SettingError(f"{name} {error}") from None
 
     def principal_of(spoken: ssl.SSLObject) -> Principal:
         certificate = spoken.getpeercert(binary_form=True)
@@ -83,21 +94,21 @@ def principal_from(options: ListenerOptions) -> Callable[[ssl.SSLObject], Princi
 
 def _set_versions(context: ssl.SSLContext, options: ListenerOptions) -> None:
     name, text = options.named("ssl.enabled.protocols")
-    chosen = [each.strip() for each in (text or "TLSv1.2,TLSv1.3").split(",")]
-    unknown = [each for each in chosen if each not in VERSIONS]
+    chosen = [version.strip() for version in (text or "TLSv1.2,TLSv1.3").split(",")]
+    unknown = [version for version in chosen if version not in VERSIONS]
     if unknown:
-        raise SettingError(f"{name} names {unknown[0]!r}; there are {' and '.join(VERSIONS)}")
-    context.minimum_version = min(VERSIONS[each] for each in chosen)
-    context.maximum_version = max(VERSIONS[each] for each in chosen)
+        raise SettingError(f"{name} contains {unknown[0]!r}; supported: {' and '.join(VERSIONS)}")
+    context.minimum_version = min(VERSIONS[version] for version in chosen)
+    context.maximum_version = max(VERSIONS[version] for version in chosen)
 
 
 def _client_auth(options: ListenerOptions) -> ssl.VerifyMode:
-    """On a listener with SASL only what is set for it alone counts, as in Kafka."""
+    """Return the verification mode. On a listener with SASL only the listener's own setting counts, as in Kafka."""
     name, text = options.named("ssl.client.auth")
     value = options.own("ssl.client.auth") if options.listener.asks_login else text
     chosen = CLIENT_AUTH.get((value or "none").lower())
     if chosen is None:
-        raise SettingError(f"{name}={value}: it is one of {', '.join(CLIENT_AUTH)}")
+        raise SettingError(f"{name}={value}: must be one of {', '.join(CLIENT_AUTH)}")
     return chosen
 
 
@@ -106,7 +117,7 @@ def _key_store(options: ListenerOptions) -> KeyAndChain:
     chain_name, chain = options.named("ssl.keystore.certificate.chain")
     password = options.get("ssl.key.password")
     if bool(key) != bool(chain):
-        raise SettingError(f"{key_name} and {chain_name} belong together; set both, or ssl.keystore.location")
+        raise SettingError(f"{key_name} and {chain_name} must be set together; set both, or ssl.keystore.location")
     kind = _type(options, "ssl.keystore")
     if key:
         if kind != "PEM":
@@ -115,59 +126,58 @@ def _key_store(options: ListenerOptions) -> KeyAndChain:
     else:
         name = _location(options, "ssl.keystore")
         if not options.get("ssl.keystore.location"):
-            raise SettingError(f"listeners has {options.listener.name}, which speaks TLS, and {name} is not set")
+            raise SettingError(f"listeners has {options.listener.name}, which uses TLS, but {name} is not set")
         data = _read(options, "ssl.keystore")
     try:
         if kind == "PEM":
             return key_and_chain_of_pem(data, password)
         return key_and_chain_of_store(data, options.get("ssl.keystore.password"), password)
-    except StoreError as problem:
-        raise SettingError(f"{name} {problem}") from None
+    except StoreError as error:
+        raise SettingError(f"{name} {error}") from None
 
 
 def _trusted(options: ListenerOptions) -> list[str]:
-    """Certificates in PEM."""
     name, text = options.named("ssl.truststore.certificates")
     kind = _type(options, "ssl.truststore")
     try:
         if text:
-            found = certificates_of_pem(text.encode())
+            certificates = certificates_of_pem(text.encode())
         elif not options.get("ssl.truststore.location"):
             auth = options.named("ssl.client.auth")[0]
-            raise SettingError(f"{auth} asks for certificates, and ssl.truststore.location does not say which to trust")
+            raise SettingError(f"{auth} requests certificates, but ssl.truststore.location is not set")
         else:
             name, data = _location(options, "ssl.truststore"), _read(options, "ssl.truststore")
             password = options.get("ssl.truststore.password")
-            found = certificates_of_pem(data) if kind == "PEM" else certificates_of_store(data, password)
-    except StoreError as problem:
-        raise SettingError(f"{name} {problem}") from None
-    return [each.public_bytes(serialization.Encoding.PEM).decode() for each in found]
+            certificates = certificates_of_pem(data) if kind == "PEM" else certificates_of_store(data, password)
+    except StoreError as error:
+        raise SettingError(f"{name} {error}") from None
+    return [certificate.public_bytes(serialization.Encoding.PEM).decode() for certificate in certificates]
 
 
 def _type(options: ListenerOptions, store: str) -> str:
     name, text = options.named(f"{store}.type")
     kind = (text or "JKS").upper()
     if kind not in STORE_TYPES:
-        raise SettingError(f"{name}={text}: it is one of {', '.join(STORE_TYPES)}")
+        raise SettingError(f"{name}={text}: must be one of {', '.join(STORE_TYPES)}")
     return kind
 
 
 def _location(options: ListenerOptions, store: str) -> str:
-    """The name of the setting, and the file behind it."""
-    name, place = options.named(f"{store}.location")
-    return f"{name}: {place}" if place else name
+    """Return the setting's name, with the path if it is set."""
+    name, path = options.named(f"{store}.location")
+    return f"{name}: {path}" if path else name
 
 
 def _read(options: ListenerOptions, store: str) -> bytes:
-    name, place = options.named(f"{store}.location")
+    name, path = options.named(f"{store}.location")
     try:
-        return Path(place).read_bytes()
-    except (OSError, ValueError) as problem:
-        raise SettingError(f"{name}: {place} cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise SettingError(f"{name}: {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _load(context: ssl.SSLContext, store: KeyAndChain) -> None:
-    """Python's ssl takes a chain from a file only: one that nobody else may read, for as long as it takes."""
+    """Load key and chain from a temporary file, which only this user can read: `ssl` takes a chain from a file only."""
     handle, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""What was written to clients that do not read: all of it together is in memory, whoever it is for."""
+"""The total of unread responses in memory, over all clients."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class Unread:
-    """Counts it while a client is not spoken to because it does not read (`UNREAD_BYTES`)."""
+    """Counts unread bytes of clients that are not served because they do not read (`UNREAD_BYTES`)."""
 
     def __init__(self, cluster: BrokerCluster) -> None:
         self._cluster = cluster
         self._sizes: dict[object, int] = {}
 
     def note(self, connection: object, size_bytes: int = 0) -> None:
-        """A client has so much to read before it is spoken to again; 0: nothing, or it is gone."""
+        """Set the unread bytes of a client; 0 if it is served again, or has disconnected."""
         self._cluster.unread_bytes += size_bytes - self._sizes.pop(connection, 0)
         if size_bytes:
             self._sizes[connection] = size_bytes

@@ -280,7 +280,7 @@ def test_no_reply_is_no_reply() -> None:
         (bytes.fromhex("00000003000b00"), "unreadable request"),
         (bytes.fromhex("000000080000000000000000"), "unreadable request"),
         (b"GET / HTTP/1.1\r\n\r\n", "a request of 1195725856 bytes"),
-        (bytes.fromhex("0000000a 03e7 0000 00000000 ffff"), "there is no API 999"),
+        (bytes.fromhex("0000000a 03e7 0000 00000000 ffff"), "unknown API key 999"),
         (bytes.fromhex("0000000b 000b 000a 00000000 ffff 00"), "join_group is served in versions 0 to 9, not 10"),
         (bytes.fromhex("0000000a 0008 0001 00000000 ffff"), "offset_commit is served in versions 2 to 10, not 1"),
         (bytes.fromhex("0000000d 000c 0000 00000000 ffff 000167"), "unreadable request: heartbeat v0"),

@@ -128,7 +128,7 @@ def test_failing_connection_callback_affects_no_other(
     eve.says(heartbeat(1))
     eve.says(heartbeat(2), heartbeat(3))
     assert eve.closed
-    assert "serving this connection failed" in lines.getvalue()
+    assert "internal error in kohort while serving this connection" in lines.getvalue()
     assert is_served(bob)
 
 

@@ -220,7 +220,7 @@ def test_leader_response_is_bounded(version: int, lines: StringIO) -> None:
         assert leader.closed is not is_told
         assert is_told is any(size * 4 < len(each) for each in leader.heard())
         assert [len(each.heard()) for each in others] == [1] * 3
-    assert "the answer is too large: join_group" in lines.getvalue()
+    assert "the response is too large: join_group" in lines.getvalue()
 
 
 def joins(client: Client, version: int, group: str, name: str, metadata: bytes) -> None:

@@ -109,9 +109,9 @@ SASL = {"listeners": "SASL_PLAINTEXT://h:1"}
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "sasl.enabled.mechanisms: GSSAPI, which is Kafka's default, is not supported; there are PLAIN, SCRAM"),
+        ({}, "sasl.enabled.mechanisms: GSSAPI, which is Kafka's default, is not supported; supported: PLAIN, SCRAM"),
         ({"sasl.enabled.mechanisms": "plain"}, "sasl.enabled.mechanisms: plain is not supported"),
-        ({"sasl.enabled.mechanisms": "PLAIN"}, "sasl.jaas.config is not set, and sasl.enabled.mechanisms has PLAIN"),
+        ({"sasl.enabled.mechanisms": "PLAIN"}, "sasl.jaas.config must be set, as sasl.enabled.mechanisms contains"),
         (
             {"sasl.enabled.mechanisms": "PLAIN", "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN[:-1]},
             "listener.name.sasl_plaintext.plain.sasl.jaas.config is not a JAAS line",

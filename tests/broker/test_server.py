@@ -121,7 +121,7 @@ def test_port_in_use() -> None:
 
 
 def test_foreign_address() -> None:
-    with pytest.raises(ListenError, match=r"cannot listen on 192\.0\.2\.1:1234: .*; give an address of this machine"):
+    with pytest.raises(ListenError, match=r"cannot listen on 192\.0\.2\.1:1234: .*; use an address of this machine"):
         bind("192.0.2.1", 1234)
 
 

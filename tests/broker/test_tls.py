@@ -145,19 +145,19 @@ async def test_stalled_handshake_is_closed(settings: dict[str, str], monkeypatch
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"ssl.keystore.location": ""}, "listeners has SSL, which speaks TLS, and ssl.keystore.location is not set"),
+        ({"ssl.keystore.location": ""}, "listeners has SSL, which uses TLS, but ssl.keystore.location is not set"),
         ({"ssl.keystore.location": "/nowhere"}, "ssl.keystore.location: /nowhere cannot be read: No such file"),
-        ({"ssl.keystore.type": "DER"}, "ssl.keystore.type=DER: it is one of JKS, PKCS12, PEM"),
+        ({"ssl.keystore.type": "DER"}, "ssl.keystore.type=DER: must be one of JKS, PKCS12, PEM"),
         ({"ssl.keystore.type": "JKS"}, "is a PEM file; set its type to PEM"),
         ({"ssl.keystore.location": "{ca}"}, "holds no private key in PEM"),
         (
             {"ssl.truststore.location": ""},
-            "ssl.client.auth asks for certificates, and ssl.truststore.location does not",
+            "ssl.client.auth requests certificates, but ssl.truststore.location is not",
         ),
-        ({"ssl.client.auth": "perhaps"}, "ssl.client.auth=perhaps: it is one of none, requested, required"),
-        ({"ssl.enabled.protocols": "TLSv1.1"}, "ssl.enabled.protocols names 'TLSv1.1'; there are TLSv1.2 and TLSv1.3"),
+        ({"ssl.client.auth": "perhaps"}, "ssl.client.auth=perhaps: must be one of none, requested, required"),
+        ({"ssl.enabled.protocols": "TLSv1.1"}, "ssl.enabled.protocols contains 'TLSv1.1'; supported: TLSv1.2 and"),
         ({"ssl.principal.mapping.rules": "RULE:x"}, "ssl.principal.mapping.rules has a rule that cannot be read"),
-        ({"ssl.keystore.key": "x"}, "ssl.keystore.key and ssl.keystore.certificate.chain belong together"),
+        ({"ssl.keystore.key": "x"}, "ssl.keystore.key and ssl.keystore.certificate.chain must be set together"),
         ({"listener.name.ssl.ssl.keystore.location": "/nowhere"}, "listener.name.ssl.ssl.keystore.location: /nowhere"),
     ],
 )

@@ -136,4 +136,4 @@ def test_unwritable_ready_file_is_ignored(tmp_path: Path) -> None:
         broker.terminate()
         _, logged = broker.communicate(timeout=60)
     assert broker.returncode == 0
-    assert f"{file} can't be written: No such file or directory; kohort serves all the same" in logged
+    assert f"{file} cannot be written: No such file or directory; the broker runs without it" in logged

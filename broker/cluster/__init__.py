@@ -1,1 +1,1 @@
-"""What the nodes of a cluster share, and what happens to it: topics, leaders, effects, syncs, events."""
+"""The state that a cluster's nodes share, and its changes: topics, leaders, effects, syncs, events."""

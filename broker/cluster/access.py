@@ -1,7 +1,6 @@
-"""What clients may do: the cluster's ACLs, where they are kept, and what a refusal leaves in the log.
+"""Authorization: the cluster's ACLs, their storage, and the log lines of denied requests.
 
-There is an `Access` only where `authorizer.class.name` names the authorizer. Without it everything is allowed, and
-nothing is asked.
+`Access` exists only if `authorizer.class.name` is set. Without it everything is allowed without a check.
 """
 
 from __future__ import annotations
@@ -27,36 +26,30 @@ if TYPE_CHECKING:
     from kohort.storage.disk.directory import DataDirectory
     from kohort.storage.disk.journal_lines import SavedAcl
 
-LOGGED_EVERY_MS = 10_000
-"""How often the log has a line about one refusal that comes again and again, as of each heartbeat."""
+LOGGED_EVERY_MS = 10_000  # minimum interval of log lines about a repeated denial, such as that of each heartbeat
 
-MOST_REMEMBERED = 1_000
-"""Different refusals that are remembered; the oldest goes first."""
+MOST_REMEMBERED = 1_000  # maximum number of different denials remembered; the oldest is dropped first
 
 
 @dataclass(slots=True)
 class Denial:
-    """A right that somebody lacked, for the same kind of request again and again perhaps. Holds no request."""
+    """A denied right, possibly of repeated requests. Holds no request."""
 
     principal: Principal
     host: str
     client_id: str
-    api: str
-    """Its name in `api_keys.py`."""
-    group_id: str | None
-    """The group that the request was about; None: about none, or several."""
+    api: str  # name in `api_keys.py`
+    group_id: str | None  # group of the request; None for no group, or several
     right: Right
     name: str
-    by_laboratory: bool
-    """Whether a rule took the right away."""
+    by_laboratory: bool  # whether a rule of the laboratory denied it
     times: int
-    at_ms: int
-    """Monotonic; the last time."""
+    at_ms: int  # monotonic time of the last denial
     logged_ms: int
 
 
 class Access:
-    """Answers whether a request may do what it asks for, and changes ACLs."""
+    """Authorizes requests, and changes ACLs."""
 
     def __init__(
         self,
@@ -66,8 +59,7 @@ class Access:
         acls: Iterable[AclBinding] = (),
     ) -> None:
         settings = state.settings
-        self.keeps_acls = bool(settings.authorizer_class_name)
-        """False: nothing is asked but whether the laboratory denies something."""
+        self.keeps_acls = bool(settings.authorizer_class_name)  # False if only the laboratory denies requests
         self.authorizer = Authorizer(
             acls,
             super_users=split_principals(settings.super_users),
@@ -79,44 +71,46 @@ class Access:
         self._denials: dict[tuple[object, ...], Denial] = {}
 
     def allows(self, ticket: Ticket, right: Right, name: str) -> bool:
-        """Whether who sent the request may do that to the resource of that name. If not, the log says so."""
+        """Return whether the sender of a request has the right to the named resource. A denial is logged."""
         if self.shows(ticket, right, name):
             return True
         self._refused(ticket, right, name)
         return False
 
     def allows_on_cluster(self, ticket: Ticket, right: Right) -> bool:
-        """`allows` of the one resource of the type CLUSTER."""
         return self.allows(ticket, right, CLUSTER_NAME)
 
     def shows(self, ticket: Ticket, right: Right, name: str) -> bool:
-        """`allows` where nothing is refused: what one may not see is left out, and the log has no line."""
+        """Check a right like `allows`, but without a log line, to filter what a client may see."""
         requester = ticket.requester
         return self.authorizer.allows(
             requester.principal, requester.client_host[1:], right, name
         ) and not self._state.hooks.denies(ticket, right, name)
 
     def allows_on_any(self, ticket: Ticket, right: Right) -> bool:
-        """Whether there could be a resource to which it is allowed (acls §4)."""
+        """Return whether the right may be allowed on any resource (acls §4)."""
         allowed = self.authorizer.allows_on_any(ticket.principal, ticket.host, right)
         return allowed and not self._state.hooks.denies(ticket, right, WILDCARD)
 
     def operations(self, ticket: Ticket, resource_type: ResourceType, name: str) -> int:
-        """What who sent the request may do to the resource, as bits (acls §6)."""
         return sum(1 << right.operation for right in TOLD[resource_type] if self.shows(ticket, right, name))
 
     @property
     def denials(self) -> list[Denial]:
-        """What was refused. What ACLs allow by now is left out, unless the laboratory has refused it."""
+        """Denied rights, without those that ACLs allow by now, unless the laboratory denied them."""
         allows = self.authorizer.allows
         return [
-            each
-            for each in self._denials.values()
-            if each.by_laboratory or not allows(each.principal, each.host, each.right, each.name)
+            denial
+            for denial in self._denials.values()
+            if denial.by_laboratory or not allows(denial.principal, denial.host, denial.right, denial.name)
         ]
 
     def add(self, acls: Iterable[AclBinding]) -> None:
-        """From now on these count. Raises OSError if that cannot be stored; then nothing has changed."""
+        """Add ACLs.
+
+        Raises:
+            OSError: If they cannot be stored; nothing has changed then.
+        """
         new = [acl for acl in dict.fromkeys(acls) if acl not in self.authorizer.acls]
         if self._state.directory is not None and new:
             self._state.directory.acls_changed(map(in_words, new), ())
@@ -124,20 +118,23 @@ class Access:
             self.authorizer.add(acl)
 
     def remove(self, acls: Iterable[AclBinding]) -> None:
-        """From now on these, which are there, do not count. Raises OSError; then nothing has changed."""
-        gone = list(dict.fromkeys(acls))
-        if self._state.directory is not None and gone:
-            self._state.directory.acls_changed((), map(in_words, gone))
-        for acl in gone:
+        """Remove existing ACLs.
+
+        Raises:
+            OSError: If that cannot be stored; nothing has changed then.
+        """
+        removed = list(dict.fromkeys(acls))
+        if self._state.directory is not None and removed:
+            self._state.directory.acls_changed((), map(in_words, removed))
+        for acl in removed:
             self.authorizer.remove(acl)
 
     def _refused(self, ticket: Ticket, right: Right, name: str) -> None:
-        """Remembers it, and says so at most every LOGGED_EVERY_MS."""
         now_ms, principal, host = ticket.received_at_ms, ticket.principal, ticket.host
         api, group_id = ticket.api.spec.name, getattr(ticket.request, "group_id", None)
         allowed, rule = self.authorizer.decide(principal, host, right, name)
         if max(map(len, (principal.name, ticket.client_id, group_id or "", name))) > LONGEST_REMEMBERED:
-            return  # nobody is called so, but who tries to fill the memory, or the log
+            return  # names this long are attempts to fill the memory or the log
         key = (principal, host, ticket.client_id, api, group_id, right, name, allowed)
         denial = self._denials.get(key)
         if denial is None:
@@ -152,7 +149,6 @@ class Access:
             self._report(denial, ticket)
 
     def _report(self, denial: Denial, ticket: Ticket) -> None:
-        """An event, of the group if the request was about one."""
         group_id, right = denial.group_id, denial.right
         coordinator = None if group_id is None else self._offsets_topic.coordinator_of(group_id)
         detail = {
@@ -169,7 +165,6 @@ class Access:
 
 
 def _log(denial: Denial, rule: AclBinding | str) -> None:
-    """A line as Kafka's authorizer writes it."""
     right, name = denial.right, denial.name
     log.info(
         f"Principal = {denial.principal} is Denied operation = {right.operation.name} from host = {denial.host} on "
@@ -185,12 +180,15 @@ def _log(denial: Denial, rule: AclBinding | str) -> None:
 
 
 def kept_acls(directory: DataDirectory) -> list[AclBinding]:
-    """The ACLs that a directory holds. Raises DataDirectoryError for one that means nothing."""
-    return [_binding(each, directory) for each in directory.saved.acls]
+    """Return the ACLs in a directory.
+
+    Raises:
+        DataDirectoryError: If one is invalid.
+    """
+    return [_binding(saved, directory) for saved in directory.saved.acls]
 
 
 def in_words(acl: AclBinding) -> SavedAcl:
-    """An ACL as the directory keeps it."""
     return (
         acl.resource_type.name,
         acl.pattern_type.name,
@@ -216,6 +214,6 @@ def _binding(saved: SavedAcl, directory: DataDirectory) -> AclBinding:
         )
     except KeyError as unknown:
         raise DataDirectoryError(
-            f"{directory.path}: the ACL {' '.join(saved)} has a word that means nothing, {unknown}; mend that line of "
+            f"{directory.path}: the ACL {' '.join(saved)} contains an unknown word, {unknown}; correct that line of "
             "topics.jsonl; nothing has been changed"
         ) from None

@@ -1,4 +1,4 @@
-"""The parts of a cluster that its settings shape: coordinators, and what decides what clients may do."""
+"""Creation of the parts of a cluster that depend on settings: coordinators and authorization."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def new_group_coordinator(state: SharedState) -> GroupCoordinator:
-    """One without partitions: they come later. It assigns the topics that are there, with the settings of the group."""
+    """Create a coordinator without partitions. It assigns the existing topics, with the settings of the group."""
     settings = state.settings
     coordinator = GroupCoordinator(
         group_settings(settings),
@@ -38,7 +38,6 @@ def new_group_coordinator(state: SharedState) -> GroupCoordinator:
 
 
 def new_transaction_coordinator(state: SharedState, effects: list[Effect]) -> TransactionCoordinator:
-    """One without partitions: they come later. `effects`: those of its node's group coordinator."""
     settings = state.settings
     return TransactionCoordinator(
         transaction_settings(settings),
@@ -51,9 +50,10 @@ def new_transaction_coordinator(state: SharedState, effects: list[Effect]) -> Tr
 
 
 def new_access(state: SharedState, offsets_topic: OffsetsTopic, group_events: GroupEvents) -> Access:
-    """What decides what clients may do, with the ACLs that are kept. Its module is loaded only where it is wanted.
+    """Create the authorization with the stored ACLs. Its module is loaded only if required.
 
-    Raises DataDirectoryError for an ACL that means nothing.
+    Raises:
+        DataDirectoryError: If an ACL is invalid.
     """
     from kohort.broker.cluster.access import Access, kept_acls
 
@@ -61,7 +61,6 @@ def new_access(state: SharedState, offsets_topic: OffsetsTopic, group_events: Gr
 
 
 def group_settings(settings: Settings) -> GroupSettings:
-    """The broker's settings that the group coordinators need."""
     return GroupSettings(
         group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
         group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
@@ -84,5 +83,4 @@ def group_settings(settings: Settings) -> GroupSettings:
 
 
 def transaction_settings(settings: Settings) -> TransactionSettings:
-    """The broker's settings that the transaction coordinators need."""
     return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings._fields})

@@ -1,4 +1,4 @@
-"""Several nodes in one process, and all that they share. Knows no socket and no event loop."""
+"""Several nodes in one process, and their shared state. Independent of sockets and event loops."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from kohort.storage.disk.directory import DataDirectory
 
 
-ALL_UNREAD_BYTES = 104_857_600
-"""What all clients together may leave unread; above, a Fetch is answered with one batch."""
+ALL_UNREAD_BYTES = 104_857_600  # total of unread responses above which a Fetch returns one batch only
 
 
 class BrokerCluster(SharedState):
@@ -50,10 +49,16 @@ class BrokerCluster(SharedState):
         advertised: Mapping[str, Advertised] | None = None,
         directory: DataDirectory | None = None,
     ) -> None:
-        """`seed`: of everything that is left to chance; None takes one from the system.
+        """Create the cluster, and load its data directory.
 
-        `advertised`: the nodes' addresses as clients get them, by listener; without one: the host each has dialled.
-        `directory`: where logs are kept, and what it holds is taken over; None: in memory. Raises DataDirectoryError.
+        Args:
+            seed: Seed of all random choices; None takes one from the system.
+            advertised: The nodes' advertised addresses by listener. By default clients get the host they have connected
+                to.
+            directory: Data directory of logs; None keeps them in memory.
+
+        Raises:
+            DataDirectoryError: If the directory cannot be used.
         """
         node_ids = range(settings.node_id, settings.node_id + nodes)
         super().__init__(settings, clock, node_ids, seed, directory)
@@ -65,20 +70,18 @@ class BrokerCluster(SharedState):
             for node_id, coordinator in zip(node_ids, coordinators, strict=True)
         ]
         self.coordinators = coordinators
-        for each in coordinators:
-            each.share_persister = lambda: self.share_persister
-        self.balancing: DelayedOperation | None = None
-        """What lets preferred leaders lead again, if that is to come (moving.py)."""
+        for coordinator in coordinators:
+            coordinator.share_persister = lambda: self.share_persister
+        self.balancing: DelayedOperation | None = None  # pending election of preferred leaders (moving.py)
         self.offsets_topic = OffsetsTopic(self, {node.id: node.coordinator for node in self.nodes})
         self.transaction_topic = TransactionTopic(self, {node.id: node.transactions for node in self.nodes})
         self.coordinated: dict[str, CoordinatedTopic[Any]] = {
-            each.name: each for each in (self.offsets_topic, self.transaction_topic)
-        }
-        """Topics whose leaders are coordinators too, by name: they hear when leadership moves."""
+            topic.name: topic for topic in (self.offsets_topic, self.transaction_topic)
+        }  # topics by name whose partition leaders are coordinators, notified when leadership moves
         self.group_events = GroupEvents(clock, self.offsets_topic)
         wants_access = bool(settings.authorizer_class_name)
+        # None if everything is allowed
         self.access = new_access(self, self.offsets_topic, self.group_events) if wants_access else None
-        """What clients may do; None: everything."""
         self._scram_credentials: ScramCredentials | None = None
         self._logins: Logins | None = None
         transactions = [node.transactions for node in self.nodes]
@@ -89,7 +92,6 @@ class BrokerCluster(SharedState):
 
     @property
     def scram_credentials(self) -> ScramCredentials:
-        """Who can log in by SCRAM; made when somebody asks for the first time."""
         if self._scram_credentials is None:
             from kohort.broker.cluster.kept_credentials import kept_credentials
 
@@ -98,7 +100,6 @@ class BrokerCluster(SharedState):
 
     @property
     def logins(self) -> Logins:
-        """How logins ended; made when somebody logs in for the first time."""
         if self._logins is None:
             from kohort.broker.cluster.logins import Logins
 
@@ -107,7 +108,6 @@ class BrokerCluster(SharedState):
 
     @property
     def share_state_topic(self) -> ShareStateTopic:
-        """`__share_group_state`; made when somebody asks for a share coordinator for the first time."""
         if self._share_state_topic is None:
             from kohort.broker.cluster.share_state_topic import ShareStateTopic
 
@@ -117,12 +117,10 @@ class BrokerCluster(SharedState):
 
     @property
     def share_persister(self) -> SharePersister:
-        """How nodes reach share coordinators."""
         return self.share_state_topic.persister
 
     @property
     def streams_topics(self) -> StreamsTopics:
-        """What makes the internal topics of streams groups; made when a heartbeat finds some missing."""
         if self._streams_topics is None:
             from kohort.broker.cluster.streams_topics import StreamsTopics
 
@@ -131,30 +129,27 @@ class BrokerCluster(SharedState):
 
     @property
     def controller_id(self) -> int:
-        """The node that Metadata names as the controller: the first one that runs."""
+        """The controller in Metadata: the first running node."""
         return next((node.id for node in self.nodes if node.running), self.nodes[0].id)
 
     @property
     def running_nodes(self) -> list[Node]:
-        """The nodes that Metadata names."""
         return [node for node in self.nodes if node.running] if self.topics.placement.stopped_nodes else self.nodes
 
     def node(self, node_id: int) -> Node | None:
-        """The node of that id."""
         number = node_id - self.nodes[0].id
         return self.nodes[number] if 0 <= number < len(self.nodes) else None
 
     def _coordinated_topic(self, name: str) -> CoordinatedTopic[Any] | None:
-        """The topic of that name in which coordinators keep what they know; None: it is another one."""
         return self.share_state_topic if name == SHARE_STATE_TOPIC else self.coordinated.get(name)
 
     def ask_for_rights(self) -> None:
-        """From now on APIs ask whether requests are allowed; without an authorizer only the laboratory denies any."""
+        """Check authorization from now on; without an authorizer only the laboratory denies requests."""
         if self.access is None:
             self.access = new_access(self, self.offsets_topic, self.group_events)
 
     def topic_deleted(self, topic: Topic, now_ms: int) -> Iterator[None]:
-        """Groups forget what they have committed for a topic that is gone. Yields where others may be served."""
+        """Delete the committed offsets of a deleted topic. Yields where other requests may be handled."""
         coordinated = self.coordinated.get(topic.name)
         if coordinated is not None:
             coordinated.deleted(now_ms)

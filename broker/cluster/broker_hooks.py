@@ -1,7 +1,4 @@
-"""Where something may come between a broker and what it does: the one way in for the laboratory of `control/`.
-
-A broker that nobody experiments with has the one below, which changes nothing.
-"""
+"""Hooks into a broker, used by the laboratory in `control/`. The default below changes nothing."""
 
 from __future__ import annotations
 
@@ -21,56 +18,58 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition, Topic
 
 Handler = Callable[[Any, Any, "Ticket"], Any]
-"""Handles a request that came to a `Node`, which is not named here: it knows the hooks.
+"""Handles a request to a `Node`, which cannot be named here because it imports the hooks.
 
-Returns the response, None (it is answered later), NO_REPLY, or a generator that returns these."""
+Returns the response, None (it follows later), NO_REPLY, or a generator that returns these.
+"""
 
-Report = Callable[[int], None]
-"""Reports to a coordinator that its write is done; called with the time."""
+Report = Callable[[int], None]  # reports to a coordinator that its write is done; called with the time
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BrokerHooks:
-    """Lets everything happen as it would. To change that, override a method and set `BrokerCluster.hooks`."""
+    """Hooks without effect. To change something, override a method and set `BrokerCluster.hooks`."""
 
     # Requests
 
     def handle(self, node: Any, request: Any, ticket: Ticket) -> Any:
-        """Handles a request; returns what its handler returns. Who puts itself in the place of `ticket.requester` hears
-        the answer before the client does, whenever it is ready."""
+        """Handle a request; return what its handler returns.
+
+        A hook that replaces `ticket.requester` gets the response before the client, whenever it is ready.
+        """
         return ticket.api.handle(node, request, ticket)
 
     def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
-        """Whether who sent a request is to be without a right that they have; asked where rights are asked for."""
+        """Return whether the sender of a request is denied a right that it has."""
         return False
 
-    # What coordinators write
+    # Writes of coordinators
 
     def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
-        """The storage's error instead of a write; None: it is written."""
+        """Return a storage error instead of writing, or None to write."""
         return None
 
     def holds(self, effect: Append, report: Report) -> bool:
-        """Whether the outcome of a write is reported later, by calling `report`."""
+        """Return whether the outcome of a write is reported later, by calling `report`."""
         return False
 
-    # Leaders that coordinate
+    # Coordinators
 
     def hides_loss(self, topic: Topic, partition: Partition) -> bool:
-        """Whether the leader of a coordinated partition does not hear that it is about to lose it."""
+        """Return whether the leader of a coordinated partition is not notified that it will lose leadership."""
         return False
 
     def elected(self, topic: Topic, partition: Partition, now_ms: int) -> None:
-        """A coordinated partition has another leader, which is about to take over."""
+        """Observe that a coordinated partition has a new leader, which will load it next."""
 
     def holds_load(self, replay: Replay) -> bool:
-        """Whether a load that has read everything does not end yet; `Replays.release` ends it."""
+        """Return whether a load that has read everything stays unfinished, until `Replays.release`."""
         return False
 
     # Fetches
 
     def fetch_waits(self, operation: DelayedOperation) -> None:
-        """A fetch is about to wait for records, until `operation.deadline_ms`."""
+        """Observe that a fetch will wait for records, until `operation.deadline_ms`."""
 
 
 NO_HOOKS: Final = BrokerHooks()

@@ -1,4 +1,4 @@
-"""A topic that keeps what its partitions' leaders coordinate: created on first use, taken over when leaders change."""
+"""An internal topic whose partition leaders are coordinators: created on first use, loaded when leaders change."""
 
 from __future__ import annotations
 
@@ -21,35 +21,30 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Loader, Replay
     from kohort.broker.cluster.shared_state import SharedState
 
-C = TypeVar("C")
-"""A kind of coordinator; each node has one."""
+C = TypeVar("C")  # type of coordinator; each node has one
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatedTopic(ABC, Generic[C]):
-    """The topic, and who looks after which part of it."""
+    """The topic, and the coordinators of its partitions."""
 
     name: ClassVar[str]
-    keeps: ClassVar[str]
-    """What is in it, as a log line names one."""
+    keeps: ClassVar[str]  # singular noun for its contents in log lines
 
     def __init__(self, state: SharedState, coordinators: Mapping[int, C]) -> None:
-        """`coordinators`: by the ids of their nodes."""
         self.coordinators = coordinators
         self._state = state
         self._topic: Topic | None = None
         self._creation: DelayedOperation | None = None
         self._refused = False
-        self._loads: dict[int, Replay] = {}
-        """The last load of each partition, running or over."""
+        self._loads: dict[int, Replay] = {}  # the last load of each partition, running or finished
 
     @property
     def exists(self) -> bool:
-        """Whether it has been created."""
         return self._topic is not None
 
     def home_of(self, key: str) -> int | None:
-        """The node that coordinates a group, or a transactional id; None while nobody does.
+        """Return the node that coordinates a group or a transactional id, or None.
 
         Source: classic-groups §1.1.
         """
@@ -60,21 +55,21 @@ class CoordinatedTopic(ABC, Generic[C]):
         return None if leader == NO_LEADER else leader
 
     def coordinator_of(self, key: str) -> C | None:
-        """The coordinator of a group, or of a transactional id; None while there is none."""
         home = self.home_of(key)
         return None if home is None else self.coordinators[home]
 
     def wanted(self, now_ms: int) -> None:
-        """Creates it because a client asked for a coordinator. As in Kafka, it is not there yet for that request."""
+        """Create the topic shortly after a client has looked for its coordinator. As in Kafka, that request fails."""
         if self._topic is None and self._creation is None:
             self._creation = _Creation(self, now_ms)
             self._state.purgatory.wait(self._creation)
 
     def create(self, now_ms: int) -> None:
-        """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line.
+        """Create the topic, and load each partition into its leader.
 
-        One that a client has created itself keeps its number of partitions (classic-groups §1.1). One
-        that was taken over before is left alone: members loaded twice would fall silent once.
+        With fewer nodes than replicas, a warning is logged instead. A topic that a client has created keeps its number
+        of partitions (classic-groups §1.1). If it was loaded before, nothing is done, because members loaded twice
+        would expire once.
         """
         self._creation = None
         if self._topic is not None:
@@ -86,7 +81,9 @@ class CoordinatedTopic(ABC, Generic[C]):
             return
         if isinstance(created, Refusal):
             if not self._refused:
-                log.warning(f"no {self.keeps} finds a coordinator, as {self.name} cannot be created: {created.message}")
+                log.warning(
+                    f"no {self.keeps} has a coordinator, because {self.name} cannot be created: {created.message}"
+                )
             self._refused = True
             return
         self._topic = created
@@ -96,14 +93,24 @@ class CoordinatedTopic(ABC, Generic[C]):
             self.elected(partition, now_ms)
 
     def make(self, least_partitions: int = 1, topic_id: UUID | None = None) -> Topic | Refusal:
-        """Creates it, and nobody takes it over yet. `topic_id`: of one whose files are there. Raises OSError."""
+        """Create the topic without loading it.
+
+        Args:
+            topic_id: Id of a topic whose files exist.
+
+        Raises:
+            OSError: If it cannot be stored.
+        """
         partitions, replication_factor, configs = self._shape()
         return self._state.topics.create(
             self.name, max(partitions, least_partitions), replication_factor, configs, topic_id=topic_id
         )
 
     def deleted(self, now_ms: int) -> None:
-        """Forgets all it kept. Kafka allows to delete it; it is created again when a client asks for a coordinator."""
+        """Drop all state.
+
+        Kafka allows to delete the topic; it is created again when a client looks for a coordinator.
+        """
         if self._topic is None:
             return
         for partition in self._topic.partitions:
@@ -111,17 +118,17 @@ class CoordinatedTopic(ABC, Generic[C]):
         self._topic = None
 
     def resigned(self, partition: Partition, now_ms: int) -> None:
-        """Its leader is about to lose one of the topic's partitions, and forgets what that keeps."""
+        """Unload a partition whose leader will lose leadership."""
         leader = self.coordinators.get(partition.leader)
         if self._topic is None or leader is None:
             return
-        running = self._loads.pop(partition.index, None)  # none for one that was added later: it keeps nothing
+        running = self._loads.pop(partition.index, None)  # None for a partition that was added later and is empty
         if running is not None:
             running.cancel()
         self._unload(leader, partition, now_ms)
 
     def elected(self, partition: Partition, now_ms: int) -> None:
-        """One of the topic's partitions has a leader, or none; it takes over what is in the partition's log."""
+        """Load a partition into its new leader, if it has one."""
         leader = self.coordinators.get(partition.leader)
         if self._topic is None or leader is None:
             return
@@ -131,23 +138,23 @@ class CoordinatedTopic(ABC, Generic[C]):
 
     @abstractmethod
     def _shape(self) -> tuple[int, int, dict[str, str]]:
-        """Partitions, copies and settings that a new one has."""
+        """Return partitions, replication factor and settings of a new topic."""
 
     @abstractmethod
     def _set_partitions(self, coordinator: C, count: int) -> None:
-        """Lets a coordinator know how many partitions there are."""
+        """Set the number of partitions that the coordinator divides its keys into."""
 
     @abstractmethod
     def _loading(self, leader: C, partition: Partition) -> Loader:
-        """What the partition's log is replayed into."""
+        """Return the loader that the partition's log is replayed into."""
 
     @abstractmethod
     def _unload(self, leader: C, partition: Partition, now_ms: int) -> None:
-        """The leader forgets what the partition keeps."""
+        """Drop the state of a partition from its leader."""
 
 
 class _Creation(DelayedOperation):
-    """The moment after somebody has asked for its coordinator first."""
+    """The deferred creation after the first request for a coordinator."""
 
     __slots__ = ("_topic",)
 

@@ -1,4 +1,4 @@
-"""Does what the coordinators want done."""
+"""Execution of the effects that coordinators return."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ if TYPE_CHECKING:
     from kohort.coordinator.context import CoordinatorContext
 
 
-REPLIES_AT_ONCE: Final = 500
-"""At most this many members of a group hear of its rebalance before others are served: a few milliseconds."""
+REPLIES_AT_ONCE: Final = 500  # responses of a rebalance sent before other requests are handled: a few milliseconds
 
+# partitions that get a transaction marker before other requests are handled: some milliseconds
 MARKERS_AT_ONCE: Final = 256
-"""To at most this many partitions the end of a transaction is written before others are served: some milliseconds."""
 
-MARKERS_PAUSE_MS: Final = 1
-"""Until the next ones."""
+MARKERS_PAUSE_MS: Final = 1  # pause before the next ones
 
 
 def perform(cluster: BrokerCluster, now_ms: int) -> None:
-    """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
+    """Execute pending effects, and those that result from them.
+
+    A reported append, for example, releases responses.
+    """
     for node in cluster.nodes:
         effects = node.coordinator.effects
-        for effect in effects:  # a list that grows while one walks along it is walked to its new end
+        for effect in effects:  # iterating over a list includes elements that are appended meanwhile
             try:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)
@@ -61,24 +62,23 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
                     _log(effect)
                 else:
                     cluster.group_events.take(node.coordinator, effect)  # type: ignore[arg-type]  # a GroupEvent
-            except Exception:  # each effect stands alone: the others must not be lost
+            except Exception:  # effects are independent: the others must still be executed
                 log.error(f"an effect failed: {short_text(effect)}")
                 if type(effect) is Reply:
                     effect.ticket.fail()
         effects.clear()
     for coordinator in cluster.coordinators:
-        if coordinator.effects:  # what one node had done wants something done by one before it
+        if coordinator.effects:  # an effect on one node may cause one on a previous node
             perform(cluster, now_ms)
 
 
 def _answer_some(cluster: BrokerCluster, answers: Iterator[tuple[Any, Any]], now_ms: int) -> None:
-    """Sends REPLIES_AT_ONCE of them now, the others after sockets have been read."""
     count = 0
     for ticket, response in islice(answers, REPLIES_AT_ONCE):
         count += 1
         try:
             ticket.reply(response)
-        except Exception:  # each stands alone
+        except Exception:  # responses are independent
             log.error(f"an effect failed: {short_text(Reply(ticket, response))}")
             ticket.fail()
     if count == REPLIES_AT_ONCE:
@@ -91,7 +91,7 @@ def _do_append(cluster: BrokerCluster, node: Node, effect: Append, now_ms: int) 
     )
     if cluster.hooks is NO_HOOKS:
         written, last_offset = _append(cluster, effect, now_ms)
-        if cluster.syncs is None:  # nearly always: reported by as few calls as possible
+        if cluster.syncs is None:  # the usual case, with as few calls as possible
             coordinator.appended(effect.token, written, now_ms, last_offset)
         else:
             _report(cluster, coordinator, effect.token, written, last_offset, now_ms)
@@ -112,7 +112,7 @@ def _report(
     last_offset: int | None,
     now_ms: int,
 ) -> None:
-    """Reports to a coordinator the outcome of its write, once that is on the disk if anybody waits for the disk."""
+    """Report the outcome of a write to its coordinator, after a sync if `fsync` requires one."""
     if cluster.syncs is None or error is not ErrorCode.none:
         coordinator.appended(token, error, now_ms, last_offset)
         return
@@ -154,33 +154,32 @@ def _append(cluster: BrokerCluster, effect: Append, now_ms: int) -> tuple[ErrorC
 
 
 def _write_markers(cluster: BrokerCluster, coordinator: CoordinatorContext, effect: WriteMarkers, now_ms: int) -> None:
-    """Writes the end of a transaction to its partitions, to MARKERS_AT_ONCE of them now, to others later.
+    """Write transaction markers to MARKERS_AT_ONCE partitions now, and to the others later.
 
-    The outcome is reported when all are written. Nothing more is written when the coordinator has lost the transaction:
-    the next one writes all markers.
+    The outcome is reported when all are written. Writing stops when the coordinator has lost the transaction, because
+    the next coordinator writes all markers.
     """
-    some, others = effect.partitions[:MARKERS_AT_ONCE], effect.partitions[MARKERS_AT_ONCE:]
+    some, remaining = effect.partitions[:MARKERS_AT_ONCE], effect.partitions[MARKERS_AT_ONCE:]
     error = _write_some_markers(cluster, effect._replace(partitions=some), now_ms)
-    if error is not ErrorCode.none or not others:
+    if error is not ErrorCode.none or not remaining:
         _report(cluster, coordinator, effect.token, error, None, now_ms)
     elif coordinator.awaits(effect.token):
-        cluster.purgatory.wait(_OtherMarkers(cluster, coordinator, effect._replace(partitions=others)))
+        cluster.purgatory.wait(_OtherMarkers(cluster, coordinator, effect._replace(partitions=remaining)))
 
 
 class _OtherMarkers(DelayedOperation):
-    """The next partitions that are to hear of the end of a transaction, after others have been served."""
+    """The next transaction markers, after other requests have been handled."""
 
     __slots__ = ("_cluster", "_coordinator", "_effect")
 
     def __init__(self, cluster: BrokerCluster, coordinator: CoordinatorContext, effect: WriteMarkers) -> None:
-        # Counted from now: what is due before the clock's time runs in the same turn.
+        # Based on the current time: what is due before it would run in this same turn.
         super().__init__(cluster.clock.now_ms() + MARKERS_PAUSE_MS)
         self._cluster = cluster
         self._coordinator = coordinator
         self._effect = effect
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """See `_write_markers`."""
         if self._coordinator.awaits(self._effect.token):
             _write_markers(self._cluster, self._coordinator, self._effect, now_ms)
 
@@ -199,60 +198,61 @@ def _write_some_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: in
 
 
 CAUSES: Final = {
-    "all_joined": "everybody joined",
-    "nobody_left": "nobody is left",
-    "assignment_stored": "handed out the partitions",
-    "assignment_store_failed": "handed out the partitions, but that could not be written",
-    "group_store_failed": "its first record could not be written",
+    "all_joined": "all members joined",
+    "nobody_left": "no member is left",
+    "assignment_stored": "assigned the partitions",
+    "assignment_store_failed": "assigned the partitions, but the record could not be written",
+    "group_store_failed": "the group's first record could not be written",
     "join_new": "joined",
     "join_static": "joined as a static member",
-    "rejoin_leader": "asked for a rebalance, as its leader",
+    "rejoin_leader": "rejoined as the leader",
     "metadata_changed": "changed its subscription",
-    "cooperative_followup": "came back after letting go of partitions",
-    "static_protocol_changed": "came back with other protocols",
+    "cooperative_followup": "rejoined after revoking partitions",
+    "static_protocol_changed": "rejoined with other protocols",
     "leave_explicit": "left",
-    "leave_poll_timeout": "left: it took too long between polls",
+    "leave_poll_timeout": "left, as max.poll.interval.ms was exceeded",
     "leave_admin": "was removed by an administrator",
-    "session_expired": "fell silent for its session timeout",
-    "new_member_join_timeout": "never came back to join",
+    "session_expired": "session expired",
+    "new_member_join_timeout": "did not join in time",
     "barrier_timeout": "did not rejoin in time",
     "sync_timeout": "did not sync in time",
     "over_capacity": "the group is larger than group.max.size",
     "coordinator_failover": "the coordinator moved",
     "group_deleted": "the group was deleted",
-    "topic_metadata_changed": "topics have changed",
-    "regex_changed": "patterns match other topics",
-    "epoch_timeout": "did not give up its partitions in time",
+    "topic_metadata_changed": "subscribed topics have changed",
+    "regex_changed": "subscribed patterns match other topics",
+    "epoch_timeout": "did not revoke its partitions in time",
     "protocol_migration": "the group changes its protocol",
-    "partitions_ready": "partitions are ready to be shared",
-    "initial_delay": "nobody else has joined for a while",
-    "offsets_altered": "its offsets were set",
-    "acknowledged": "a member said so",
+    "partitions_ready": "share partitions are ready",
+    "initial_delay": "the initial rebalance delay has ended",
+    "offsets_altered": "its offsets were altered",
+    "acknowledged": "acknowledged by a member",
     "session_closed": "the member closed its share session",
     "connection_closed": "the connection of the member's share session ended",
-    "state_forgotten": "the leader forgot what it knew",
-    "delivery_limit": "delivered as often as allowed",
-    "below_start": "the log or the group begins later",
-    "gap": "there is no such record, said a member",
-    "compacted": "compaction has taken them",
+    "state_forgotten": "the leader lost its state",
+    "delivery_limit": "the delivery limit was reached",
+    "below_start": "the log or the group starts later",
+    "gap": "acknowledged as a gap by a member",
+    "compacted": "removed by compaction",
     "aborted": "their transaction was aborted",
-}
-"""Causes of offsets-topic §9.3 in words. Other causes are logged by their names, with spaces."""
+}  # Causes of offsets-topic §9.3 in words. Other causes are logged by their names, with spaces.
 
 
 def describe(transition: Transition) -> str:
-    """A transition as one readable line: which group, from where to where, who, why."""
+    """Return a transition as one line: the group, the states, and the cause with its member."""
     states = f"{transition.from_state} -> {transition.to_state}"
-    return f"{transition.group_id}: {states}, generation {transition.generation_id}, {_why(transition.cause)}"
+    return (
+        f"{transition.group_id}: {states}, generation {transition.generation_id}, {_describe_cause(transition.cause)}"
+    )
 
 
-def _why(cause: Cause) -> str:
-    words = CAUSES.get(cause.name, cause.name.replace("_", " "))
-    who = cause.client_id or cause.member_id
-    if who:
+def _describe_cause(cause: Cause) -> str:
+    description = CAUSES.get(cause.name, cause.name.replace("_", " "))
+    member = cause.client_id or cause.member_id
+    if member:
         host = cause.client_host.removeprefix("/")
-        words = f"{who}@{host} {words}" if host else f"{who} {words}"
-    return f"{words} ({cause.reason})" if cause.reason else words
+        description = f"{member}@{host} {description}" if host else f"{member} {description}"
+    return f"{description} ({cause.reason})" if cause.reason else description
 
 
 def _values(transition: Transition) -> dict[str, object]:

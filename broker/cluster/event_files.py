@@ -1,6 +1,6 @@
-"""The files of an event log: one that grows for each node, and their final names.
+"""The files of an event log: one open file for each node, and their final names.
 
-All of it may be done in a thread: a slow disk is in nobody's way there. `EventLog` says what, and hears how it went.
+All operations may run in a thread, so that a slow disk delays no requests. `EventLog` calls them, and gets the results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OPEN = ".open"
 
 
 class EventFiles:
-    """The file of each node that has any events."""
+    """The open file of each node that has events."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -25,7 +25,11 @@ class EventFiles:
         self._numbers: dict[int, int] = {}
 
     def write(self, node_id: int, boot_id: str, lines: bytes) -> EventFile | None:
-        """Writes all lines, or none. Returns the file if one was begun. Raises OSError."""
+        """Write all lines, or none. Return the file if it is new.
+
+        Raises:
+            OSError: If nothing was written.
+        """
         file, begun = self._files.get(node_id), None
         if file is None:
             file = begun = self._begin(node_id, boot_id)
@@ -35,13 +39,11 @@ class EventFiles:
         return begun
 
     def roll(self, node_id: int, file: EventFile) -> None:
-        """Gives a node's file its final name, unless that was done before. Raises OSError."""
         if self._files.get(node_id) is file:
             del self._files[node_id]
             file.finish()
 
     def open_files(self) -> list[tuple[int, EventFile]]:
-        """Nodes and their files that grow."""
         return list(self._files.items())
 
     def _begin(self, node_id: int, boot_id: str) -> EventFile:
@@ -52,7 +54,7 @@ class EventFiles:
 
 
 class EventFile:
-    """One file while it is written. Locked, so that no other process takes it for one that was left behind."""
+    """An open file. Locked, so that no other process takes it for an abandoned one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,11 +63,11 @@ class EventFile:
         fcntl.flock(self._raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, lines: bytes) -> None:
-        """All of these, or, where that fails, nothing."""
-        left = memoryview(lines)
+        """Write all lines, or, if that fails, none."""
+        remaining = memoryview(lines)
         try:
-            while left:
-                left = left[self._raw.write(left) :]
+            while remaining:
+                remaining = remaining[self._raw.write(remaining) :]
         except OSError:
             self._raw.truncate(self.size)
             self._raw.seek(self.size)
@@ -73,7 +75,7 @@ class EventFile:
         self.size += len(lines)
 
     def finish(self) -> None:
-        """Takes `.open` off its name; a file without a line goes."""
+        """Remove the suffix `.open`; delete a file without lines."""
         self._raw.close()
         if self.size:
             self.path.rename(self.path.with_suffix(""))
@@ -82,11 +84,11 @@ class EventFile:
 
 
 def finish_left_over(directory: Path) -> None:
-    """Files that a process which is gone did not finish: they are as complete as they will ever be."""
+    """Rename files that a terminated process left open, since they will not grow any more."""
     for path in sorted(directory.glob(f"group-events-*.jsonl{OPEN}")):
         with path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                continue  # another broker writes it
+                continue  # locked by another broker
             path.rename(path.with_suffix(""))

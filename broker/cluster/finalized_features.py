@@ -1,4 +1,4 @@
-"""The levels that a cluster's features have now (KIP-584): UpdateFeatures moves some of them while brokers run."""
+"""The finalized levels of a cluster's features (KIP-584), which UpdateFeatures changes at runtime."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,37 +6,42 @@ from kohort.protocol.features import FEATURES, LEVELS, SHARE_VERSION, STREAMS_VE
 
 
 class FinalizedFeatures:
-    """Levels by name. They are one tuple, which is another one after a change: answers are kept by it."""
+    """Levels by name, as a tuple that is replaced by a change: it is a key of cached responses."""
 
     def __init__(self, note: Callable[[str, int, int], None] | None = None) -> None:
-        """`note` gets name, level and epoch of a change before it counts; it may raise OSError."""
+        """Set the default levels.
+
+        Args:
+            note: Stores name, level and epoch of a change before it takes effect; may raise OSError.
+        """
         self._note = note
         self.levels = LEVELS
-        self.epoch = 0
-        """How often a level has changed: clients take no answer for newer than one with a larger epoch."""
-        self.serves_share_groups = True
-        """Whether the APIs of share groups do what they are asked."""
+        self.epoch = 0  # number of changes; clients ignore responses with a smaller epoch
+        self.serves_share_groups = True  # whether the APIs of share groups are enabled
+        # whether the APIs of streams groups are enabled, which requires a broker setting, too
         self.serves_streams_groups = True
-        """Likewise, of streams groups; it takes a setting of the broker, too."""
 
     def level(self, name: str) -> int:
-        """The level of a feature that there is."""
         return dict(self.levels)[name]
 
     def move(self, name: str, level: int) -> None:
-        """A feature has another level. Raises OSError if that cannot be stored; then it has not."""
+        """Set the level of a feature.
+
+        Raises:
+            OSError: If it cannot be stored; it is unchanged then.
+        """
         if self._note is not None:
             self._note(name, level, self.epoch + 1)
         self.restore({name: level}, self.epoch + 1)
 
     def restore(self, levels: Mapping[str, int], epoch: int) -> None:
-        """Takes over what was noted. Names and levels that this release does not know do not count."""
-        known = {
+        """Restore stored levels. Names and levels unknown to this release are ignored."""
+        supported = {
             name: level
             for name, level in levels.items()
             if name in FEATURES and FEATURES[name].may_move and level <= FEATURES[name].highest
         }
-        self.levels = tuple((dict(self.levels) | known).items())
+        self.levels = tuple((dict(self.levels) | supported).items())
         self.epoch = epoch
         self.serves_share_groups = self.level(SHARE_VERSION.name) > 0
         self.serves_streams_groups = self.level(STREAMS_VERSION.name) > 0

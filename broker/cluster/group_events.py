@@ -1,4 +1,4 @@
-"""Group events on their way from coordinators to whoever listens: numbered, and named by the process they are of."""
+"""Delivery of group events from coordinators to listeners, with sequence numbers and the id of the process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ TOLD_WITHIN_US, MOST_TOLD = 10_000_000, 100
 
 
 class Recorded(NamedTuple):
-    """An event with its place in the row of all events of a node since it was started (offsets-topic §9.1)."""
+    """An event with its number among all events of a node since its start (offsets-topic §9.1)."""
 
     node_id: int
     boot_id: str
-    seq: int
-    """From 1 on, without gaps."""
+    seq: int  # from 1 on, without gaps
     event: GroupEvent
 
     @property
@@ -36,93 +35,89 @@ class Recorded(NamedTuple):
 
 
 class EventLogError(Exception):
-    """The directory of an event log cannot be used. The text is one sentence that says what to do."""
+    """The directory of an event log cannot be used. The text is one sentence that contains the solution."""
 
 
 Listener = Callable[[Recorded], None]
 
 
 class EventFeed:
-    """Numbers the events of each node, and hands them out to whoever listens.
+    """Numbers the events of each node, and passes them to listeners.
 
-    A listener is called in the middle of a turn: it puts down the event, and works on it later.
+    A listener is called in the middle of a turn: it should store the event, and process it later.
     """
 
     def __init__(self, boot_id: str) -> None:
-        """`boot_id`: says which start of a process they are of."""
         self._boot_id = boot_id
         self._listeners: list[Listener] = []
         self._numbers: dict[int, int] = {}
 
     def listen(self, listener: Listener) -> None:
-        """Calls `listener` with every event from now on."""
         self._listeners.append(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Calls `listener` no more."""
         self._listeners.remove(listener)
 
     def hand_out(self, node_id: int, event: GroupEvent) -> None:
-        """The next event of a node; -1: it is not known of which."""
+        """Pass the next event of a node to all listeners; -1 for an unknown node."""
         self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
         recorded = Recorded(node_id, self._boot_id, number, event)
         for listener in list(self._listeners):
             try:
                 listener(recorded)
-            except Exception:  # the others hear it all the same
+            except Exception:  # the other listeners are called all the same
                 log.error(f"a listener of group events failed: {recorded}")
 
 
 class GroupEvents(EventFeed):
-    """Who listens to a cluster's coordinators. They are watched from the first listener on till the last has gone."""
+    """The listeners to a cluster's coordinators, which are observed while there are any."""
 
     def __init__(self, clock: Clock, offsets_topic: OffsetsTopic) -> None:
         super().__init__("")
         self._clock = clock
         self._topic = offsets_topic
         self._told_since_us = 0
-        self._told = 0
-        """Events that `tell` has handed out since then."""
+        self._reported = 0  # events about clients that were reported since then
 
     def listen(self, listener: Listener) -> None:
-        """Calls `listener` with every event from now on."""
         super().listen(listener)
         if len(self._listeners) == 1:
-            # Not from the cluster's seed: two starts with the same seed are two boots.
+            # Independent of the cluster's seed: two starts with the same seed need different ids.
             from secrets import token_hex
 
             from kohort.coordinator.events.event_tracer import EventObserver
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._topic.coordinators.values():
-                who = client_of, self._topic.leader_epoch, self._client_of_member
-                EventObserver(coordinator, self._clock.now_us, *who).listen()
+                lookups = client_of, self._topic.leader_epoch, self._client_of_member
+                EventObserver(coordinator, self._clock.now_us, *lookups).listen()
 
     def leave(self, listener: Listener) -> None:
-        """Calls `listener` no more."""
         super().leave(listener)
         if not self._listeners:
             for coordinator in self._topic.coordinators.values():
                 coordinator.observe()
 
     def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
-        """The next event of a coordinator."""
-        self.hand_out(next(node_id for node_id, each in self._topic.coordinators.items() if each is coordinator), event)
+        self.hand_out(
+            next(node_id for node_id, observed in self._topic.coordinators.items() if observed is coordinator), event
+        )
 
     def tell(self, node_id: int, kind: str, client: Client, detail: Mapping[str, str]) -> None:
-        """An event that no coordinator makes: it is about a client, and about no group.
+        """Report an event about a client, without a coordinator and a group.
 
-        At most MOST_TOLD of them come in TOLD_WITHIN_US: names are free for who guesses passwords or topics.
+        At most MOST_TOLD are reported in TOLD_WITHIN_US, because clients that guess passwords or topics choose the
+        names.
         """
         if not self._listeners:
             return
         now_us = self._clock.now_us()
         if now_us - self._told_since_us >= TOLD_WITHIN_US:
-            self._told_since_us, self._told = now_us, 0
-        self._told += 1
-        if self._told > MOST_TOLD:
+            self._told_since_us, self._reported = now_us, 0
+        self._reported += 1
+        if self._reported > MOST_TOLD:
             return
-        from kohort.coordinator.events.group_event import NO_PARTITION, GroupEvent  # not before somebody listens
+        from kohort.coordinator.events.group_event import NO_PARTITION, GroupEvent  # loaded for listeners only
 
         event = GroupEvent(
             ts=now_us // US_PER_MS + self._clock.epoch_ms,
@@ -138,7 +133,7 @@ class GroupEvents(EventFeed):
         self.hand_out(node_id, event)
 
     def _client_of_member(self, group_id: str, member_id: str) -> Client:
-        """Who a member of a share group is. Who fetches for one need not be a member."""
+        """Return the client of a share group's member. A client that fetches need not be a member."""
         for coordinator in self._topic.coordinators.values():
             group = coordinator.share_groups.get(group_id)
             member = None if group is None else group.members.get(member_id)
@@ -147,12 +142,11 @@ class GroupEvents(EventFeed):
         return NOBODY_KNOWN
 
     def stopping(self) -> None:
-        """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""
+        """Report the regular end of the process, so that a crash can be recognized."""
         for coordinator in self._topic.coordinators.values():
             coordinator.observer.stopping()
 
 
 def client_of(ticket: object) -> Client:
-    """Who holds a ticket of `broker/ticket.py`."""
     assert isinstance(ticket, Ticket)
     return Client(ticket.client_id, ticket.client_host, ticket.requester.client_software)

@@ -1,4 +1,4 @@
-"""SCRAM credentials, and the data directory that keeps them. Loaded when somebody logs in by SCRAM, or alters one."""
+"""SCRAM credentials, stored in the data directory. Loaded at the first SCRAM login, or when one is altered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def kept_credentials(directory: DataDirectory | None) -> ScramCredentials:
-    """Those in the data directory, which gets all that changes; None: they are in memory."""
+    """Return the credentials in the data directory, where changes are stored; without one they are in memory."""
     if directory is None:
         return ScramCredentials()
 

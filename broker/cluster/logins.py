@@ -1,7 +1,7 @@
-"""How logins end: counted by listener, and those that fail are told of in group events, a few of many.
+"""Results of logins: counters by listener, and group events for some of the failed ones.
 
-Kafka counts the same in its socket server's metrics, for each listener. Counters grow with each login; events come at
-most every TOLD_EVERY_MS for one client, so that a storm of failed logins fills no event log.
+Kafka has the same counters for each listener in its socket server's metrics. They count every login; events are limited
+to one in TOLD_EVERY_MS for each client, so that many failed logins do not fill the event log.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from kohort.coordinator.requesting_client import Client
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import GroupEvents
 
-TOLD_EVERY_MS = 10_000
-"""How often there is an event of one client that fails again and again."""
+TOLD_EVERY_MS = 10_000  # minimum interval of events of one client that fails repeatedly
 
-MOST_REMEMBERED = 1_000
-"""Clients that failed, and are remembered; the oldest goes first."""
+MOST_REMEMBERED = 1_000  # maximum number of failed clients remembered; the oldest is dropped first
 
-LONGEST_TEXT = 200
-"""Characters of a reason or a name from outside that an event keeps."""
+LONGEST_TEXT = 200  # maximum characters of a reason or a client's name in an event
 
 SUCCEEDED, FAILED, RENEWED, NOT_RENEWED, EXPIRED = (
     "successful_authentication",
@@ -30,26 +27,22 @@ SUCCEEDED, FAILED, RENEWED, NOT_RENEWED, EXPIRED = (
     "successful_reauthentication",
     "failed_reauthentication",
     "expired_connections_killed",
-)
-"""As Kafka's metrics are called, with underscores."""
+)  # names of Kafka's metrics, with underscores
 
 OUTCOMES = (SUCCEEDED, FAILED, RENEWED, NOT_RENEWED, EXPIRED)
 
-AUTHENTICATION_FAILED, SESSION_EXPIRED = "authentication_failed", "authentication_expired"
-"""Kinds of events."""
+AUTHENTICATION_FAILED, SESSION_EXPIRED = "authentication_failed", "authentication_expired"  # types of events
 
 
 class Entrant(Protocol):
-    """A connection whose client wants to come in, as far as this has to know it."""
+    """A connection whose client logs in."""
 
     client_host: str
     client_software: str | None
     listener_name: str
 
     @property
-    def node_id(self) -> int:
-        """The node that it is connected to."""
-        ...
+    def node_id(self) -> int: ...
 
 
 @dataclass(slots=True)
@@ -61,25 +54,27 @@ class _Failing:
 
 
 class Logins:
-    """One for all nodes of a cluster."""
+    """The logins at all nodes of a cluster."""
 
     def __init__(self, group_events: GroupEvents) -> None:
         self._group_events = group_events
-        self.counts: Counter[tuple[int, str, str]] = Counter()
-        """By node, listener, and one of OUTCOMES."""
+        self.counts: Counter[tuple[int, str, str]] = Counter()  # by node, listener, and one of OUTCOMES
         self._failing: dict[tuple[str, ...], _Failing] = {}
 
     def succeeded(self, entrant: Entrant, *, renewed: bool) -> None:
-        """Counts a client that has come in, or may stay."""
         self._count(entrant, RENEWED if renewed else SUCCEEDED)
 
     def failed(self, entrant: Entrant, reason: str, now_ms: int, *, client_id: str = "", renewed: bool = False) -> None:
-        """Counts a client that may not come in, or not stay. `reason`, without a secret, is what the log says."""
+        """Count a failed login, or a failed renewal of a session.
+
+        Args:
+            reason: As in the log; contains no secret.
+        """
         self._count(entrant, NOT_RENEWED if renewed else FAILED)
         self._tell(AUTHENTICATION_FAILED, entrant, client_id, {"reason": reason[:LONGEST_TEXT]}, now_ms)
 
     def expired(self, entrant: Entrant, principal: str, now_ms: int) -> None:
-        """A session is over, and its client said something else than that it wants to renew it."""
+        """Count an expired session whose client sent a request instead of renewing it."""
         self._count(entrant, EXPIRED)
         self._tell(SESSION_EXPIRED, entrant, "", {"principal": principal[:LONGEST_TEXT]}, now_ms)
 
@@ -94,7 +89,6 @@ class Logins:
             self._group_events.tell(entrant.node_id, kind, client, detail)
 
     def _times_if_due(self, key: tuple[str, ...], now_ms: int) -> int:
-        """How often that client has failed so; 0: there was an event of it lately."""
         failing = self._failing.get(key)
         if failing is None:
             if len(self._failing) >= MOST_REMEMBERED:

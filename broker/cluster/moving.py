@@ -1,7 +1,7 @@
-"""Leadership that moves: of one partition, or of all that a node leads when it stops or comes back.
+"""Changes of leadership: of one partition, or of all partitions that a node leads when it stops or returns.
 
-There is one copy of each log, which all nodes of the cluster share: a new leader has everything that was acknowledged,
-and any replica that runs may lead. Source: Kafka's `ReplicationControlManager` and `PartitionChangeBuilder` (KRaft).
+All nodes of the cluster share one copy of each log: a new leader has everything that was acknowledged, and any running
+replica may lead. Source: Kafka's `ReplicationControlManager` and `PartitionChangeBuilder` (KRaft).
 """
 
 from __future__ import annotations
@@ -22,33 +22,36 @@ if TYPE_CHECKING:
 
 
 class MoveError(Exception):
-    """What cannot be done; the text is a sentence for whoever asked."""
+    """An impossible move; the text is a sentence for the user."""
 
 
 def move_leader(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
-    """Lets `node_id` lead, and prefers it from now on. Raises MoveError.
+    """Make a node the leader and the preferred leader.
 
-    As Kafka's tools do it: the replicas are reassigned, the new leader first, and it is elected. A node that had no
-    copy gets that of the leader.
+    As in Kafka's tools, the replicas are reassigned with the new leader first, which is then elected. A node without a
+    replica takes that of the leader.
+
+    Raises:
+        MoveError: If the node does not exist, or is stopped.
     """
     node = cluster.node(node_id)
     if node is None:
-        raise MoveError(f"there is no node {node_id}; there are {_listed(each.id for each in cluster.nodes)}")
+        raise MoveError(f"unknown node {node_id}; the nodes are {_listed(other.id for other in cluster.nodes)}")
     if not node.running:
-        raise MoveError(f"node {node_id} is stopped; start it before it leads something")
-    others = [each for each in partition.replicas if each != node_id]
+        raise MoveError(f"node {node_id} is stopped; start it first")
+    replicas = [other for other in partition.replicas if other != node_id]
     if node_id not in partition.replicas:
-        others.remove(partition.leader if partition.leader in others else others[0])
-    reassign(cluster, topic, partition, (node_id, *others), now_ms)
+        replicas.remove(partition.leader if partition.leader in replicas else replicas[0])
+    reassign(cluster, topic, partition, (node_id, *replicas), now_ms)
     elect_preferred(cluster, topic, partition, now_ms)
 
 
 def reassign(
     cluster: BrokerCluster, topic: Topic, partition: Partition, replicas: tuple[int, ...], now_ms: int
 ) -> None:
-    """Gives a partition other replicas, in order of preference, at once: there is nothing to copy.
+    """Set a partition's replicas, in order of preference. Takes effect immediately, because there is nothing to copy.
 
-    Who leads goes on if it is among them. If one has been taken away the epoch grows all the same, as in Kafka.
+    The leader stays if it is among them. Removing a replica increases the epoch in any case, as in Kafka.
     """
     taken_away = not set(partition.replicas) <= set(replicas)
     partition.replicas = replicas
@@ -64,9 +67,10 @@ def reassign(
 
 
 def elect_preferred(cluster: BrokerCluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
-    """Lets the first replica lead.
+    """Make the first replica the leader.
 
-    Answers ELECTION_NOT_NEEDED if it does, PREFERRED_LEADER_NOT_AVAILABLE if its node is stopped.
+    Returns:
+        ELECTION_NOT_NEEDED if it is, PREFERRED_LEADER_NOT_AVAILABLE if its node is stopped.
     """
     preferred = partition.replicas[0]
     if partition.leader == preferred:
@@ -79,43 +83,44 @@ def elect_preferred(cluster: BrokerCluster, topic: Topic, partition: Partition, 
 
 
 def elect_any(cluster: BrokerCluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
-    """Lets any replica lead that runs (an unclean election, which here loses nothing).
+    """Make any running replica the leader (an unclean election, which loses nothing here).
 
-    Answers ELECTION_NOT_NEEDED if there is a leader, ELIGIBLE_LEADERS_NOT_AVAILABLE if no replica runs.
+    Returns:
+        ELECTION_NOT_NEEDED if there is a leader, ELIGIBLE_LEADERS_NOT_AVAILABLE if no replica runs.
     """
     if partition.leader != NO_LEADER:
         return ErrorCode.election_not_needed
-    found = cluster.topics.placement.eligible_leader(partition.replicas)
-    if found == NO_LEADER:
+    leader = cluster.topics.placement.eligible_leader(partition.replicas)
+    if leader == NO_LEADER:
         return ErrorCode.eligible_leaders_not_available
-    _lead(cluster, topic, partition, found, now_ms)
+    _lead(cluster, topic, partition, leader, now_ms)
     _log(topic, partition)
     return ErrorCode.none
 
 
 def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
-    """Takes a node out of the cluster. What it leads, its next running replica leads from now on, or nobody.
+    """Remove a node from the cluster. The next running replica leads its partitions, if there is one.
 
-    Its connections are the server's to close. Source: Kafka's controlled shutdown.
+    The server closes its connections. Source: Kafka's controlled shutdown.
     """
     node.running = False
     node.fetch_sessions.clear()
     cluster.topics.placement.stopped_nodes |= {node.id}
-    moved = left = 0
+    moved = leaderless = 0
     for topic, partition in list(_partitions(cluster)):
         if partition.leader == node.id:
             _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
             moved += partition.leader != NO_LEADER
-            left += partition.leader == NO_LEADER
+            leaderless += partition.leader == NO_LEADER
     node.forget_share_partitions()
-    without = f"; {left} have no other copy, and no leader till it is back" if left else ""
-    log.info(f"node {node.id} is stopped; {moved} partitions have another leader{without}", node=node.id)
+    without = f"; {leaderless} have no other replica, and no leader until it is started" if leaderless else ""
+    log.info(f"node {node.id} is stopped; {moved} partitions have a new leader{without}", node=node.id)
 
 
 def start_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
-    """Brings a node back. It leads at once what had no leader; what it is preferred for, when that is balanced again.
+    """Return a node to the cluster. It immediately leads partitions without a leader.
 
-    That is after `leader.imbalance.check.interval.seconds`, unless somebody asks for an election before.
+    Partitions that prefer it follow after `leader.imbalance.check.interval.seconds`, or an election.
     """
     node.running = True
     cluster.topics.placement.stopped_nodes -= {node.id}
@@ -124,12 +129,12 @@ def start_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
         if partition.leader == NO_LEADER and node.id in partition.replicas:
             _lead(cluster, topic, partition, node.id, now_ms)
             count += 1
-    log.info(f"node {node.id} is back; {count} partitions had waited for it", node=node.id)
+    log.info(f"node {node.id} is started; {count} partitions had no other leader", node=node.id)
     _balance_later(cluster, now_ms)
 
 
 def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
-    """Begins a leader epoch. The coordinator of its groups moves along, and fetches that wait hear of it."""
+    """Begin a leader epoch. The partition's coordinator moves, too, and waiting fetches are completed."""
     coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
     if coordinated is not None and not cluster.hooks.hides_loss(topic, partition):
         coordinated.resigned(partition, now_ms)
@@ -145,18 +150,17 @@ def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: i
 
 
 def _end_share_partitions(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:
-    """What share groups hold of a partition its leader knows; the next one reads what was written down."""
     leader = cluster.node(partition.leader)
     if leader is not None:
         leader.share_partitions_lost(topic, partition)
 
 
 def _note(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:
-    """Has the data directory remember it. If the disk fails, it moves all the same."""
+    """Store the change in the data directory. If the disk fails, it takes effect all the same."""
     try:
         cluster.topics.moved(topic, partition)
     except OSError as problem:
-        cluster.storage_failed(f"{topic.name}-{partition.index}, who leads it", problem)
+        cluster.storage_failed(f"{topic.name}-{partition.index}: storing its leader", problem)
 
 
 def _partitions(cluster: BrokerCluster) -> Iterator[tuple[Topic, Partition]]:

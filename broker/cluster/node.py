@@ -1,4 +1,4 @@
-"""One node of the cluster: its id, its port, its coordinators."""
+"""A node of the cluster: its id, its ports, and its coordinators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """A broker of the cluster. Nodes share everything but their coordinator and their port."""
+    """A broker of the cluster. Nodes share everything except their coordinators and ports."""
 
     __slots__ = (
         "_led_share_partitions",
@@ -45,16 +45,12 @@ class Node:
         self.fetch_sessions = FetchSessions(cluster.settings.max_incremental_fetch_session_cache_slots, cluster.random)
         self._share_coordinator: ShareCoordinator | None = None
         self._led_share_partitions: LedSharePartitions | None = None
-        self.port = 0
-        """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
-        self.ports: dict[str, int] = {}
-        """The ports of all listeners, by name."""
-        self.running = True
-        """Changed by moving.py only."""
+        self.port = 0  # port of the first listener, set when it listens; kept while the node is stopped
+        self.ports: dict[str, int] = {}  # the ports of all listeners, by name
+        self.running = True  # changed by moving.py only
 
     @property
     def share_coordinator(self) -> ShareCoordinator:
-        """Keeps the state of share partitions; made when somebody asks for the first time."""
         if self._share_coordinator is None:
             from kohort.broker.cluster.share_state_topic import new_share_coordinator
 
@@ -63,7 +59,6 @@ class Node:
 
     @property
     def led_share_partitions(self) -> LedSharePartitions:
-        """The share partitions that it leads; made when somebody asks for the first time."""
         if self._led_share_partitions is None:
             from kohort.broker.cluster.led_share_partitions import LedSharePartitions
 
@@ -72,42 +67,40 @@ class Node:
 
     @property
     def share_partitions_led(self) -> LedSharePartitions | None:
-        """The share partitions that it leads; None: nobody has asked for one yet."""
         return self._led_share_partitions
 
     def share_partitions_lost(self, topic: Topic, *partitions: Partition) -> None:
-        """What share groups hold of these partitions does not count here any more. Without any: of all of them."""
+        """Drop the in-flight state of these partitions' share groups; of all partitions if none is given."""
         if self._led_share_partitions is not None:
-            for each in partitions or topic.partitions:
-                self._led_share_partitions.partition_lost(topic.topic_id, each.index)
+            for partition in partitions or topic.partitions:
+                self._led_share_partitions.partition_lost(topic.topic_id, partition.index)
 
     def forget_share_partitions(self) -> None:
-        """It stops: sessions end, and what they hold is what was written down of it, as in Kafka."""
+        """Close all share sessions of a node that stops; only stored state remains, as in Kafka."""
         if self._led_share_partitions is not None:
             self._led_share_partitions.stopped()
 
     def client_gone(self, connection: object) -> None:
-        """A connection has ended."""
         led = self._led_share_partitions
         if led is not None and led.sessions.has_connection(connection):
             self.cluster.soon(partial(led.client_gone, connection))
 
     def coordinator_for(self, topic: str) -> CoordinatorContext:
-        """The one of its coordinators that keeps what it knows in that topic."""
+        """Return the coordinator that stores its state in that topic."""
         if topic == OFFSETS_TOPIC:
             return self.coordinator
         return self.transactions if topic == TRANSACTION_TOPIC else self.share_coordinator
 
     def address_for(self, ticket: Ticket) -> tuple[str, int]:
-        """Host and port under which the client that holds `ticket` reaches this node.
+        """Return host and port of this node for the client of `ticket`.
 
-        The host is the one the client dialled, unless `--advertise` names another: whoever reached one node reaches
-        the others in the same way. The port is that of the listener the client came in on.
+        The host is the one that the client has connected to, unless `--advertise` overrides it: a client that reached
+        one node reaches the others in the same way. The port is that of the client's listener.
         """
         return self.address(ticket.listener[0], ticket.listener_name)
 
     def address(self, dialled: str, listener: str) -> tuple[str, int]:
-        """Host and port under which a client that dialled the host `dialled` on a listener reaches this node on it."""
+        """Return host and port of this node for a client that has connected to host `dialled` on a listener."""
         port = self.ports.get(listener, self.port)
         advertised = self.cluster.advertised.get(listener)
         if advertised is None:
@@ -115,7 +108,6 @@ class Node:
         return advertised.address(self.id - self.cluster.nodes[0].id, dialled, port)
 
     def listens(self, listener: str, port: int) -> None:
-        """It listens there."""
         if not self.ports:
             self.port = port
         self.ports[listener] = port

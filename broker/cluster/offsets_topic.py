@@ -19,13 +19,13 @@ _NONE: Final = ErrorCode.none
 
 
 class OffsetsTopic(CoordinatedTopic["GroupCoordinator"]):
-    """The topic that keeps groups and their offsets, and who looks after which part of it."""
+    """The topic of groups and their offsets, and the coordinators of its partitions."""
 
     name = OFFSETS_TOPIC
     keeps = "group"
 
     def leader_epoch(self, partition: int) -> int:
-        """The epoch in which its leader coordinates a partition's groups; 0 while there is no offsets topic."""
+        """Return the epoch of the leader that coordinates a partition's groups; 0 without an offsets topic."""
         return 0 if self._topic is None else self._topic.partitions[partition].leader_epoch
 
     def _shape(self) -> tuple[int, int, dict[str, str]]:
@@ -54,10 +54,15 @@ class OffsetsTopic(CoordinatedTopic["GroupCoordinator"]):
         now_ms: int,
         producer: tuple[int, int] | None = None,
     ) -> tuple[ErrorCode, int | None]:
-        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
+        """Write a coordinator's records as one batch.
 
-        `producer`: id and epoch, of the transaction they belong to; an older epoch hears INVALID_PRODUCER_EPOCH.
-        Returns NONE and the offset of the last record, or the error.
+        Args:
+            number: Partition.
+            timestamp_ms: Wall clock.
+            producer: Id and epoch of their transaction; an older epoch is rejected with INVALID_PRODUCER_EPOCH.
+
+        Returns:
+            NONE and the offset of the last record, or the error.
         """
         topic = self._topic
         if topic is None:

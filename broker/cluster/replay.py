@@ -1,10 +1,11 @@
-"""Replays the log of a partition into whoever takes over what it keeps: a coordinator's groups, or its transactions.
+"""Replay of a partition's log into the coordinator that takes it over: its groups, or its transactions.
 
-A log can be long, and others are served meanwhile: it is read in slices, each in a turn of its own. Partitions are
-loaded one after the other, in the order in which they were taken over. An empty log is loaded at once.
+A log can be long, and other requests must be handled meanwhile: it is read in slices, each in a turn of its own.
+Partitions are loaded one after the other, in the order in which they were taken over. An empty log is loaded
+immediately.
 
-A record that cannot be read ends the load, and the node does not coordinate that partition (Kafka:
-`CoordinatorLoaderImpl`, state FAILED); records of kinds that nobody here knows are passed over.
+An unreadable record ends the load, and the node does not coordinate that partition (Kafka: `CoordinatorLoaderImpl`,
+state FAILED); records of unknown types are skipped.
 """
 
 from __future__ import annotations
@@ -24,75 +25,68 @@ if TYPE_CHECKING:
     from kohort.purgatory import Purgatory
     from kohort.storage.log import PartitionLog
 
-SLICE_MS = 5
-"""How long a slice may take: what a heartbeat waits at most. One step more may begin within."""
-SLICE_BYTES = 1 << 20
-"""How many bytes of the log a slice reads at most, for a clock that stands still."""
-STEP_BYTES = 64 << 10
-"""Read between two looks at the clock: a millisecond or two of commits."""
-PAUSE_MS = 1
-"""From the end of a slice to the beginning of the next: in between, others have their turn."""
+SLICE_MS = 5  # Maximum time of a slice, and so the delay of a heartbeat. One more step may begin within it.
+SLICE_BYTES = 1 << 20  # maximum bytes of a slice, for a clock that does not advance
+STEP_BYTES = 64 << 10  # bytes read between two looks at the clock: a millisecond or two of commits
+PAUSE_MS = 1  # pause between slices, in which other requests are handled
 
 
 class Loader(Protocol):
-    """What a log is replayed into (`coordinator.loading.Loading`)."""
+    """The target of a replay (`coordinator.loading.Loading`)."""
 
-    what: ClassVar[str]
-    """What it makes of records, as a log line names several."""
-    records: int
-    """How many it has taken over so far."""
+    what: ClassVar[str]  # plural noun for what it creates, in log lines
+    records: int  # number of records applied so far
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> Iterator[None] | None:
-        """Take over the records of a batch in `data`. A large one is left to the steps that are returned.
+        """Apply the records of a batch in `data`. For a large one the remaining steps are returned.
 
-        Raises UnreadableRecord or DecodeError, as the steps do.
+        Raises:
+            UnreadableRecord: As the steps do.
+            DecodeError: As the steps do.
         """
         ...
 
     def prepare(self, now_ms: int) -> bool:
-        """All has been read: does some of what `finish` would have to. Returns whether there is more of that."""
+        """Perform a part of the work of `finish`, after all records were read. Return whether there is more."""
         ...
 
     def finish(self, now_ms: int) -> int:
-        """All has been replayed: it is served from now on. Returns how many there are."""
+        """Begin to serve what was loaded. Return the number of groups or transactions."""
         ...
 
     def fail(self) -> None:
-        """It will not be served here."""
+        """Reject requests for what could not be loaded."""
         ...
 
 
+# called when everything has been read: whether to hold the load until `Replays.release`
 Gate = Callable[["Replay"], bool]
-"""Asked when all has been read: whether to hold the load there, until `Replays.release`."""
 
 
 class Replay:
     """One partition's log on its way into a loader."""
 
     def __init__(self, name: str, source: PartitionLog, loader: Loader, now_ms: int) -> None:
-        """`name`: of the partition, for the log."""
         self.name = name
-        self.over = False
-        """Finished, failed or cancelled."""
-        self.held = False
-        """All has been read, and somebody wants it to end later."""
+        self.over = False  # finished, failed or cancelled
+        self.held = False  # everything has been read, but the load is held
         self.source = source
         self._loader = loader
         self._offset = source.log_start_offset
-        self._steps: Iterator[None] | None = None  # what is left of a large batch that ends before `_behind`
+        self._steps: Iterator[None] | None = None  # the rest of a large batch that ends before `_behind`
         self._behind = 0
         self._began_at_ms = now_ms
 
     def cancel(self) -> None:
-        """Ends the load: another node leads the partition now, or none does."""
         if not self.over:
             self.over = True
             self._loader.fail()
 
     def step(self, now_ms: Callable[[], int], gate: Gate | None = None) -> int:
-        """Replays a little more; returns how many bytes. `over` says whether that was the end of it.
+        """Replay a little more, and return the number of bytes. Sets `over` at the end.
 
-        `gate`: who may hold it there; `held` says whether that is so.
+        Args:
+            gate: May hold the load at its end, which sets `held`.
         """
         try:
             size = STEP_BYTES if self._applies() else self._read()
@@ -110,7 +104,7 @@ class Replay:
             self._loader.fail()
             log.warning(
                 f"{self.name}: {problem.strerror or problem} at a record from offset {self._offset} on; until its "
-                "leadership moves, what it keeps is not coordinated here; see to the disk, and start again",
+                "leadership moves, this node does not coordinate the partition; check the disk and restart the broker",
                 partition=self.name,
                 offset=self._offset,
             )
@@ -120,8 +114,8 @@ class Replay:
             self._loader.fail()
             log.warning(
                 f"{self.name}: a record from offset {self._offset} on cannot be read: {problem}; until its leadership "
-                "moves, what it keeps is not coordinated here (Apache Kafka does not load it either); put its files "
-                "back from a copy",
+                "moves, this node does not coordinate the partition (nor would Apache Kafka); restore its files "
+                "from a copy",
                 partition=self.name,
                 offset=self._offset,
             )
@@ -131,14 +125,13 @@ class Replay:
             self._loader.fail()
             log.error(
                 f"{self.name}: a record from offset {self._offset} on cannot be read; until its leadership moves, "
-                "what it keeps is not coordinated here",
+                "this node does not coordinate the partition",
                 partition=self.name,
                 offset=self._offset,
             )
             return STEP_BYTES
 
     def _applies(self) -> bool:
-        """Apply one slice of a large batch. Return whether any was left."""
         if self._steps is None:
             return False
         if next(self._steps, self._steps) is self._steps:
@@ -160,7 +153,7 @@ class Replay:
                 self._offset = batch.last_offset + 1
             size += len(chunk)
         if not size:
-            self._offset = source.log_end_offset  # compaction has taken what there was
+            self._offset = source.log_end_offset  # compaction has removed what there was
         return size
 
     def _log(self, count: int, now_ms: int) -> None:
@@ -180,7 +173,6 @@ class Replays:
     """The loads of all nodes, one after the other."""
 
     def __init__(self, clock: Clock, purgatory: Purgatory, gate: Gate | None = None) -> None:
-        """`gate`: who may hold loads at their end."""
         self._clock = clock
         self._purgatory = purgatory
         self._waiting: deque[Replay] = deque()
@@ -188,7 +180,7 @@ class Replays:
         self._gate = gate
 
     def start(self, name: str, source: PartitionLog, loader: Loader, now_ms: int) -> Replay:
-        """Begins to replay `source` into `loader`. Only an empty log is through when this returns."""
+        """Start replaying `source` into `loader`. Only an empty log is loaded when this returns."""
         replay = Replay(name, source, loader, now_ms)
         if source.log_start_offset == source.log_end_offset:
             replay.step(self._clock.now_ms, self._gate)
@@ -198,20 +190,20 @@ class Replays:
         return replay
 
     def release(self, replay: Replay, now_ms: int) -> None:
-        """Ends a load that was held; what was written to the log meanwhile is read first."""
+        """Finish a load that was held, after reading what was written to the log meanwhile."""
         replay.held = False
         while not replay.over:
             replay.step(self._clock.now_ms)
 
     def run_at_once(self) -> None:
-        """Loads all that is waiting: at a start, when there is nobody yet to be kept waiting."""
+        """Finish all waiting loads, at a start without clients."""
         while self._waiting:
             replay = self._waiting.popleft()
             while not replay.over:
                 replay.step(self._clock.now_ms)
 
     def slice(self) -> None:
-        """Loads for a while; what is left then goes on in a later turn."""
+        """Load for a while, and schedule the rest for a later turn."""
         self._slice = None
         room, until_ms = SLICE_BYTES, self._clock.now_ms() + SLICE_MS
         try:
@@ -223,7 +215,7 @@ class Replays:
                     self._waiting.popleft()
         finally:
             if self._waiting:
-                # Counted from now, not from `now_ms`: what is due before the clock's time runs in this same turn.
+                # Based on the current time, not on `now_ms`: what is due before it would run in this same turn.
                 self._go_on(self._clock.now_ms() + PAUSE_MS)
 
     def _go_on(self, at_ms: int) -> None:
@@ -233,7 +225,7 @@ class Replays:
 
 
 class _Slice(DelayedOperation):
-    """The turn in which the next slice is loaded."""
+    """The turn of the next slice."""
 
     __slots__ = ("_replays",)
 

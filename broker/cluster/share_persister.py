@@ -1,9 +1,9 @@
-"""How nodes reach share coordinators: whoever keeps a share partition is found and asked, if need be several times.
+"""Calls of nodes to share coordinators: the coordinator of a share partition is looked up and called, with retries.
 
-All nodes share a process, so that the coordinator is called where Kafka sends a request. What Kafka sends again is
-asked again here, as often and after the same pauses. Of one share partition one thing is asked at a time, until that is
-answered: a write that was asked again and came after a newer one would take a start back, and give out anew what was
-accepted; and who has read before it came would not know of it. Kafka keeps no such order.
+All nodes share a process, so the coordinator is called directly where Kafka sends a request. Retries are as many as in
+Kafka, after the same pauses. Calls for one share partition are made one at a time: otherwise a retried write that
+follows a newer one would move a start offset back, and accepted records would be delivered again; and a read in between
+would miss it. Kafka does not guarantee this order.
 Source: Kafka's `PersisterStateManager`, `DefaultStatePersister`; share-groups §15.
 """
 
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_state.state_requests import StateWrite
 
 MOST_ATTEMPTS: Final = 5
+# Twice Kafka's REQUEST_BACKOFF_MS, as in Kafka, without jitter. Five attempts take half a minute; the maximum backoff
+# is not reached.
 FIRST_PAUSE_MS: Final = 2_000
-"""Twice Kafka's REQUEST_BACKOFF_MS, as there, without the chance added there: five attempts take half a minute; its
-maximum is not reached.
-"""
 
 _ASK_AGAIN: Final = frozenset(
     {
@@ -45,103 +44,109 @@ _ASK_AGAIN: Final = frozenset(
         ErrorCode.not_coordinator,
     }
 )
+# The summary of a partition that the topic does not have takes half a minute in Kafka 4.3.0 (observed).
 _ASK_FOR_SUMMARY_AGAIN: Final = _ASK_AGAIN | {ErrorCode.unknown_topic_or_partition}
-"""A summary of a partition that the topic does not have takes half a minute in Kafka 4.3.0 (heard)."""
 
 _NO_COORDINATOR: Final = refused(
     ErrorCode.coordinator_not_available,
     "Error in find coordinator. Exhausted max retries to find coordinator without success.",
 )
 
+# called with the outcome of each partition and the time, possibly before the call returns
 OnOutcomes = Callable[[dict[TopicIdPartition, StateOutcome], int], None]
-"""Gets the outcome of each partition, and the time; perhaps before the call that was made has returned."""
 
 _Question = Callable[["ShareCoordinator", SharePartitionKey, "OnOutcome", int], None]
 
 
 class SharePersister:
-    """What group coordinators and leaders ask share coordinators. Each call answers once, for all its partitions."""
+    """The interface of group coordinators and leaders to share coordinators.
+
+    Each call has one result for all its partitions.
+    """
 
     def __init__(self, topic: ShareStateTopic, purgatory: Purgatory) -> None:
         self.topic = topic
         self.purgatory = purgatory
+        # queues of further calls, by share partition with a pending call
         self._lines: dict[SharePartitionKey, deque[_Asking]] = {}
-        """By share partition of which something is asked: what waits until that is answered."""
 
     def initialize(
-        self, group_id: str, partitions: Mapping[TopicIdPartition, tuple[int, int]], then: OnOutcomes, now_ms: int
+        self,
+        group_id: str,
+        partitions: Mapping[TopicIdPartition, tuple[int, int]],
+        on_outcomes: OnOutcomes,
+        now_ms: int,
     ) -> None:
-        """Begins share partitions anew, each with its state epoch and start offset (-1: to be decided)."""
+        """Initialize share partitions with their state epochs and start offsets (-1: undecided)."""
 
-        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
+        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, on_outcome: OnOutcome, now_ms: int) -> None:
             state_epoch, start_offset = partitions[key.topic_id, key.partition]
-            initialize_state(coordinator, key, state_epoch, start_offset, then, now_ms)
+            initialize_state(coordinator, key, state_epoch, start_offset, on_outcome, now_ms)
 
-        self._ask_all(group_id, partitions, ask, then, now_ms)
+        self._ask_all(group_id, partitions, ask, on_outcomes, now_ms)
 
-    def read(self, group_id: str, partitions: Mapping[TopicIdPartition, int], then: OnOutcomes, now_ms: int) -> None:
-        """Reads all that is known of share partitions, for their leaders of these epochs."""
+    def read(
+        self, group_id: str, partitions: Mapping[TopicIdPartition, int], on_outcomes: OnOutcomes, now_ms: int
+    ) -> None:
+        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, on_outcome: OnOutcome, now_ms: int) -> None:
+            read_state(coordinator, key, partitions[key.topic_id, key.partition], on_outcome, now_ms)
 
-        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
-            read_state(coordinator, key, partitions[key.topic_id, key.partition], then, now_ms)
-
-        self._ask_all(group_id, partitions, ask, then, now_ms)
+        self._ask_all(group_id, partitions, ask, on_outcomes, now_ms)
 
     def write(
-        self, group_id: str, partitions: Mapping[TopicIdPartition, StateWrite], then: OnOutcomes, now_ms: int
+        self, group_id: str, partitions: Mapping[TopicIdPartition, StateWrite], on_outcomes: OnOutcomes, now_ms: int
     ) -> None:
-        """Notes what has become of records."""
+        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, on_outcome: OnOutcome, now_ms: int) -> None:
+            write_state(coordinator, key, partitions[key.topic_id, key.partition], on_outcome, now_ms)
 
-        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
-            write_state(coordinator, key, partitions[key.topic_id, key.partition], then, now_ms)
+        self._ask_all(group_id, partitions, ask, on_outcomes, now_ms)
 
-        self._ask_all(group_id, partitions, ask, then, now_ms)
-
-    def delete(self, group_id: str, partitions: Iterable[TopicIdPartition], then: OnOutcomes, now_ms: int) -> None:
-        """Forgets share partitions."""
-        self._ask_all(group_id, partitions, delete_state, then, now_ms)
+    def delete(
+        self, group_id: str, partitions: Iterable[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int
+    ) -> None:
+        self._ask_all(group_id, partitions, delete_state, on_outcomes, now_ms)
 
     def read_summary(
-        self, group_id: str, partitions: Mapping[TopicIdPartition, int], then: OnOutcomes, now_ms: int
+        self, group_id: str, partitions: Mapping[TopicIdPartition, int], on_outcomes: OnOutcomes, now_ms: int
     ) -> None:
-        """Reads epochs, start offset and count of complete deliveries; what is not known: NONE and a start of -1.
+        """Read epochs, start offset and count of complete deliveries. For unknown partitions: NONE and a start of -1.
 
-        Kafka sends the leader epochs along, and nobody looks at them.
+        Kafka sends the leader epochs, too, but ignores them.
         """
 
-        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
-            then(summarize_state(coordinator, key), now_ms)
+        def ask(coordinator: ShareCoordinator, key: SharePartitionKey, on_outcome: OnOutcome, now_ms: int) -> None:
+            on_outcome(summarize_state(coordinator, key), now_ms)
 
-        self._ask_all(group_id, partitions, ask, then, now_ms, is_summary=True)
+        self._ask_all(group_id, partitions, ask, on_outcomes, now_ms, is_summary=True)
 
     def _ask_all(
         self,
         group_id: str,
         partitions: Iterable[TopicIdPartition],
         ask: _Question,
-        then: OnOutcomes,
+        on_outcomes: OnOutcomes,
         now_ms: int,
         *,
         is_summary: bool = False,
     ) -> None:
-        """A summary changes nothing, so it waits for nobody, and nobody for it."""
-        wanted = tuple(partitions)
+        """Call the coordinators of all partitions. Summaries change nothing, so they bypass the queues."""
+        topic_partitions = tuple(partitions)
         outcomes: dict[TopicIdPartition, StateOutcome] = {}
 
-        def known(which: TopicIdPartition, outcome: StateOutcome, now_ms: int) -> None:
-            outcomes[which] = outcome
-            if len(outcomes) == len(wanted):
-                then(outcomes, now_ms)
+        def collect(topic_partition: TopicIdPartition, outcome: StateOutcome, now_ms: int) -> None:
+            outcomes[topic_partition] = outcome
+            if len(outcomes) == len(topic_partitions):
+                on_outcomes(outcomes, now_ms)
 
-        for which in wanted:
-            key = SharePartitionKey(group_id, *which)
-            asking = _Asking(self, key, ask, partial(known, which), is_summary=is_summary)
+        for partition in topic_partitions:
+            key = SharePartitionKey(group_id, *partition)
+            asking = _Asking(self, key, ask, partial(collect, partition), is_summary=is_summary)
             if is_summary:
                 asking.go(now_ms)
             else:
                 self._ask_in_turn(asking, now_ms)
-        if not wanted:
-            then(outcomes, now_ms)
+        if not topic_partitions:
+            on_outcomes(outcomes, now_ms)
 
     def _ask_in_turn(self, asking: _Asking, now_ms: int) -> None:
         line = self._lines.get(asking.key)
@@ -152,10 +157,11 @@ class SharePersister:
             line.append(asking)
 
     def go_on(self, key: SharePartitionKey, now_ms: int, *, at_once: bool) -> None:
-        """What was asked of a share partition is answered, so the next one is asked.
+        """Make the next call for a share partition after one has completed.
 
-        at_once: the answer came before the call that asked had returned. Then the next one has a turn of its own:
-        however many are refused, none is called from within another.
+        Args:
+            at_once: Whether the call completed before it returned. Then the next one gets a turn of its own, to limit
+                recursion.
         """
         line = self._lines[key]
         if not line:
@@ -167,16 +173,25 @@ class SharePersister:
 
 
 class _Asking(DelayedOperation):
-    """One question about one share partition, until there is an answer that counts."""
+    """A call for one share partition, with its retries."""
 
-    __slots__ = ("_ask", "_ask_again", "_attempts", "_is_being_asked", "_is_summary", "_persister", "_then", "key")
+    __slots__ = (
+        "_ask",
+        "_ask_again",
+        "_attempts",
+        "_is_being_asked",
+        "_is_summary",
+        "_persister",
+        "_report_outcome",
+        "key",
+    )
 
     def __init__(
         self,
         persister: SharePersister,
         key: SharePartitionKey,
         ask: _Question,
-        then: OnOutcome,
+        on_outcome: OnOutcome,
         *,
         is_summary: bool,
     ) -> None:
@@ -184,15 +199,13 @@ class _Asking(DelayedOperation):
         self._persister = persister
         self.key = key
         self._ask = ask
-        self._then = then
+        self._report_outcome = on_outcome
         self._is_summary = is_summary
         self._ask_again = _ASK_FOR_SUMMARY_AGAIN if is_summary else _ASK_AGAIN
         self._attempts = 0
-        self._is_being_asked = False
-        """Whether the call that asks has not returned."""
+        self._is_being_asked = False  # whether the call has not returned yet
 
     def go(self, now_ms: int) -> None:
-        """Asks whoever keeps the share partition, if there is somebody."""
         self._attempts += 1
         self._is_being_asked = True
         self._ask_coordinator(now_ms)
@@ -214,13 +227,12 @@ class _Asking(DelayedOperation):
             self._pause(now_ms)
             return
         try:
-            self._then(outcome, now_ms)
+            self._report_outcome(outcome, now_ms)
         finally:
             if not self._is_summary:
                 self._persister.go_on(self.key, now_ms, at_once=self._is_being_asked)
 
     def _pause(self, now_ms: int) -> None:
-        """Asks again after a while."""
         self.completed = False
         self.deadline_ms = now_ms + (FIRST_PAUSE_MS << (self._attempts - 1))
         self._persister.purgatory.wait(self)

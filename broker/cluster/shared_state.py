@@ -1,4 +1,4 @@
-"""What the nodes of a cluster share and what knows no node: settings, clock, chance, waiting, topics, the disk."""
+"""The state of a cluster that is independent of its nodes: settings, clock, random numbers, purgatory, topics, disk."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from kohort.storage.disk.directory import DataDirectory
 
 
+# minimum interval of log lines about a failing disk, which every request may find
 TROUBLE_LOGGED_EVERY_MS: Final = 10_000
-"""How often the log says that the disk fails: every request may find it."""
 
 
 class SharedState:
-    """The lower half of `BrokerCluster`, for the parts that it is made of."""
+    """The lower half of `BrokerCluster`, for its parts."""
 
     def __init__(
         self,
@@ -45,23 +45,20 @@ class SharedState:
         self.clock = clock
         self.random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
-        self.on_wakeup_changed: Callable[[], None] = _nobody_cares
-        """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
+        # called when `purgatory.next_wakeup_ms` may be earlier than before, to set the server's timer
+        self.on_wakeup_changed: Callable[[], None] = _ignore_wakeup
+        # Calls a function after other requests have been handled (`Server.act`). Without a server it is called
+        # immediately.
         self.soon: Callable[[Callable[[int], None]], None] = lambda action: action(clock.now_ms())
-        """Does something after others have been served (`Server.act`). Without a server it is done at once."""
         self.purgatory = Purgatory(clock.now_ms(), lambda: self.on_wakeup_changed(), _operation_failed)
         self.worker = Worker(clock)
         self.directory = directory
-        self.syncs: Syncs | None = None
-        """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""
-        self.broken: OSError | None = None
-        """Why nothing may be written any more: a sync has failed."""
-        self.unread_bytes = 0
-        """What was written to clients that do not read it, those to whom nothing more is said before they do."""
-        self.hooks = NO_HOOKS
-        """What may come between the brokers and what they do: the laboratory's."""
+        self.syncs: Syncs | None = None  # delays responses until writes are synced; None if they don't wait
+        self.broken: OSError | None = None  # the error of a failed sync, after which nothing may be written
+        self.unread_bytes = 0  # bytes of responses to clients that are not served because they do not read
+        self.hooks = NO_HOOKS  # hooks of the laboratory
+        # periodic work that may be late; a clock that jumps skips what it misses
         self.housekeeping: list[DelayedOperation] = []
-        """What comes again and again, and may come late: a clock that jumps passes over what it misses."""
         self.topics = self._no_topics(node_ids)
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
         self._features: FinalizedFeatures | None = None
@@ -69,7 +66,6 @@ class SharedState:
         self._disk_troubled_ms: int | None = None
 
     def _no_topics(self, node_ids: Sequence[int]) -> Topics:
-        """None yet, with the defaults that the broker's settings give them."""
         settings = self.settings
         return Topics(
             list(node_ids),
@@ -85,7 +81,6 @@ class SharedState:
 
     @property
     def features(self) -> FinalizedFeatures:
-        """Levels of features; made when somebody asks for the first time."""
         if self._features is None:
             from kohort.broker.cluster.finalized_features import FinalizedFeatures
 
@@ -94,16 +89,19 @@ class SharedState:
         return self._features
 
     def new_uuid(self) -> UUID:
-        """A random UUID, from the one source of chance."""
+        """Return a random UUID that depends on the seed."""
         return UUID(int=self.random.getrandbits(128), version=4)
 
     def append(
         self, partition: Partition, batch: bytes, now_ms: int, remember: Callable[[int], None] | None = None
     ) -> int:
-        """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again.
+        """Write a validated batch, complete fetches that wait for it, and return its base offset.
 
-        `remember` gets that offset before them: what is remembered of its producer decides what they may read.
-        Raises OSError if it cannot be stored.
+        Args:
+            remember: Called with the base offset before that, since producer state decides what fetches may read.
+
+        Raises:
+            OSError: If it cannot be stored.
         """
         wall_ms = now_ms + self.clock.epoch_ms
         if self.broken is not None:
@@ -118,22 +116,22 @@ class SharedState:
             syncs.appended(partition)
         return base_offset
 
-    def storage_failed(self, what: str, problem: OSError) -> None:
-        """A line in the log for what could not be written or read, and silence about the next ones for a while."""
+    def storage_failed(self, operation: str, error: OSError) -> None:
+        """Log a failed read or write, at most once in a while."""
         now_ms = self.clock.now_ms()
         if self._disk_troubled_ms is None or now_ms - self._disk_troubled_ms >= TROUBLE_LOGGED_EVERY_MS:
             self._disk_troubled_ms = now_ms
             log.warning(
-                f"{what}: {problem.strerror or problem}; clients hear of a storage error, and what is stored is served",
-                problem=str(problem),
+                f"{operation}: {error.strerror or error}; clients get a storage error, stored data is served",
+                problem=str(error),
             )
 
 
-def _operation_failed(operation: DelayedOperation, problem: Exception) -> None:
-    """Our bug. What else is due, or waits for the same event, goes on."""
-    log.error(f"a waiting {type(operation).__name__} failed", problem)
+def _operation_failed(operation: DelayedOperation, error: Exception) -> None:
+    """Log a bug. Other operations that are due, or that wait for the same event, are completed."""
+    log.error(f"a waiting {type(operation).__name__} failed", error)
     operation.abandon()
 
 
-def _nobody_cares() -> None:
-    """What a wakeup means to a cluster without a server, as tests have it."""
+def _ignore_wakeup() -> None:
+    """Ignore a wakeup, in a cluster without a server, as in tests."""

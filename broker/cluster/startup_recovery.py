@@ -1,4 +1,4 @@
-"""A cluster takes over what a data directory holds: topics, then the groups and transactions that are in the logs."""
+"""Loading of a data directory: topics, then the groups and transactions in the logs."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.storage.disk.directory import DataDirectory
 
+# producer ids skipped if the last one is not stored, since producers that have written nothing are unknown
 UNKNOWN_PRODUCER_IDS = 1_000_000
-"""Ids that may have been handed out when that is noted nowhere: producers that have written nothing are not seen."""
 
 
-Internal = Callable[[str], "CoordinatedTopic[Any] | None"]
-"""Finds the topic of a name in which coordinators keep what they know."""
+Internal = Callable[[str], "CoordinatedTopic[Any] | None"]  # returns the coordinated topic of a name
 
-INTERNAL = (OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC)
-"""Their names, in the order in which they are loaded."""
+INTERNAL = (OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC)  # names in the order in which they are loaded
 
 
 def take_over(state: SharedState, internal: Internal, directory: DataDirectory, now_ms: int) -> None:
-    """Opens all logs. Every partition begins a leader epoch, as when a broker of Kafka's comes back.
+    """Open all logs. Every partition begins a leader epoch, as after a restart of Kafka.
 
-    Raises DataDirectoryError.
+    Raises:
+        DataDirectoryError: If the directory cannot be used.
     """
     try:
         _take_over(state, internal, directory, now_ms)
         _report_lost_states(internal)
-    except OSError as problem:
+    except OSError as error:
         raise DataDirectoryError(
-            f"{directory.path} cannot be written: {problem.strerror or problem}; see to the disk, and start again"
+            f"{directory.path} cannot be written: {error.strerror or error}; check the disk and restart the broker"
         ) from None
 
 
@@ -49,7 +48,7 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
     for topic in saved.topics.values():
         for partition in topic.partitions:
             partition.leader_epoch += 1
-        partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
+        partitions = [(partition.replicas, partition.leader_epoch) for partition in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
     if saved.features:
         state.features.restore(saved.features, saved.features_epoch)
@@ -62,9 +61,9 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
     if directory.adopted:
         topics.producer_ids_beyond(_largest_producer_id(state) + UNKNOWN_PRODUCER_IDS)
         log.warning(
-            f"{directory.path}: {len(directory.adopted)} topics were made of the folders that are there; their "
-            "settings are not known, so they keep all records (retention.ms=-1) until you set what they had; "
-            "partitions that never had a record have no folder"
+            f"{directory.path}: {len(directory.adopted)} topics were restored from existing folders; their "
+            "settings are unknown, so they keep all records (retention.ms=-1) until you set retention.ms; "
+            "partitions without records have no folder"
         )
     directory.begun(state.cluster_id, state.settings.node_id)
     for warning in directory.warnings:
@@ -90,13 +89,13 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
 def _report_lost_states(internal: Internal) -> None:
     """Log share groups whose states are lost. Their segments need not be named by an index (`storage/disk/missing.py`).
 
-    Nothing else notices: as in Kafka, offsets are described as -1 then, and share fetches fail.
+    Nothing else reports them: as in Kafka, offsets are then described as -1, and share fetches fail.
     """
     kept = internal(OFFSETS_TOPIC)
     assert kept is not None, "it exists before the topic does"
     groups = [group for coordinator in kept.coordinators.values() for group in coordinator.share_groups.values()]
     if any(group.states.initialized for group in groups):
-        from kohort.broker.cluster.share_state_topic import ShareStateTopic  # not for brokers without share groups
+        from kohort.broker.cluster.share_state_topic import ShareStateTopic  # imported only for share groups
 
         states = internal(SHARE_STATE_TOPIC)
         assert isinstance(states, ShareStateTopic)
@@ -105,39 +104,40 @@ def _report_lost_states(internal: Internal) -> None:
 
 
 def _refuse_bad_settings(directory: DataDirectory) -> None:
-    """A setting that cannot be read must not end in a log that is kept otherwise. Unknown names are passed over."""
+    """Reject invalid topic settings, which would change the retention of a log. Unknown names are skipped."""
     for topic in directory.saved.topics.values():
         for name, value in topic.configs.items():
-            problem = TOPIC_CONFIGS[name].problem(value) if name in TOPIC_CONFIGS else None
-            if problem is not None:
-                from kohort.storage.disk.journal import JOURNAL  # not for a broker that keeps its logs in memory
+            error = TOPIC_CONFIGS[name].problem(value) if name in TOPIC_CONFIGS else None
+            if error is not None:
+                from kohort.storage.disk.journal import JOURNAL  # imported only with a data directory
 
                 raise DataDirectoryError(
-                    f"{directory.path / JOURNAL}, topic {topic.name}: {problem}; mend that line; nothing has been "
+                    f"{directory.path / JOURNAL}, topic {topic.name}: {error}; correct that line; nothing has been "
                     "changed"
                 )
 
 
 def _usable_group_configs(state: SharedState, directory: DataDirectory) -> dict[str, dict[str, str]]:
-    """What was set for groups, but for what may not be set any more: the broker's limits may be others now."""
+    """Return stored group settings that are still valid, since the broker's limits may have changed."""
     usable = {}
     for group_id, configs in directory.saved.group_configs.items():
-        problem = state.group_configs.problem_of(configs)
-        if problem is None:
+        error = state.group_configs.problem_of(configs)
+        if error is None:
             usable[group_id] = configs
         else:
-            log.warning(f"what was set for the group {group_id} does not count: {problem}", group=group_id)
+            log.warning(f"ignoring invalid settings of group {group_id}: {error}", group=group_id)
     return usable
 
 
 def _largest_producer_id(state: SharedState) -> int:
-    """The largest in any batch; -1: there is none."""
-    known = [part.producers for topic in state.topics for part in topic.partitions if part.producers is not None]
-    return max((each.producer_id for producers in known for each in producers.described()), default=-1)
+    all_producers = [
+        part.producers for topic in state.topics for part in topic.partitions if part.producers is not None
+    ]
+    return max((producer.producer_id for producers in all_producers for producer in producers.described()), default=-1)
 
 
 def _forget_old_producers(state: SharedState, now_ms: int) -> None:
-    """After a restart only record timestamps are known: a producer that writes old timestamps expires at once.
+    """Expire producers by their record timestamps, because nothing else is known after a restart.
 
     Source: Kafka's `ProducerStateManager.truncateAndReload`.
     """
@@ -148,15 +148,15 @@ def _forget_old_producers(state: SharedState, now_ms: int) -> None:
 
 
 def _adopt(state: SharedState, internal: Internal, directory: DataDirectory, name: str, count: int) -> None:
-    """Makes a topic of folders that the journal does not name; internal topics have a fixed number."""
+    """Create a topic from folders that the journal does not list; internal topics have a fixed number of partitions."""
     topic_id = directory.id_of(name)
     kept = internal(name)
     if kept is not None:
-        there = kept.make(count, topic_id)
+        topic = kept.make(count, topic_id)
     else:
-        # Nobody knows for how long its records were to be kept.
-        there = state.topics.create(name, count, 1, {"retention.ms": "-1"}, topic_id=topic_id)
-    if isinstance(there, Refusal):
-        log.warning(f"the folders of {name} are left alone: {there.message}")
+        # The topic's retention is unknown.
+        topic = state.topics.create(name, count, 1, {"retention.ms": "-1"}, topic_id=topic_id)
+    if isinstance(topic, Refusal):
+        log.warning(f"the folders of {name} are ignored: {topic.message}")
     else:
-        log.info(f"{name}: taken over with {len(there.partitions)} partitions from folders that were here")
+        log.info(f"{name}: taken over with {len(topic.partitions)} partitions from existing folders")

@@ -1,4 +1,4 @@
-"""Internal topics of streams groups: made when a heartbeat finds them missing (KIP-1071; streams-groups §6)."""
+"""Internal topics of streams groups, created when a heartbeat finds them missing (KIP-1071; streams-groups §6)."""
 
 from __future__ import annotations
 
@@ -13,60 +13,55 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.streams.streams_values import TopicInfo
 
-MOST_PARTITIONS = 10_000
-"""What one heartbeat may have made, as CreateTopics may; Kafka's controller refuses more."""
+MOST_PARTITIONS = 10_000  # maximum of one heartbeat, as of CreateTopics; Kafka's controller rejects more
 
-MADE_AT_ONCE = 50
-"""Topics that are made before others are served: a millisecond or two."""
+MADE_AT_ONCE = 50  # topics created before other requests are handled: a millisecond or two
 
-MOST_FAILURES = 1_000
-"""Failures that are remembered; the oldest are forgotten first."""
+MOST_FAILURES = 1_000  # failures remembered; the oldest are dropped first
 
-NAMED_FAILURES = 3
-"""Failures that a member is told; of others how many there are."""
+NAMED_FAILURES = 3  # failures listed for a member; the others are counted
 
 
 class StreamsTopics:
-    """What is being made, and what could not be. Source: Kafka's `AutoTopicCreationManager`."""
+    """Pending and failed creations. Source: Kafka's `AutoTopicCreationManager`."""
 
     def __init__(self, state: SharedState) -> None:
         self._state = state
         self._under_way: set[str] = set()
-        self._failed: dict[str, tuple[str, int]] = {}
-        """By name, why a topic could not be made, and until when nobody tries again."""
+        self._failed: dict[str, tuple[str, int]] = {}  # by name: the reason, and the end of the backoff
 
     def make(self, topics: Sequence[TopicInfo], retry_ms: int, now_ms: int) -> str:
-        """Has topics made, beside the heartbeat that wants them. Returns what is known of earlier failures, or "".
+        """Start creating topics in the background. Return a description of earlier failures, or "".
 
-        `retry_ms`: how long a failure is remembered; until then nobody tries again.
+        Args:
+            retry_ms: How long a failure is remembered, and not retried.
         """
-        self._failed = {name: each for name, each in self._failed.items() if each[1] > now_ms}
+        self._failed = {name: item for name, item in self._failed.items() if item[1] > now_ms}
         failures = [(topic.name, self._failed[topic.name][0]) for topic in topics if topic.name in self._failed]
-        wanted = [each for each in topics if each.name not in self._failed and each.name not in self._under_way]
-        self._under_way.update(topic.name for topic in wanted)
-        if wanted:
-            _Making(self._state, self._making(wanted, now_ms + retry_ms), now_ms).on_complete(now_ms, expired=True)
-        return _told(failures)
+        missing = [item for item in topics if item.name not in self._failed and item.name not in self._under_way]
+        self._under_way.update(topic.name for topic in missing)
+        if missing:
+            _Making(self._state, self._making(missing, now_ms + retry_ms), now_ms).on_complete(now_ms, expired=True)
+        return _describe_failures(failures)
 
-    def _making(self, wanted: Sequence[TopicInfo], retry_at_ms: int) -> Generator[None, None, None]:
-        """Yields where others may be served."""
-        left = [topic.name for topic in wanted]
+    def _making(self, missing: Sequence[TopicInfo], retry_at_ms: int) -> Generator[None, None, None]:
+        remaining = [topic.name for topic in missing]
         created: set[str] = set()
         try:
-            if sum(max(topic.partitions, 1) for topic in wanted) > MOST_PARTITIONS:
-                self._remember(left, "Excessively large number of partitions per request.", retry_at_ms)
+            if sum(max(topic.partitions, 1) for topic in missing) > MOST_PARTITIONS:
+                self._remember(remaining, "Excessively large number of partitions per request.", retry_at_ms)
                 return
-            for number, topic in enumerate(wanted, 1):
+            for number, topic in enumerate(missing, 1):
                 yield from self._make(topic, created, retry_at_ms)
-                left.remove(topic.name)
+                remaining.remove(topic.name)
                 self._under_way.discard(topic.name)
                 if not number % MADE_AT_ONCE:
                     yield
-        except OSError as problem:
-            self._state.storage_failed("making the internal topics of a streams group", problem)
-            self._remember(left, "The broker's disk could not be written.", retry_at_ms)
+        except OSError as error:
+            self._state.storage_failed("making the internal topics of a streams group", error)
+            self._remember(remaining, "The broker's disk could not be written.", retry_at_ms)
         finally:
-            self._under_way.difference_update(left)
+            self._under_way.difference_update(remaining)
 
     def _make(self, topic: TopicInfo, created: set[str], retry_at_ms: int) -> Generator[None, None, None]:
         topics = self._state.topics
@@ -86,7 +81,7 @@ class StreamsTopics:
             del self._failed[next(iter(self._failed))]
 
 
-def _told(failures: Sequence[tuple[str, str]]) -> str:
+def _describe_failures(failures: Sequence[tuple[str, str]]) -> str:
     if not failures:
         return ""
     text = ", ".join(f"{name} ({reason})" for name, reason in failures[:NAMED_FAILURES])
@@ -95,7 +90,7 @@ def _told(failures: Sequence[tuple[str, str]]) -> str:
 
 
 class _Making(DelayedOperation):
-    """Makes topics a step at a time, with a turn for everybody else in between."""
+    """Creates topics in steps, between which other requests are handled."""
 
     __slots__ = ("_state", "_steps")
 
@@ -105,7 +100,6 @@ class _Making(DelayedOperation):
         self._steps = steps
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Goes on until there is nothing left."""
         for _ in self._steps:
             self._state.purgatory.wait(_Making(self._state, self._steps, now_ms + 1))
             return

@@ -1,4 +1,4 @@
-"""The ends of transactions: markers in the partitions that they have written to, and groups that hear of them."""
+"""Transaction markers in partitions, and their effects on groups."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 
 
 def write_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
-    """Writes the end of a transaction to its partitions, wherever they are led. Those that are gone are left.
+    """Write the end of a transaction to its partitions, on any node. Deleted partitions are skipped.
 
-    Refusals: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, after the others have been written.
+    Returns:
+        INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED, after the other partitions have been written.
     """
     outcome = ErrorCode.none
     for topic, index in effect.partitions:
         error = write_marker(cluster, topic, index, effect.producer_id, effect.producer_epoch, effect.marker, now_ms)
         if error not in (ErrorCode.none, ErrorCode.unknown_topic_or_partition):
-            what = f"{topic}-{index}: the end of producer {effect.producer_id}'s transaction is refused: {error.name}"
-            log.warning(f"{what}. As in Kafka its transactional id answers CONCURRENT_TRANSACTIONS from now on")
+            refusal = (
+                f"{topic}-{index}: the end of producer {effect.producer_id}'s transaction was rejected: {error.name}"
+            )
+            log.warning(
+                f"{refusal}; as in Kafka, requests of its transactional id now fail with CONCURRENT_TRANSACTIONS"
+            )
             outcome = error
     return outcome
 
@@ -40,11 +45,13 @@ def write_marker(
     *,
     bumped: bool = False,
 ) -> ErrorCode:
-    """Writes the end of a producer's transaction to one partition.
+    """Write the end of a producer's transaction to one partition.
 
-    `bumped`: the epoch must be newer than that of the transaction (`Producers.check_epoch`).
+    Args:
+        bumped: Whether the epoch must be newer than that of the transaction (`Producers.check_epoch`).
 
-    Refusals: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+    Returns:
+        UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, or TRANSACTION_COORDINATOR_FENCED.
     """
     topic = cluster.topics.by_name(topic_name)
     partition = None if topic is None else topic.partition(index)
@@ -52,7 +59,7 @@ def write_marker(
         return ErrorCode.unknown_topic_or_partition
     wall_ms = now_ms + cluster.clock.epoch_ms
     batch = marker_batch(marker, producer_id, producer_epoch, wall_ms)
-    if producer_id < NO_PRODUCER:  # Kafka takes it for none, writes it, and remembers nothing
+    if producer_id < NO_PRODUCER:  # Kafka treats it as no producer, and writes the marker without producer state
         cluster.append(partition, batch, now_ms)
         return ErrorCode.none
     producers = cluster.topics.producers_of(partition)
@@ -68,6 +75,6 @@ def write_marker(
     cluster.append(partition, batch, now_ms, remember)
     if topic_name == OFFSETS_TOPIC:
         leader = cluster.offsets_topic.coordinators.get(partition.leader)
-        if leader is not None:  # else whoever will lead it reads the marker in the log
+        if leader is not None:  # otherwise the next leader reads the marker in the log
             complete(leader, index, producer_id, marker.committed, now_ms)
     return ErrorCode.none

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TransactionTopic(CoordinatedTopic["TransactionCoordinator"]):
-    """The topic that keeps transactional ids, and who looks after which part of it."""
+    """The topic of transactional ids, and the coordinators of its partitions."""
 
     name = TRANSACTION_TOPIC
     keeps = "transaction"
@@ -40,7 +40,9 @@ class TransactionTopic(CoordinatedTopic["TransactionCoordinator"]):
         coordinator.partitions = count
 
     def _loading(self, leader: TransactionCoordinator, partition: Partition) -> TransactionLoading:
-        from kohort.coordinator.transactions.transaction_loading import TransactionLoading  # not without transactions
+        from kohort.coordinator.transactions.transaction_loading import (
+            TransactionLoading,
+        )  # imported only for transactions
 
         return TransactionLoading(leader, partition.index, partition.leader_epoch)
 
@@ -48,7 +50,12 @@ class TransactionTopic(CoordinatedTopic["TransactionCoordinator"]):
         leader.unload(partition.index, now_ms)
 
     def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
-        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""
+        """Write a coordinator's records as one batch.
+
+        Args:
+            number: Partition.
+            timestamp_ms: Wall clock.
+        """
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition

@@ -1,4 +1,4 @@
-"""What a cluster does again and again: coordinators drop what has expired, logs what is old."""
+"""Periodic work of a cluster: coordinators expire state, and logs are cleaned."""
 
 from __future__ import annotations
 
@@ -22,23 +22,21 @@ def start_sweeps(
     transactions: Iterable[TransactionCoordinator],
     now_ms: int,
 ) -> None:
-    """From now on coordinators drop what has expired."""
     for coordinator in groups:
         purgatory.wait(Sweep(coordinator, now_ms))
-    for each in transactions:
-        purgatory.wait(AbortTimedOut(each, now_ms))
-        purgatory.wait(RemoveExpired(each, now_ms))
+    for transaction_coordinator in transactions:
+        purgatory.wait(AbortTimedOut(transaction_coordinator, now_ms))
+        purgatory.wait(RemoveExpired(transaction_coordinator, now_ms))
 
 
 def start_upkeep(state: SharedState, now_ms: int) -> None:
-    """From now on logs drop what is old, and are compacted."""
     upkeep = _Upkeep(state)
     state.housekeeping.append(upkeep)
     upkeep.wait(now_ms)
 
 
 class _Upkeep(DelayedOperation):
-    """Lets the topics drop what is old and compact what is to be compacted, now and then, for as long as they live."""
+    """Retention and compaction of topics, at intervals."""
 
     __slots__ = ("_state",)
 
@@ -47,8 +45,8 @@ class _Upkeep(DelayedOperation):
         self._state = state
 
     def wait(self, now_ms: int) -> None:
-        # At least a millisecond, even when there is more to do at once: requests come between. Counted from now: what
-        # is due before the clock's time runs in this same turn, and steps longer than the pause would pile up.
+        # At least a millisecond, even if there is more to do, so that requests are handled. Based on the current time:
+        # what is due before it would run in this same turn, and steps longer than the pause would accumulate.
         pause_ms = max(self._maintain(now_ms), 1)
         self.deadline_ms = self._state.clock.now_ms() + pause_ms
         self.completed = False
@@ -60,7 +58,7 @@ class _Upkeep(DelayedOperation):
             return state.topics.maintain(now_ms + state.clock.epoch_ms)
         except OSError as problem:
             state.storage_failed("making room in logs", problem)
-        except Exception:  # other logs are to be looked after all the same
+        except Exception:  # other logs must be cleaned all the same
             log.error("making room in logs failed")
         return state.settings.log_cleaner_backoff_ms
 

@@ -118,7 +118,7 @@ def test_transition_is_one_line(lines: StringIO) -> None:
     assert describe(joined) == "orders: Stable -> PreparingRebalance, generation 7, c-3@10.0.0.7 joined"
     left = transition(Cause("leave_explicit", "c-3-uuid", reason="the consumer is being closed"))
     assert describe(left).endswith("generation 7, c-3-uuid left (the consumer is being closed)")
-    assert describe(transition(Cause("all_joined"))).endswith("generation 7, everybody joined")
+    assert describe(transition(Cause("all_joined"))).endswith("generation 7, all members joined")
     assert describe(transition(Cause("moon_phase"))).endswith("generation 7, moon phase")
 
     broker = ready()

@@ -150,10 +150,10 @@ def test_full_disk_is_logged_once(logged: Logged, lines: StringIO, monkeypatch: 
         logged.happens()
         logged.written()
     monkeypatch.setattr(file, "_raw", raw)
-    assert lines.getvalue().count("group events are being lost") == 1
+    assert lines.getvalue().count("group events are lost") == 1
     logged.happens()
     logged.written()
-    assert "again; 3 were lost" in lines.getvalue()
+    assert "again; 3 events were lost" in lines.getvalue()
     logged.log.close()
     assert [event["seq"] for event in events(logged)] == [1, 5]
 
@@ -187,10 +187,10 @@ def test_slow_disk_drops_events(logged: Logged, lines: StringIO, monkeypatch: py
         logged.happens()
         logged.written()
     assert len(disk.jobs) == 2
-    assert lines.getvalue().count("group events are being lost") == 1
-    assert "it is too slow" in lines.getvalue()
+    assert lines.getvalue().count("group events are lost") == 1
+    assert "the disk is too slow" in lines.getvalue()
     disk.catch_up()
-    assert "again; 3 were lost" in lines.getvalue()
+    assert "again; 3 events were lost" in lines.getvalue()
     logged.happens()
     logged.log.close()
     assert [event["seq"] for event in events(logged)] == [1, 2, 6]
@@ -210,7 +210,7 @@ async def test_hanging_disk_does_not_block_exit(
     thread.run(wait)
     logged.happens()
     logged.log.close()
-    assert "its last group events are lost" in lines.getvalue()
+    assert "the last group events are lost" in lines.getvalue()
     answers.set()
 
 
@@ -226,7 +226,9 @@ async def test_thread_writes_events(tmp_path: Path) -> None:
 
 def test_rejects_unusable_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EventLogError, match=r"cannot write group events to .*file: .*; --event-log wants a directory"):
+    with pytest.raises(
+        EventLogError, match=r"cannot write group events to .*file: .*; --event-log requires a writable directory"
+    ):
         Logged(tmp_path / "file")
 
 

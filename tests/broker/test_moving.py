@@ -120,7 +120,7 @@ def test_replica_removal_keeps_coordinator() -> None:
 def test_where_it_cannot_go() -> None:
     broker, topic = with_commits(0)
     broker.server.stop_node(broker.cluster.nodes[2])
-    for node, sentence in ((9, "there is no node 9; there are 1, 2, 3"), (3, "node 3 is stopped; start it before")):
+    for node, sentence in ((9, "unknown node 9; the nodes are 1, 2, 3"), (3, "node 3 is stopped; start it first")):
         with pytest.raises(MoveError, match=sentence):
             moves(broker, topic, node)
 

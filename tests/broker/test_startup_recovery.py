@@ -95,7 +95,7 @@ def test_kafka_folders_become_topics(tmp_path: Path, log_stream: StringIO) -> No
     assert topic is not None
     assert len(topic.partitions) == 50
     assert topic.log_config.compact
-    assert "taken over with 50 partitions from folders that were here" in log_stream.getvalue()
+    assert "taken over with 50 partitions from existing folders" in log_stream.getvalue()
 
 
 def test_existing_offsets_topic_loads_once(places: Places) -> None:

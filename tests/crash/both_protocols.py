@@ -146,7 +146,7 @@ class BothProtocols:
     def _remember(self, died: Life) -> None:
         """Nothing of members that wait for an answer, and nothing at all if a write failed: it may be on the disk."""
         self._known.clear()
-        if died.cluster.broken is not None or "clients hear of a storage error" in died.log.getvalue():
+        if died.cluster.broken is not None or "clients get a storage error" in died.log.getvalue():
             return
         coordinator = died.cluster.nodes[0].coordinator
         for member in self.members:

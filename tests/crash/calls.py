@@ -154,7 +154,7 @@ class BrokenLife:
         """The disk is in order again: what clients see now is what the next start finds."""
         self._mends()
         world = self.world
-        if "is not coordinated here" in world.life.log.getvalue():
+        if "does not coordinate the partition" in world.life.log.getvalue():
             self._starts_again()  # its log could not be read
         if world.life.cluster.broken is None:
             world.play.finds_coordinators()

@@ -64,7 +64,7 @@ def test_restore_must_be_requested(machine: Machine) -> None:
 
 def test_restored_topics_keep_all_records(machine: Machine) -> None:
     restores(machine, EPOCH_MS + A_YEAR_MS)
-    assert "their settings are not known, so they keep all records (retention.ms=-1)" in machine.life.log.getvalue()
+    assert "their settings are unknown, so they keep all records (retention.ms=-1)" in machine.life.log.getvalue()
     machine.life.wait(40_000)
     assert machine.values() == [b"0", b"1", b"2"]
     topics = machine.life.cluster.topics

@@ -27,7 +27,7 @@ _DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL
 WHY = {
     (State.EMPTY, State.PREPARING_REBALANCE): "the first member is added",
     (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE): "everybody has joined, or the rebalance timeout is over",
-    (State.PREPARING_REBALANCE, State.EMPTY): "nobody is left",
+    (State.PREPARING_REBALANCE, State.EMPTY): "no member is left",
     (State.COMPLETING_REBALANCE, State.STABLE): "the leader's assignment is written",
     (State.COMPLETING_REBALANCE, State.PREPARING_REBALANCE): "a member joined, changed, left, expired or did not sync",
     (State.STABLE, State.PREPARING_REBALANCE): "a member joined, changed, left, expired or did not sync",

@@ -1,4 +1,4 @@
-"""HOST:PORT, read and written."""
+"""Parsing and formatting of HOST:PORT."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from socket import AF_INET6, inet_pton
 from struct import unpack
 
 HIGHEST_PORT = 65_535
+# a name, an IPv4 address, or an IPv6 address
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%\w+)?")
-"""A name, an IPv4 address, or an IPv6 address."""
 
 
 class AddressError(ValueError):
-    """A text that is no address. Says in one sentence what one looks like."""
+    """An invalid address. The text is one sentence with examples."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of `localhost:9092` or `[::1]:9092`. Raises AddressError."""
+    """Return host and port of an address such as `localhost:9092` or `[::1]:9092`.
+
+    Raises:
+        AddressError: If the text is not an address.
+    """
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if bracketed:
         host = host[1:-1]
     if not colon or not host or (":" in host and not bracketed):
-        raise AddressError(f"{text} is no address; write HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092")
+        raise AddressError(
+            f"{text} is not an address; expected HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092"
+        )
     if not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise AddressError(f"{text} has no port; write HOST:PORT with a port from 0 (any free one) to 65535")
     return host, int(port)
@@ -35,11 +41,22 @@ class Advertised:
     __slots__ = ("_nodes",)
 
     def __init__(self, nodes: Sequence[tuple[str, int]] = ()) -> None:
-        """`nodes`: host and port of each; a port of 0 is the one it listens on. None: what each client has dialled."""
+        """Set the advertised addresses.
+
+        Args:
+            nodes: Host and port of each node; port 0 is the one the node listens on. If empty, each client gets the
+                host that it connected to.
+        """
         self._nodes = nodes
 
     def address(self, index: int, dialled: str, port: int) -> tuple[str, int]:
-        """Where a client that has dialled host `dialled` reaches the node at `index`, which listens on `port`."""
+        """Return host and port of a node for a client.
+
+        Args:
+            index: Position of the node.
+            dialled: Host that the client has connected to.
+            port: Port that the node listens on.
+        """
         if not self._nodes:
             return dialled, port
         host, mapped = self._nodes[index]
@@ -47,31 +64,33 @@ class Advertised:
 
 
 def parse_advertised(text: str, nodes: int) -> Advertised:
-    """Reads `--advertise`: HOST, HOST:PORT, or one of them for each node, with commas between.
+    """Parse `--advertise`: HOST, HOST:PORT, or one of them for each node, separated by commas.
 
     A single HOST is that of all nodes, each on the port it listens on; after a single HOST:PORT the next nodes have the
-    next ports. Raises AddressError.
+    next ports.
+
+    Raises:
+        AddressError: If the text is invalid.
     """
     if not text:
         return Advertised()
-    given = [_host_and_port(each.strip()) for each in text.split(",")]
-    if len(given) == 1:
-        host, port = given[0]
+    addresses = [_host_and_port(address.strip()) for address in text.split(",")]
+    if len(addresses) == 1:
+        host, port = addresses[0]
         if port and port + nodes - 1 > HIGHEST_PORT:
             raise AddressError(
                 f"--advertise {text}: {nodes} nodes from port {port} on need ports beyond {HIGHEST_PORT}"
             )
-        given = [(host, port + index if port else 0) for index in range(nodes)]
-    if len(given) != nodes:
+        addresses = [(host, port + index if port else 0) for index in range(nodes)]
+    if len(addresses) != nodes:
         there_are = "there is 1 node" if nodes == 1 else f"there are {nodes} nodes"
         raise AddressError(
-            f"--advertise names {len(given)} addresses, and {there_are}; name one address, or one for each"
+            f"--advertise names {len(addresses)} addresses, and {there_are}; name one address, or one for each"
         )
-    return Advertised(given)
+    return Advertised(addresses)
 
 
 def _host_and_port(text: str) -> tuple[str, int]:
-    """Host, and port or 0, of one node."""
     bracketed = text.startswith("[") and text.endswith("]")
     if (":" in text and not bracketed and text.count(":") == 1) or "]:" in text:
         host, port = parse_address(text)
@@ -85,17 +104,17 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 
 def show_address(host: str, port: int) -> str:
-    """HOST:PORT as one writes it, with brackets around IPv6."""
+    """Format HOST:PORT, with brackets around IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def reachable(host: str) -> str:
-    """A host that a client on this machine can dial, for one that means all addresses."""
+    """Return a host that a client on this machine can connect to, even if `host` means all addresses."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
 def java_address(host: str) -> str:
-    """An address as Kafka shows it in member lists: Java's form, with a slash and no short form of IPv6."""
+    """Return an address as Kafka shows it in member lists: in Java's form, with a slash and IPv6 not shortened."""
     host = plain_host(host)
     if ":" not in host:
         return "/" + host
@@ -103,5 +122,5 @@ def java_address(host: str) -> str:
 
 
 def plain_host(host: str) -> str:
-    """An IPv4 client of a socket that listens on both families is an IPv4 client."""
+    """Return the IPv4 address of an IPv4 client of a socket that listens on both families."""
     return host.removeprefix("::ffff:") if host.startswith("::ffff:") and "." in host else host

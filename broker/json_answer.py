@@ -1,16 +1,19 @@
-"""The body of an HTTP answer, of a control address that may be anybody."""
+"""The body of an HTTP response from an untrusted control address."""
 
 from __future__ import annotations
 
 import json
 from typing import IO, Any
 
-LARGEST_ANSWER = 64 << 20
-"""Bytes. Thousands of groups with their members are a tenth of it."""
+LARGEST_ANSWER = 64 << 20  # bytes; thousands of groups with their members need a tenth of it
 
 
 def read_json(answer: IO[bytes]) -> Any:
-    """What it holds. Raises ValueError for what is no JSON, or too large to be an answer of kohort's."""
+    """Return the decoded body.
+
+    Raises:
+        ValueError: If it is not JSON, or too large to be a response of kohort.
+    """
     body = answer.read(LARGEST_ANSWER + 1)
     if len(body) > LARGEST_ANSWER:
         raise ValueError(f"the answer has more than {LARGEST_ANSWER} bytes")

@@ -1,4 +1,4 @@
-"""Modules that others import and hardly ever use: they are loaded when somebody calls a function of theirs."""
+"""Lazy import of modules that others import but rarely use: they are loaded when one of their functions is called."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
-CO_COROUTINE: Final = 0x80
-"""The flag of a coroutine function's code: `inspect.CO_COROUTINE`."""
+CO_COROUTINE: Final = 0x80  # the flag of a coroutine function's code: `inspect.CO_COROUTINE`
 
 
 class LateModule(ModuleType):
-    """Stands in for a module. Who has imported it keeps it, and finds in it whatever the module has."""
+    """A placeholder for a module. Importers keep it, and get the module's attributes from it."""
 
     def __getattr__(self, name: str) -> Any:
         return _Named(self.__name__, name)
 
 
 class _Named:
-    """What a module that is not loaded yet has under a name."""
+    """A name in a module that is not loaded yet."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module, self._name = module, name
@@ -38,14 +37,16 @@ class _Named:
 
 
 def _loaded(name: str) -> ModuleType:
-    """The module itself, even while others are to get what stands in for it."""
     if isinstance(sys.modules.get(name), LateModule):
         del sys.modules[name]
     return import_module(name)
 
 
 def _iscoroutinefunction(function: Any) -> bool:
-    """`inspect.iscoroutinefunction`, which uvloop asks about each handler of a signal. For usual functions it is no."""
+    """Return whether a function is a coroutine function, without importing `inspect` for ordinary ones.
+
+    uvloop calls this for each signal handler.
+    """
     code = getattr(function, "__code__", None)
     if code is not None and not code.co_flags & CO_COROUTINE and not hasattr(function, "_is_coroutine_mark"):
         return False
@@ -55,13 +56,12 @@ def _iscoroutinefunction(function: Any) -> bool:
 CALLED_AT_START: Final[dict[tuple[str, str], Callable[..., Any]]] = {
     ("inspect", "iscoroutinefunction"): _iscoroutinefunction,
     ("platform", "system"): lambda: os.uname().sysname,
-}
-"""Functions that every start calls. `uuid` asks for the system's name; `platform` would compile patterns for more."""
+}  # Functions that every start calls. `uuid` looks up the system's name; `platform` would compile patterns for more.
 
 
 @contextmanager
 def late(*names: str) -> Iterator[None]:
-    """Within, who imports these gets a `LateModule`, unless they are loaded."""
+    """Import these modules as a `LateModule` within the context, unless they are loaded already."""
     modules = {name: LateModule(name) for name in names if name not in sys.modules}
     for (owner, name), function in CALLED_AT_START.items():
         if owner in modules:

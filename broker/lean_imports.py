@@ -1,4 +1,4 @@
-"""Importing libraries without what they would import because it happens to be installed."""
+"""Imports of libraries without the optional packages that they would import if installed."""
 
 import sys
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from kohort.broker.late_modules import late
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """Within, `import name` fails for these, as where they are not installed. What has loaded them keeps them.
+    """Make `import name` fail for these within the context, as if they were not installed. Loaded modules keep them.
 
     kio imports hypothesis to describe its types to it (100 ms and more), structlog imports rich for its tracebacks
-    (60 ms and 8 MiB). Both do well without, and a broker that starts for a test has no time for either.
+    (60 ms and 8 MiB). Both work without, and a broker that starts for a test should not wait for either.
     """
     hidden = {name: sys.modules.get(name) for name in names}
     for name in names:
@@ -29,30 +29,32 @@ def without(*names: str) -> Iterator[None]:
 
 
 class _NoTls(ModuleType):
-    """Stands in for `ssl`: errors that nobody raises, a context that nobody makes, numbers that nobody gets."""
+    """A placeholder for `ssl` with exceptions, a context class and constants that are never used."""
 
     def __getattr__(self, name: str) -> Any:
         return 0 if name.startswith("SSL_ERROR_") else type(name, (Exception,), {})
 
 
 def load_event_loop() -> None:
-    """Loads asyncio and uvloop without `ssl`, as on a Python that has none, and without what only shows tracebacks.
+    """Import asyncio and uvloop without `ssl`, as on a Python without it, and without what only shows tracebacks.
 
-    Whoever is to serve TLS has made its context before, and so has loaded it. Others save 4 MiB and a twentieth of the
-    start. asyncio provides for it. uvloop takes a few names out of `ssl` when it is loaded, for those who come with a
-    context: without the right ones it refuses to listen. If it wants more than names, it gets the real module.
+    A broker that serves TLS has created its context before, and so has imported `ssl`. Other brokers save 4 MiB and a
+    twentieth of the start. asyncio supports that. uvloop takes a few names out of `ssl` when it is imported, for
+    servers with a context; without a context the names are not used. If it needs more than names, it gets the real
+    module.
 
-    What they, `dataclasses` and `uuid` seldom need is a tenth, and loaded when it is needed. With a release of Python
-    whose modules want more than functions of it, they are forgotten again, and loaded whole where they are imported.
+    The rarely used imports of both, of `dataclasses` and of `uuid` take a tenth, and are loaded when needed. With a
+    release of Python whose modules need more than functions of them, they are dropped, and imported in full where they
+    are used.
     """
-    before = set(sys.modules)
+    loaded_before = set(sys.modules)
     try:
         with late("inspect", "linecache", "platform", "traceback"):
             _load_asyncio_and_uvloop()
             import dataclasses  # noqa: F401
             import uuid  # noqa: F401
     except Exception:
-        for name in sys.modules.keys() - before:
+        for name in sys.modules.keys() - loaded_before:
             del sys.modules[name]
 
 

@@ -1,6 +1,6 @@
-"""Makes lines, and writes them to a file descriptor, in a thread of its own, so that neither holds up anybody else.
+"""Creation of lines and writing to a file descriptor, in a thread of its own, so that neither blocks the event loop.
 
-A pipe that nobody reads, a terminal after Ctrl-S and a slow disk all block a write, for as long as they like.
+A pipe without a reader, a terminal after Ctrl-S and a slow disk all block a write, for any time.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-BYTES_WAITING = 1 << 20
-"""How much waits to be written at most. Then lines are dropped and counted, until half of it is free."""
+BYTES_WAITING = 1 << 20  # maximum size of the queue; above this lines are dropped and counted, until half of it is free
 BYTES_AT_ONCE = 1 << 16
 NOTICE_BYTES = 200
-LAST_LINES_S = 1.0
-"""How long the end of the process waits for a reader."""
+LAST_LINES_S = 1.0  # how long the end of the process waits for a reader
 
-Make = Callable[[], bytes]
-"""Makes a line, with its end."""
+Make = Callable[[], bytes]  # returns a line, with its line end
 
 
 class LineWriter:
-    """Lines on their way to `descriptor`. All of its methods return at once, except `close`."""
+    """A queue of lines to be written to `descriptor`. No method blocks, except `close`."""
 
     def __init__(
         self,
@@ -35,13 +32,17 @@ class LineWriter:
         notice: Callable[[int], bytes] | None = None,
         failed: Callable[[OSError], None] | None = None,
     ) -> None:
-        """`notice` makes the line that says how many were dropped. It and `failed` are called from the thread."""
+        """Create a writer; its thread starts with the first line.
+
+        Args:
+            notice: Returns the line that reports how many lines were dropped. It and `failed` are called in the thread.
+        """
         self.descriptor = descriptor
         self.notice = notice
         self._failed = failed
         self._changed = threading.Condition()
+        # Lines, their sizes, and how many lines each one counts for: a notice counts for the dropped ones.
         self._waiting: deque[tuple[Make, int, int]] = deque()
-        """Lines, how large they are, and for how many each one stands: a notice stands for those that were dropped."""
         self._size = 0
         self._dropped = 0
         self._full = False
@@ -49,7 +50,7 @@ class LineWriter:
         self._thread: threading.Thread | None = None
 
     def write(self, make: Make, size: int) -> None:
-        """Takes a line of about `size` bytes, to be made when it is written. Drops it where too much waits already."""
+        """Enqueue a line of about `size` bytes, to be created when it is written. Drop it if the queue is full."""
         with self._changed:
             if self._full or self._size + size > BYTES_WAITING:
                 self._full = True
@@ -59,7 +60,7 @@ class LineWriter:
             self._put(make, size, 1)
 
     def close(self) -> None:
-        """Waits a moment until everything is written. What nobody reads by then is lost."""
+        """Wait for LAST_LINES_S until everything is written. The rest is lost."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -88,17 +89,17 @@ class LineWriter:
                         return
                     self._changed.wait()
                 lines, size, stand_for = self._next()
-            problem = self._write(b"".join(map(_made, lines)))
+            error = self._write(b"".join(map(_make_line, lines)))
             with self._changed:
                 self._size -= size
-                if problem is not None:
+                if error is not None:
                     self._dropped += stand_for
                 if self._full and self._size <= BYTES_WAITING // 2:
                     self._full = False
-                    if problem is None:
+                    if error is None:
                         self._log_dropped()
-            if problem is not None and self._failed is not None:
-                self._failed(problem)
+            if error is not None and self._failed is not None:
+                self._failed(error)
 
     def _next(self) -> tuple[list[Make], int, int]:
         lines: list[Make] = []
@@ -111,23 +112,26 @@ class LineWriter:
         return lines, size, stand_for
 
     def _write(self, chunk: bytes) -> OSError | None:
-        """Not through `sys.stderr`: a thread that waits holds its lock, over which the end of Python would abort."""
-        left = memoryview(chunk)
-        while left:
+        """Write all bytes, and return the error, if any.
+
+        Not through `sys.stderr`: a blocked thread holds its lock, which would make the end of Python abort.
+        """
+        remaining = memoryview(chunk)
+        while remaining:
             try:
-                left = left[os.write(self.descriptor, left) :]
-            except BlockingIOError:  # somebody who shares this end has made it so
+                remaining = remaining[os.write(self.descriptor, remaining) :]
+            except BlockingIOError:  # another process that shares this end made it non-blocking
                 _wait_for_room(self.descriptor)
-            except OSError as problem:
-                return problem
+            except OSError as error:
+                return error
         return None
 
 
-def _made(make: Make) -> bytes:
+def _make_line(make: Make) -> bytes:
     try:
         return make()
-    except Exception as problem:  # the other lines are others
-        return f"a line could not be made: {problem!r}\n".encode("utf-8", "backslashreplace")
+    except Exception as error:  # the other lines can still be written
+        return f"cannot format a log line: {error!r}\n".encode("utf-8", "backslashreplace")
 
 
 def _wait_for_room(descriptor: int) -> None:
@@ -137,17 +141,17 @@ def _wait_for_room(descriptor: int) -> None:
 
 
 def stand_in_for_closed() -> None:
-    """Opens the null device for each of stdin, stdout and stderr that is closed, so that no other file gets its number.
+    """Open the null device for each of stdin, stdout and stderr that is closed, so that no other file gets its number.
 
-    Else a socket or a log would become the process's stdout, and libuv, which never closes those three, aborts.
+    Otherwise a socket or a log would become the process's stdout, and libuv, which never closes those three, aborts.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(descriptor)
-        except OSError as problem:
-            if problem.errno != errno.EBADF:
+        except OSError as error:
+            if error.errno != errno.EBADF:
                 raise
-            # The lowest free number is taken: this one, since all below are open.
+            # The system assigns the lowest free number: this one, since all below are open.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))

@@ -1,9 +1,9 @@
-"""Log lines: values first, text or JSON last, and never in anybody's way.
+"""Log lines: collected as values, and rendered as text or JSON when the event loop has time.
 
-A line is put down as a tuple and rendered when the replies of the turn have gone out. structlog is loaded with the
-first line that is rendered, a moment after start: it takes as long to load as a first consumer needs to join.
+A line is stored as a tuple and rendered after the responses of the turn were written. structlog is imported when the
+first line is rendered, a moment after the start, because that takes as long as the first consumer needs to join.
 
-`serve` renders and writes in a thread (`line_writer.py`): a pipe that nobody reads costs lines, which are counted.
+`serve` renders and writes in a thread (`line_writer.py`): if a pipe has no reader, lines are dropped and counted.
 """
 
 from __future__ import annotations
@@ -27,40 +27,33 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error")
 
-LONGEST_TEXT = 4_000
-"""Characters of a line on the console."""
+LONGEST_TEXT = 4_000  # characters of a line on the console
 
-AROUND_TEXT = 150
-"""Bytes of a line beside its text, more or less."""
+AROUND_TEXT = 150  # approximate bytes of a line in addition to its text
 
+# Maximum number of lines that wait to be rendered; when there are more, all are rendered immediately.
 LINES_WAITING = 1_000
-"""Lines that may wait to be rendered; more are rendered at once."""
 
 
 class Line(NamedTuple):
-    """One line, before it is text."""
+    """A line that is not rendered yet."""
 
     wall_ms: int
     level: str
-    text: str
-    """The sentence that a person reads."""
-    values: Mapping[str, object]
-    """The parts of the text by name; only JSON lines show them."""
-    trace: str = ""
-    """The traceback of our bug; begins with a line end."""
+    text: str  # the sentence for people
+    values: Mapping[str, object]  # the parts of the text by name; only JSON lines contain them
+    trace: str = ""  # the traceback of a bug in kohort; begins with a line end
 
 
 class Log:
-    """Where lines go. There is one, `log`; `serve` configures it."""
+    """The destination of log lines. There is one, `log`; `serve` configures it."""
 
     def __init__(self) -> None:
-        self.debug_enabled = False
-        """Asked before a line is made that is wanted only at debug."""
-        self.info_enabled = True
-        """Asked before a line at info is made that takes some making."""
+        self.debug_enabled = False  # callers check it before they create a line at debug
+        self.info_enabled = True  # callers check it before they create an expensive line at info
         self.clock: Clock = SystemClock()
+        # Schedules a function for an idle moment. Without it lines are rendered immediately.
         self.later: Callable[[Callable[[], None]], object] | None = None
-        """Runs a function when there is nothing better to do. Without it lines are rendered at once."""
         self._threshold = LEVELS.index("info")
         self._json = False
         self._stream: TextIO | None = None
@@ -76,9 +69,10 @@ class Log:
         stream: TextIO | None = None,
         writer: LineWriter | None = None,
     ) -> None:
-        """Lines below `level` are dropped; the others go to `writer`, or else to `stream`, or else to stderr.
+        """Configure level, format and destination.
 
-        A stream is written to at once, and may block; a writer never does.
+        Lines below `level` are dropped; the others go to `writer`, or else to `stream`, or else to stderr. Writing to a
+        stream may block, a writer never does.
         """
         self._threshold = LEVELS.index(level)
         self.debug_enabled = level == "debug"
@@ -91,30 +85,30 @@ class Log:
             writer.notice = self._notice
 
     def debug(self, text: str, **values: object) -> None:
-        """What only somebody who searches wants to see."""
         self._put("debug", text, values)
 
     def info(self, text: str, **values: object) -> None:
-        """What happens."""
         self._put("info", text, values)
 
     def warning(self, text: str, **values: object) -> None:
-        """What will hurt somebody."""
         self._put("warning", text, values)
 
-    def error(self, text: str, problem: BaseException | None = None, **values: object) -> None:
-        """Our bug, with its traceback: `problem`'s, or that of what is being handled. Written at once."""
-        problem = problem or sys.exc_info()[1]
+    def error(self, text: str, error: BaseException | None = None, **values: object) -> None:
+        """Log a bug with a traceback, and write it immediately.
+
+        Args:
+            error: The exception, by default the one that is being handled.
+        """
+        error = error or sys.exc_info()[1]
         trace = ""
-        if problem is not None:
+        if error is not None:
             from traceback import format_exception
 
-            trace = "\n" + "".join(format_exception(problem)).rstrip()
+            trace = "\n" + "".join(format_exception(error)).rstrip()
         self._put("error", text, values, trace)
         self.flush()
 
     def flush(self) -> None:
-        """Renders and writes what waits."""
         if not self._waiting:
             return
         lines, self._waiting = self._waiting, []
@@ -127,10 +121,9 @@ class Log:
             stream.write("".join(f"{render(line)}\n" for line in lines))
             stream.flush()
         except (OSError, ValueError):
-            pass  # nobody reads our log any more; that is no reason to stop serving
+            pass  # without a reader of its log the broker continues to serve
 
     def close(self) -> None:
-        """Writes what waits, for the last time."""
         self.flush()
         if self._writer is not None:
             self._writer.close()
@@ -140,13 +133,12 @@ class Log:
             writer.write(partial(self._bytes, line), AROUND_TEXT + len(line.text) + len(line.trace))
 
     def _notice(self, dropped: int) -> bytes:
-        text = f"log lines dropped here: {dropped}; nobody read them in time, or there was no room for them"
+        text = f"log lines dropped here: {dropped}; they were not read in time, or the disk is full"
         clock = self.clock
         return self._bytes(Line(clock.now_ms() + clock.epoch_ms, "warning", text, {"dropped": dropped}))
 
     def _bytes(self, line: Line) -> bytes:
-        """Called by the writer's thread: names of 32 KB cost time."""
-        assert self._writer is not None, "it asks for them"
+        assert self._writer is not None, "called by the writer"
         return self._rendering(os.isatty(self._writer.descriptor))(line).encode() + b"\n"
 
     def _rendering(self, colors: bool) -> Callable[[Line], str]:
@@ -191,25 +183,27 @@ def _renderer(json: bool, colors: bool) -> Callable[[Line], str]:
 
 
 def _cut(text: str) -> str:
-    """What fits on a few screens: a client may choose a group id of 32 KB, and JSON has all of it."""
-    left = len(text) - LONGEST_TEXT
-    return text if left <= 0 else f"{text[:LONGEST_TEXT]}… and {left:,} characters more"
+    """Shorten a text to a few screens: a client may choose a group id of 32 KB. JSON lines contain all of it."""
+    excess = len(text) - LONGEST_TEXT
+    return text if excess <= 0 else f"{text[:LONGEST_TEXT]}… and {excess:,} characters more"
 
 
 def _set_in(trace: str) -> str:
-    """Names in a traceback may hold line ends: set in, none of its lines looks like one of ours."""
+    """Show a traceback indented, since names in it may contain line ends: no line of it must look like a log line."""
     return visible_lines(trace).replace("\n", "\n  | ")
 
 
 class LibraryLines(logging.Handler):
-    """Lets what libraries log be lines of ours: uvicorn's and asyncio's would go to stderr, which may block."""
+    """A handler that logs records of libraries in our format.
+
+    uvicorn and asyncio would write to stderr, which may block.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Level and message; with an exception its traceback."""
-        problem = record.exc_info[1] if record.exc_info else None
+        error = record.exc_info[1] if record.exc_info else None
         text = f"{record.name}: {record.getMessage().strip()}"
         if record.levelno >= logging.ERROR:
-            log.error(text, problem)
+            log.error(text, error)
         else:
             log.warning(text)
 

@@ -1,6 +1,6 @@
-"""Where a request may be recognised without being read. Who knows no shortcut has the ones below, which do nothing.
+"""Recognition of requests without decoding. The defaults below recognize nothing.
 
-`broker/fast/` knows some. Without that folder everything is answered the same, only slower.
+`broker/fast/` has some. Without that folder all responses are the same, only slower.
 """
 
 from __future__ import annotations
@@ -22,33 +22,38 @@ class Repeated:
     __slots__ = ("api", "client_id", "request", "version")
 
     def __init__(self) -> None:
-        self.api: Any
-        """A `registry.Api`."""
+        self.api: Any  # a `registry.Api`
         self.version: int
         self.client_id: str
         self.request: Any = None
 
     def answer(self, node: Any, now_ms: int) -> bytes | None:
-        """Its answer's frame, all but the correlation id; None: it is to be handled. Nobody asks for rights."""
+        """Return the response frame after the correlation id, or None if the request must be handled.
+
+        Skips authorization.
+        """
         return None
 
     def handle(self, node: Any, request: Any, ticket: Ticket) -> Any:
-        """Handles it; returns what handlers return."""
         return ticket.api.handle(node, request, ticket)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Shortcuts:
-    """What one connection's requests have shown so far: nothing."""
+    """Recognizes requests of one connection; this one recognizes none."""
 
     __slots__ = ()
 
     def find(self, frame: bytes, start: int) -> Repeated | None:
-        """The request in a frame, if it has come before; None: it is to be read. `start`: where its header begins."""
+        """Return the request in a frame if it is a repetition, or None if it must be decoded.
+
+        Args:
+            start: Offset of the header in the frame.
+        """
         return None
 
     def learn(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> Shortcuts:
-        """Gets each request that was read. Returns what its connection knows from now on."""
+        """Remember a decoded request, and return the connection's shortcuts from now on."""
         return self
 
 
@@ -56,11 +61,10 @@ NONE: Final = Shortcuts()
 
 
 def shortcuts() -> Shortcuts:
-    """What a new connection knows."""
     try:
-        known: Shortcuts = import_module("kohort.broker.fast").SHORTCUTS
+        factory: Shortcuts = import_module("kohort.broker.fast").SHORTCUTS
     except ModuleNotFoundError as missing:
         if missing.name != "kohort.broker.fast":
             raise
         return NONE
-    return known
+    return factory

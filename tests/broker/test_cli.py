@@ -34,7 +34,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     ("arguments", "sentence"),
     [
         (("--set", "group.max.sise=5"), "did you mean group.max.size"),
-        (("--listen", "9092"), "9092 is no address; write HOST:PORT"),
+        (("--listen", "9092"), "9092 is not an address; expected HOST:PORT"),
         (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports beyond 65535"),
         (("--advertise", "a,b"), "--advertise names 2 addresses, and there is 1 node"),
         (("--set", "listeners=SSL://127.0.0.1:0"), "ssl.keystore.location is not set"),
@@ -43,7 +43,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
             "--listen and listeners both say where clients connect",
         ),
         (("--add-scram", "alice"), "--add-scram adds nobody who could log in while listeners is not set"),
-        (("--control", "here"), "here is no address; write HOST:PORT"),
+        (("--control", "here"), "here is not an address; expected HOST:PORT"),
         (("--control", "0.0.0.0:0"), "could control this broker; set a token with KOHORT_CONTROL_TOKEN"),
         (("--control", ":0", "--control-token", "s3cret\n"), "the control token begins or ends with a blank"),
     ],
@@ -66,7 +66,7 @@ def test_port_in_use_message() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run("serve", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
     assert ended.returncode == 2
-    assert "is in use; stop what listens there, or choose another port" in ended.stderr
+    assert "is in use; stop the process that listens there, or use another port" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
 
@@ -84,7 +84,7 @@ def test_serving_until_a_signal(number: signal.Signals) -> None:
         rest, logged = process.communicate(timeout=120)
         assert process.returncode == 0
         assert rest == "", "one line on stdout, no more"
-        assert "log.dirs has no meaning here" in logged
+        assert "log.dirs has no effect in kohort" in logged
     assert run("health", addresses[0]).returncode == 1
 
 

@@ -55,7 +55,7 @@ def test_unread_log_counts_lost_lines(pipe: Pipe, monkeypatch: pytest.MonkeyPatc
     log.configure(writer=LineWriter(pipe.writes))
     for number in range(1_000):
         log.info(f"line {number:04}")
-    read = pipe.read_until(b"or there was no room for them\n").decode().splitlines()
+    read = pipe.read_until(b"or the disk is full\n").decode().splitlines()
     kept = len(read) - 1
     assert [line.partition("[info] ")[2] for line in read[:-1]] == [f"line {number:04}" for number in range(kept)]
     assert 0 < kept < 1_000
@@ -156,5 +156,5 @@ def test_failing_line_is_reported(pipe: Pipe) -> None:
 
     writer.write(fails, 10)
     put(writer, b"a line\n")
-    assert pipe.read_until(b"a line\n") == b"a line could not be made: ValueError('\\ud800')\na line\n"
+    assert pipe.read_until(b"a line\n") == b"cannot format a log line: ValueError('\\ud800')\na line\n"
     writer.close()

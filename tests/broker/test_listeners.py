@@ -118,7 +118,7 @@ SASL = {"listeners": "SASL_PLAINTEXT://h:1"}
         ),
         (
             {"sasl.enabled.mechanisms": "SCRAM-SHA-256", "listener.name.sasl_plaintext.connections.max.reauth.ms": "x"},
-            "listener.name.sasl_plaintext.connections.max.reauth.ms=x is not allowed",
+            "listener.name.sasl_plaintext.connections.max.reauth.ms=x must be a non-negative integer",
         ),
         (
             {"sasl.enabled.mechanisms": "OAUTHBEARER", "sasl.server.callback.handler.class": "org.example.Mine"},

@@ -74,7 +74,7 @@ def test_unreachable_cluster_message() -> None:
 def test_invalid_address_message() -> None:
     assert said("nowhere") == (
         2,
-        "kohort: nowhere is no address; write HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092",
+        "kohort: nowhere is not an address; expected HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092",
     )
     assert said("127.0.0.1:9092", "--listen", "here")[0] == 2
 
@@ -83,7 +83,7 @@ def test_taken_port_message() -> None:
     with Cluster() as kafka:
         code, sentence = said(kafka.bootstrap, "--listen", kafka.bootstrap)
         assert (code, sentence.count("\n")) == (2, 0)
-        assert "is in use; stop what listens there, or choose another port" in sentence
+        assert "is in use; stop the process that listens there, or use another port" in sentence
 
 
 def test_nodes_use_chosen_ports() -> None:

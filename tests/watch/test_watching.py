@@ -258,7 +258,7 @@ def test_nobody_there_is_one_sentence() -> None:
 def test_an_address_that_is_none_is_one_sentence() -> None:
     told = run("nowhere")
     assert told.returncode == 2
-    assert told.stderr.startswith("kohort: nowhere is no address")
+    assert told.stderr.startswith("kohort: nowhere is not an address")
 
 
 @pytest.mark.parametrize(

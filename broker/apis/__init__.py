@@ -1,1 +1,1 @@
-"""One file per API: its key and versions, what each version means, and what it asks of the rest."""
+"""Handlers of Kafka's APIs, one file per API: its key, its versions and their differences."""

@@ -1,4 +1,4 @@
-"""What DescribeAcls, CreateAcls and DeleteAcls have in common: codes, filters, and what is said without the right."""
+"""Shared parts of DescribeAcls, CreateAcls and DeleteAcls: limits, filters and the message for a missing permission."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
     from kohort.security.rights import Right
 
-MAX_RECORDS_PER_USER_OP = 10_000
-"""ACLs that one request may make or delete, under the name that Kafka's controller has for it."""
+MAX_RECORDS_PER_USER_OP = 10_000  # ACLs that one request may create or delete, as in Kafka's controller
 
 
 class Filter(Protocol):
@@ -33,19 +32,18 @@ class Filter(Protocol):
     def permission_type(self) -> int: ...
 
 
-def read_filter(asked: Filter) -> AclFilter:
-    """A request's filter."""
+def read_filter(acl_filter: Filter) -> AclFilter:
     return AclFilter(
-        known(ResourceType, asked.resource_type_filter),
-        known(PatternType, asked.pattern_type_filter),
-        asked.resource_name_filter,
-        asked.principal_filter,
-        asked.host_filter,
-        known(Operation, asked.operation),
-        known(Permission, asked.permission_type),
+        known(ResourceType, acl_filter.resource_type_filter),
+        known(PatternType, acl_filter.pattern_type_filter),
+        acl_filter.resource_name_filter,
+        acl_filter.principal_filter,
+        acl_filter.host_filter,
+        known(Operation, acl_filter.operation),
+        known(Permission, acl_filter.permission_type),
     )
 
 
 def needs_permission(ticket: Ticket, right: Right) -> str:
-    """What is said to who lacks a right on the cluster. Kafka says the same of the request as Java prints it."""
+    """Return Kafka's message for a client without a right on the cluster."""
     return f"Request {ticket.api.spec.name} of {ticket.principal} needs {right.operation.name} permission."

@@ -1,7 +1,7 @@
 """AddOffsetsToTxn (key 25), versions 0 to 4.
 
-v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED may be answered (KIP-588) · v3 tagged fields · v4 TRANSACTION_ABORTABLE
-may be answered (KIP-890).
+v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED is possible (KIP-588) · v3 tagged fields · v4 TRANSACTION_ABORTABLE is
+possible (KIP-890).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FENCED_SINCE = 2
 
 
 def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> AddOffsetsToTxnResponse | None:
-    """Adds the partition of the group's offsets. None: answered when that is written."""
+    """Add the group's partition of the offsets topic to a transaction. The response is sent when that is written."""
     access = node.cluster.access
     if access is not None:
         if not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id):

@@ -1,9 +1,9 @@
 """AddPartitionsToTxn (key 24), versions 0 to 5.
 
-v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED may be answered (KIP-588) · v3 tagged fields · v4 several transactions at
-a time, and asking whether partitions were added: for brokers (KIP-890) · v5 TRANSACTION_ABORTABLE may be answered.
+v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED is possible (KIP-588) · v3 tagged fields · v4 several transactions, and
+checks whether partitions were added: for brokers (KIP-890) · v5 TRANSACTION_ABORTABLE is possible.
 
-One partition that does not exist, and nothing is added: the others hear OPERATION_NOT_ATTEMPTED.
+If one partition does not exist, none is added, and the others return OPERATION_NOT_ATTEMPTED.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 FENCED_SINCE = 2
-FOR_BROKERS_FROM = 4
-"""From this version on only brokers ask."""
+FOR_BROKERS_FROM = 4  # from this version on only brokers may send the request
 
 Outcome = Mapping[TopicPartition, ErrorCode]
 
 
 def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Task[AddPartitionsToTxnResponse | None]:
-    """Answered when all transactions are written; a request without any is never answered, as in Kafka.
+    """Add partitions to transactions. The response is sent when all are written, and never for an empty request.
 
-    Where an id is named twice the partitions are those named last, and an answer for all of them lists what was named
-    first (`AddPartitionsToTxnRequest.partitionsByTransaction`, `errorResponseForTransaction`).
+    If a transactional id occurs twice, the partitions of its last entry are added, and an error for the whole
+    transaction lists those of its first entry (`AddPartitionsToTxnRequest.partitionsByTransaction`,
+    `errorResponseForTransaction`).
     """
     access = node.cluster.access
     if (
@@ -54,11 +54,11 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Ta
         error = ErrorCode.cluster_authorization_failed
         return AddPartitionsToTxnResponse(error_code=error, results_by_transaction=())
     results: list[Result] = []
-    first = {each.transactional_id: each for each in reversed(request.transactions)}
-    named = {each.transactional_id: _Named(node, each, ticket) for each in request.transactions}
+    first = {entry.transactional_id: entry for entry in reversed(request.transactions)}
+    named = {entry.transactional_id: _Named(node, entry, ticket) for entry in request.transactions}
     waits = False
 
-    def done(result: Result) -> None:
+    def on_result(result: Result) -> None:
         results.append(result)
         if waits and len(results) == len(request.transactions):
             ticket.work_on(_response(results))
@@ -71,10 +71,10 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Ta
             and not access.allows(ticket, WRITE_TRANSACTIONAL_ID, transactional_id)
         ):
             error = ErrorCode.transactional_id_authorization_failed
-            done(_result_for_all(first[transactional_id], error))
+            on_result(_result_for_all(first[transactional_id], error))
             continue
         yield from named[transactional_id].look()
-        _add(node, transaction, named[transactional_id], first[transactional_id], ticket, done)
+        _add(node, transaction, named[transactional_id], first[transactional_id], ticket, on_result)
         yield
     if not request.transactions:
         log.warning("AddPartitionsToTxn without any transaction: Kafka never answers it")
@@ -84,19 +84,18 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Ta
     return None
 
 
-Result = Task[AddPartitionsToTxnResult]
-"""What a transaction hears, made a little at a time."""
+Result = Task[AddPartitionsToTxnResult]  # the result for one transaction, built in slices
 
 
 def _response(results: list[Result]) -> Task[AddPartitionsToTxnResponse]:
-    made = []
+    transactions = []
     for result in results:
-        made.append((yield from result))
-    return AddPartitionsToTxnResponse(results_by_transaction=tuple(made))
+        transactions.append((yield from result))
+    return AddPartitionsToTxnResponse(results_by_transaction=tuple(transactions))
 
 
 class _Named:
-    """The partitions of an id. They are looked at once, however often the id is named."""
+    """Partitions of a transactional id. They are checked once, even if the id occurs several times."""
 
     def __init__(self, node: Node, last: AddPartitionsToTxnTransaction, ticket: Ticket) -> None:
         self._node = node
@@ -106,11 +105,10 @@ class _Named:
         self._ticket = ticket
         self.all: list[TopicPartition] = []
         self.distinct: frozenset[TopicPartition] = frozenset()
+        # partitions that do not exist or that the client may not write to
         self.refused: dict[TopicPartition, ErrorCode] = {}
-        """Those that one may not write to, or that do not exist."""
 
     def look(self) -> Task[None]:
-        """Finds out."""
         if self._looked:
             return
         self._looked = True
@@ -133,23 +131,25 @@ def _add(
     named: _Named,
     listed: AddPartitionsToTxnTransaction,
     ticket: Ticket,
-    done: Callable[[Result], None],
+    on_result: Callable[[Result], None],
 ) -> None:
     if named.refused:
-        outcome = {each: named.refused.get(each, ErrorCode.operation_not_attempted) for each in named.all}
-        done(_result(transaction.transactional_id, outcome))
+        outcome = {key: named.refused.get(key, ErrorCode.operation_not_attempted) for key in named.all}
+        on_result(_result(transaction.transactional_id, outcome))
         return
-    who = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
+    producer = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     if transaction.verify_only:
-        done(_result(transaction.transactional_id, verify_partitions(node.transactions, *who, named.distinct)))
+        on_result(
+            _result(transaction.transactional_id, verify_partitions(node.transactions, *producer, named.distinct))
+        )
         return
 
     def added(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
             error = ErrorCode.invalid_producer_epoch
-        done(_result_for_all(listed, error))
+        on_result(_result_for_all(listed, error))
 
-    add_partitions(node.transactions, *who, named.distinct, added, ticket.received_at_ms)
+    add_partitions(node.transactions, *producer, named.distinct, added, ticket.received_at_ms)
 
 
 def _exists(node: Node, name: str, index: int) -> bool:
@@ -173,7 +173,7 @@ def _result(transactional_id: str, outcome: Outcome) -> Result:
 
 
 def _result_for_all(transaction: AddPartitionsToTxnTransaction, error: ErrorCode) -> Result:
-    """Everything as it was named."""
+    """Build a result with the same error for all partitions as requested, duplicates included."""
     topics = []
     for topic in transaction.topics:
         answers = yield from one_by_one(partial(_answer, error), topic.partitions)
@@ -186,8 +186,7 @@ def _answer(error: ErrorCode, index: int) -> AddPartitionsToTxnPartitionResult:
 
 
 def error_response(request: AddPartitionsToTxnRequest, error_code: ErrorCode) -> AddPartitionsToTxnResponse:
-    """What a request hears that failed here."""
     return AddPartitionsToTxnResponse(
         error_code=error_code,
-        results_by_transaction=tuple(at_once(_result_for_all(each, error_code)) for each in request.transactions),
+        results_by_transaction=tuple(at_once(_result_for_all(entry, error_code)) for entry in request.transactions),
     )

@@ -2,8 +2,8 @@
 
 v0 (KIP-546) · v1 tagged fields.
 
-kohort slows nobody down, so it keeps no quotas: one that is to be set is refused, after Kafka's checks. To remove what
-is not there is no mistake, as in Kafka.
+kohort throttles no client and stores no quotas: setting one is rejected, after Kafka's checks. Removing a missing quota
+succeeds, as in Kafka.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 RATES = frozenset({"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"})
-KEYS = {USER: RATES, CLIENT_ID: RATES, IP: frozenset({"connection_creation_rate"})}
-"""What may be set for each type."""
+KEYS = {USER: RATES, CLIENT_ID: RATES, IP: frozenset({"connection_creation_rate"})}  # quota keys of each entity type
 
-_NOT_KEPT = "kohort keeps no quotas: it slows nobody down"
+_NOT_KEPT = "kohort does not support client quotas"
 
 
 def handle(node: Node, request: AlterClientQuotasRequest, ticket: Ticket) -> Task[AlterClientQuotasResponse]:
-    """An answer for each entry. Source, also of the order: Kafka's `ClientQuotaControlManager`."""
+    """Return a result for each entry. Source, also of the order: Kafka's `ClientQuotaControlManager`."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CONFIGS_CLUSTER):
         error, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
         refused = (
-            EntryResponse(error_code=error, error_message=message, entity=each.entity) for each in request.entries
+            EntryResponse(error_code=error, error_message=message, entity=entry.entity) for entry in request.entries
         )
         return AlterClientQuotasResponse(entries=tuple(refused))
     return AlterClientQuotasResponse(entries=(yield from one_by_one(_answer, request.entries)))
@@ -51,11 +50,11 @@ def _answer(entry: EntryRequest) -> EntryResponse:
 
 
 def _problem(entry: EntryRequest) -> str | None:
-    types = [each.entity_type for each in entry.entity]
-    unknown = next((each for each in types if each not in KEYS), None)
+    types = [component.entity_type for component in entry.entity]
+    unknown = next((component for component in types if component not in KEYS), None)
     if unknown is not None:
         return f"Unhandled client quota entity type: {unknown}"
-    empty = next((each.entity_type for each in entry.entity if each.entity_name == ""), None)
+    empty = next((component.entity_type for component in entry.entity if component.entity_name == ""), None)
     if empty is not None:
         return f"Empty {empty} not supported"
     if not types or (IP in types and len(types) > 1):

@@ -2,8 +2,8 @@
 
 v0 (KIP-133) and v1 alike · v2 tagged fields.
 
-Replaces all settings of a topic or a group: what is not named goes back to its default. Left out: settings of brokers,
-which are fixed at start; of broker loggers and client metrics.
+Replaces all settings of a topic or a group: settings that are not in the request return to their default. Not
+supported: settings of brokers, which are fixed at start, of broker loggers and of client metrics.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> Task[AlterConfigsResponse]:
-    """Gives topics and groups other settings, each for itself."""
-
     def alter_one(resource: AlterConfigsResource) -> Refusal | None:
         return alter_resource(node, ticket, resource, _named, validate_only=request.validate_only)
 
@@ -37,5 +35,4 @@ def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> Task[Alt
 
 
 def _named(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str]:
-    """What the request names, and nothing else."""
     return {config.name: config.value for config in resource.configs if config.value is not None}

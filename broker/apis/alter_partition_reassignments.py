@@ -2,8 +2,8 @@
 
 v0 (KIP-455) · v1 whether the number of replicas may change (KIP-860).
 
-A reassignment is through when it is answered: there is one copy of each log, hence nothing to copy. So none is ever in
-progress that could be cancelled (null replicas).
+A reassignment has completed when its response is sent: there is one copy of each log, hence nothing to copy. Therefore
+none is ever in progress that could be cancelled (null replicas).
 Source: Kafka's `ReplicationControlManager.alterPartitionReassignments`.
 """
 
@@ -96,7 +96,7 @@ def _answer(part: ReassignablePartition, refusal: Refusal | None) -> Reassignabl
 def error_response(
     request: AlterPartitionReassignmentsRequest, error_code: ErrorCode, message: str | None = None
 ) -> AlterPartitionReassignmentsResponse:
-    """What a request hears that failed: every partition as it was named."""
+    """Return the response for a failed request, with every partition as requested."""
     refusal = Refusal(error_code, message)
     return AlterPartitionReassignmentsResponse(
         error_code=error_code,

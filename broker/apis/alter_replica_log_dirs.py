@@ -1,9 +1,9 @@
-"""AlterReplicaLogDirs (key 34), versions 1 and 2: into which directory of a broker replicas are to move.
+"""AlterReplicaLogDirs (key 34), versions 1 and 2: moves replicas to another directory of a broker.
 
 v1 (KIP-113) · v2 tagged fields.
 
-A broker has one directory, that which DescribeLogDirs names: what is to move there is there. Source: Kafka's
-`ReplicaManager.alterReplicaLogDirs`, and what 4.3.0 answers.
+A broker has one directory, which DescribeLogDirs returns; replicas are already in it. Source: Kafka's
+`ReplicaManager.alterReplicaLogDirs`; observed on 4.3.0.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: AlterReplicaLogDirsRequest, ticket: Ticket) -> Task[AlterReplicaLogDirsResponse]:
-    """An answer for each partition; one that is named twice is answered once."""
+    """Return a result for each distinct partition."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         return error_response(request, ErrorCode.cluster_authorization_failed)
     directories: dict[tuple[str, int], str] = {}
     hashes: dict[str, int] = {}
-    for each in request.dirs:
-        for topic in each.topics:
+    for directory in request.dirs:
+        for topic in directory.topics:
             if topic.name not in hashes:
                 hashes[topic.name] = java_hash(topic.name)
             for index in topic.partitions:
-                directories[topic.name, index] = each.path
+                directories[topic.name, index] = directory.path
                 yield
             yield
         yield
@@ -59,12 +59,12 @@ def _error(node: Node, name: str, index: int) -> ErrorCode:
     topic = node.cluster.topics.by_name(name)
     if topic is None or not 0 <= index < len(topic.partitions):
         return ErrorCode.unknown_topic_or_partition
-    here = node.id in topic.partitions[index].replicas
-    return ErrorCode.none if here else ErrorCode.replica_not_available
+    is_replica = node.id in topic.partitions[index].replicas
+    return ErrorCode.none if is_replica else ErrorCode.replica_not_available
 
 
 def error_response(request: AlterReplicaLogDirsRequest, error_code: ErrorCode) -> AlterReplicaLogDirsResponse:
-    """What a request hears that failed as a whole: every partition as it was named."""
+    """Return the response for a request that failed as a whole, with every partition as requested."""
     return AlterReplicaLogDirsResponse(
         results=_results(
             (
@@ -74,8 +74,8 @@ def error_response(request: AlterReplicaLogDirsRequest, error_code: ErrorCode) -
                     for index in topic.partitions
                 ],
             )
-            for each in request.dirs
-            for topic in each.topics
+            for directory in request.dirs
+            for topic in directory.topics
         )
     )
 

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91), version 0: where a share group without members is to begin (KIP-932)."""
+"""AlterShareGroupOffsets (key 91), version 0: sets the start offsets of a share group without members (KIP-932)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.state_partitions import TopicIdPartition
     from kohort.storage.topic import Topic
 
-    Asked = tuple[str, UUID | None, int | None]
-    """The name of a topic, its id if it exists, and a partition; None: it was named without any."""
+    # topic name, topic id if the topic exists, and partition, or None for a topic without partitions
+    RequestedPartition = tuple[str, UUID | None, int | None]
     Outcome = Refusal | Mapping[TopicIdPartition, Result]
+    # names and existing partitions of requested topics, by id
     Topics = dict[UUID, tuple[str, frozenset[int]]]
-    """By id, names of topics that were named and exist, and the partitions that do."""
 
 
 def handle(
     node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
 ) -> Task[AlterShareGroupOffsetsResponse | None]:
-    """None: answered when share coordinators have answered for all partitions."""
+    """Alter offsets. The response is sent when share coordinators have answered for all partitions."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
         return error_response(request, ErrorCode.unsupported_version)
@@ -58,63 +58,65 @@ def handle(
 
 def _sorted_out(
     node: Node, request: AlterShareGroupOffsetsRequest, ticket: Ticket
-) -> Task[tuple[list[tuple[Asked, Result]], Topics, dict[TopicIdPartition, int]]]:
-    """What was asked for with what is known of it so far; topics, and the offsets of partitions that exist.
+) -> Task[tuple[list[tuple[RequestedPartition, Result]], Topics, dict[TopicIdPartition, int]]]:
+    """Check the request; return all partitions with preliminary results, topics, and offsets of existing partitions.
 
-    Of a topic that is named twice Kafka notes the partitions that come last, and asks for all.
+    If a topic occurs twice, Kafka stores its last partitions, and alters all.
     """
-    results: list[tuple[Asked, Result]] = []
+    results: list[tuple[RequestedPartition, Result]] = []
     topics: Topics = {}
     offsets: dict[TopicIdPartition, int] = {}
     access = node.cluster.access
-    for asked in request.topics:
-        topic = node.cluster.topics.by_name(asked.topic_name)
-        is_allowed = access is None or access.allows(ticket, READ_TOPIC, asked.topic_name)
+    for entry in request.topics:
+        topic = node.cluster.topics.by_name(entry.topic_name)
+        is_allowed = access is None or access.allows(ticket, READ_TOPIC, entry.topic_name)
         topic_id = None if topic is None else topic.topic_id
-        there = set()
-        for each in asked.partitions:
-            result = _checked(topic, each.partition_index, is_allowed)
+        indexes = set()
+        for part in entry.partitions:
+            result = _checked(topic, part.partition_index, is_allowed)
             if topic_id is not None and result is DONE:
-                there.add(each.partition_index)
-                offsets[topic_id, each.partition_index] = each.start_offset
-            results.append(((asked.topic_name, topic_id, each.partition_index), result))
+                indexes.add(part.partition_index)
+                offsets[topic_id, part.partition_index] = part.start_offset
+            results.append(((entry.topic_name, topic_id, part.partition_index), result))
             yield
         yield
         if topic_id is not None and is_allowed:
-            topics[topic_id] = asked.topic_name, frozenset(there)
-            if not asked.partitions:  # it is answered with none (heard)
-                results.append(((asked.topic_name, topic_id, None), DONE))
+            topics[topic_id] = entry.topic_name, frozenset(indexes)
+            if not entry.partitions:  # observed: Kafka returns the topic without partitions
+                results.append(((entry.topic_name, topic_id, None), DONE))
     return results, topics, offsets
 
 
-def _became(asked: Asked, outcome: Mapping[TopicIdPartition, Result]) -> Result | None:
-    """What has become of a partition; None: nobody was asked to write it."""
-    _, topic_id, index = asked
+def _became(part: RequestedPartition, outcome: Mapping[TopicIdPartition, Result]) -> Result | None:
+    """Return the outcome for a partition, or None if it was not altered."""
+    _, topic_id, index = part
     return None if topic_id is None or index is None else outcome.get((topic_id, index))
 
 
 def _checked(topic: Topic | None, index: int, is_allowed: bool) -> Result:
-    """DONE, or why a partition is left alone."""
+    """Return DONE, or the error for a partition that is not altered."""
     if not is_allowed:
-        return _known(ErrorCode.topic_authorization_failed)
+        return _failed(ErrorCode.topic_authorization_failed)
     if topic is None or topic.partition(index) is None:
-        return _known(ErrorCode.unknown_topic_or_partition)
+        return _failed(ErrorCode.unknown_topic_or_partition)
     return DONE
 
 
-def _known(error: ErrorCode) -> Result:
+def _failed(error: ErrorCode) -> Result:
     return Result(error, SHARE_OFFSETS_ERRORS[error])
 
 
-def _response(results: list[tuple[Asked, Result]], outcome: Outcome) -> Task[AlterShareGroupOffsetsResponse]:
+def _response(
+    results: list[tuple[RequestedPartition, Result]], outcome: Outcome
+) -> Task[AlterShareGroupOffsetsResponse]:
     if isinstance(outcome, Refusal):
         return _refused(outcome)
     topics: dict[tuple[str, UUID | None], list[AlterShareGroupOffsetsResponsePartition]] = {}
-    for asked, result in results:
-        name, topic_id, index = asked
+    for part, result in results:
+        name, topic_id, index = part
         partitions = topics.setdefault((name, topic_id), [])
         if index is not None:
-            code, message = _became(asked, outcome) or result
+            code, message = _became(part, outcome) or result
             partitions.append(
                 AlterShareGroupOffsetsResponsePartition(partition_index=index, error_code=code, error_message=message)
             )
@@ -136,5 +138,5 @@ def _refused(refusal: Refusal) -> AlterShareGroupOffsetsResponse:
 
 
 def error_response(request: AlterShareGroupOffsetsRequest, error_code: ErrorCode) -> AlterShareGroupOffsetsResponse:
-    """A refusal of the whole names no topics."""
+    """Return the response for a request that failed as a whole. It contains no topics."""
     return _refused(Refusal(error_code))

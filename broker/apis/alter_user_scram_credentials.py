@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (key 51), version 0 (KIP-554): gives users SCRAM passwords, and takes them away.
+"""AlterUserScramCredentials (key 51), version 0 (KIP-554): sets and deletes SCRAM credentials of users.
 
 Source: Kafka's `ScramControlManager.alterCredentials`; logins.md §7.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: AlterUserScramCredentialsRequest, ticket: Ticket
 ) -> Task[AlterUserScramCredentialsResponse]:
-    """One result for each user named."""
+    """Alter credentials and return one result for each user."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)
@@ -40,12 +40,14 @@ def handle(
     return AlterUserScramCredentialsResponse(results=(yield from one_by_one(_result, refusals.items())))
 
 
-def _deletion(asked: ScramCredentialDeletion) -> Deletion:
-    return Deletion(asked.name, asked.mechanism)
+def _deletion(deletion: ScramCredentialDeletion) -> Deletion:
+    return Deletion(deletion.name, deletion.mechanism)
 
 
-def _upsertion(asked: ScramCredentialUpsertion) -> Upsertion:
-    return Upsertion(asked.name, asked.mechanism, asked.iterations, asked.salt, asked.salted_password)
+def _upsertion(upsertion: ScramCredentialUpsertion) -> Upsertion:
+    return Upsertion(
+        upsertion.name, upsertion.mechanism, upsertion.iterations, upsertion.salt, upsertion.salted_password
+    )
 
 
 def _result(altered: tuple[str, CredentialRefusal | None]) -> AlteredUser:
@@ -58,8 +60,7 @@ def _result(altered: tuple[str, CredentialRefusal | None]) -> AlteredUser:
 def error_response(
     request: AlterUserScramCredentialsRequest, error_code: ErrorCode, message: str | None = None
 ) -> AlterUserScramCredentialsResponse:
-    """The error for every user named."""
-    names = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
+    names = dict.fromkeys([entry.name for entry in request.deletions] + [entry.name for entry in request.upsertions])
     return AlterUserScramCredentialsResponse(
         results=tuple(AlteredUser(user=name, error_code=error_code, error_message=message) for name in names)
     )

@@ -1,14 +1,14 @@
-"""ApiVersions (key 18): which APIs are served, and in which versions. Answered from the registry's table.
+"""ApiVersions (key 18): the supported APIs and versions, from the registry's table.
 
 v0
 v1  throttle time
 v2
-v3  KIP-511: name and version of the client's software; KIP-584: features; flexible, but for the response header
-v4  a feature's lowest version may be 0 (KIP-1022)
+v3  KIP-511: name and version of the client's software; KIP-584: features; flexible, except for the response header
+v4  the minimum version of a feature may be 0 (KIP-1022)
 
-A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
-client can begin again. The features that the answer names are in protocol/features.py. `kohort.as.kafka` lets the
-answer be that of an older release.
+The response for an unsupported version has version 0, UNSUPPORTED_VERSION and the range of this API only, so that the
+client can retry. The features in the response are in protocol/features.py. `kohort.as.kafka` makes the response that of
+an older release.
 """
 
 import re
@@ -28,15 +28,15 @@ from kohort.protocol.messages.api_versions import (
 )
 from kohort.protocol.releases import CURRENT, api_versions_of, apis_of
 
+# first version in which the minimum of a feature may be 0 (KIP-1022); before it, Kafka leaves such features out
 FEATURES_FROM_0 = 4
-"""The version from which on a feature may begin at 0 (KIP-1022); before, Kafka leaves such a feature out."""
 
+# format of the name and version of a client's software, from KIP-511
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
-"""What name and version of a client's software must look like. Source: KIP-511."""
 
 
 def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersionsResponse | bytes:
-    """The table, or INVALID_REQUEST for a client that does not say properly what it is."""
+    """Return the table, or INVALID_REQUEST for a malformed name or version of the client's software."""
     if ticket.version >= 3 and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
@@ -51,7 +51,10 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
 
 
 def unsupported_version(release: str) -> ApiVersionsResponse:
-    """For a version that is too new; to be written in version 0. Up to 2.3 it names no range (KIP-511)."""
+    """Return the response for an unsupported version, to be encoded in version 0.
+
+    Up to 2.3 it has no range (KIP-511).
+    """
     api = api_versions_of(release)
     if api.max_version < 3:
         return ApiVersionsResponse(error_code=ErrorCode.unsupported_version, api_keys=())
@@ -61,16 +64,20 @@ def unsupported_version(release: str) -> ApiVersionsResponse:
 
 @lru_cache
 def table(version: int, release: str, levels: Levels = LEVELS, epoch: int = 0) -> bytes:
-    """The whole answer of a release as a frame. `levels`: of features, by name, after `epoch` changes."""
+    """Return the whole response of a release as a frame.
+
+    Args:
+        levels: Finalized levels of features by name, after `epoch` changes.
+    """
     api_keys = tuple(
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
         for api in apis_of(release)
     )
     features = FEATURES.values() if release == CURRENT else ()
     supported = tuple(
-        SupportedFeatureKey(name=each.name, min_version=each.lowest, max_version=each.highest)
-        for each in features
-        if version >= FEATURES_FROM_0 or (version >= 3 and each.lowest > 0)
+        SupportedFeatureKey(name=feature.name, min_version=feature.lowest, max_version=feature.highest)
+        for feature in features
+        if version >= FEATURES_FROM_0 or (version >= 3 and feature.lowest > 0)
     )
     finalized = tuple(
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)

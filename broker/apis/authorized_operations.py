@@ -1,4 +1,4 @@
-"""What a client may do to a resource, as answers tell it: one bit for each operation (KIP-430)."""
+"""Authorized operations of a client on a resource, as in responses: one bit for each operation (KIP-430)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def operations(node: Node, ticket: Ticket, resource_type: ResourceType, name: str) -> int:
-    """What who sent the request may do to a resource, whether or not it exists; without an authorizer, everything."""
+    """Return the operations that the sender may perform on a resource, existing or not; all without an authorizer."""
     access = node.cluster.access
     return ALL_OPERATIONS[resource_type] if access is None else access.operations(ticket, resource_type, name)
 
 
 def cluster_operations(node: Node, ticket: Ticket) -> int:
-    """What one may do to the cluster; nothing is told to who may not describe it."""
+    """Return the operations that the sender may perform on the cluster; none without the right to describe it."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         return 0

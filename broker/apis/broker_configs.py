@@ -1,4 +1,4 @@
-"""A broker's settings as DescribeConfigs tells of them. None can be changed while it runs, so all are read-only."""
+"""Settings of a broker for DescribeConfigs. All are read-only, because none can change while the broker runs."""
 
 from __future__ import annotations
 
@@ -27,38 +27,34 @@ _INTERNAL = {
     "group.consumer.regex.refresh.interval.ms",
     "group.share.initialize.retry.interval.ms",
     "share.coordinator.cold.partition.snapshot.interval.ms",
-}
-"""Settings that Kafka does not describe (`GroupCoordinatorConfig`, `defineInternal`)."""
+}  # settings that Kafka does not describe (`GroupCoordinatorConfig`, `defineInternal`)
 
-_OF_THE_NODE = {"listeners", "advertised.listeners", "node.id"}
-"""Settings of ours that differ from node to node."""
+_OF_THE_NODE = {"listeners", "advertised.listeners", "node.id"}  # kohort's settings that differ between nodes
 
-EMPTY_BY_DEFAULT = {"authorizer.class.name"}
-"""Texts whose default is empty in Kafka; others have none."""
+EMPTY_BY_DEFAULT = {"authorizer.class.name"}  # texts whose default is empty in Kafka, not null
+# Settings of Kafka's authorizer, which brokers don't know: returned without their value, and only if set.
 OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
-"""Settings that brokers do not know in Kafka, but their authorizer: they are told if given, without what they say."""
-LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}
-"""Lists in Kafka, and texts here."""
-UNKNOWN = 0
-"""As a type."""
-WITHOUT_EFFECT = "Accepted, and without effect here."
-AS_IT_IS = "As this node has it."
+LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}  # lists in Kafka, texts in kohort
+UNKNOWN = 0  # as a type
+WITHOUT_EFFECT = "Accepted, but has no effect in kohort."
+AS_IT_IS = "The value of this node."
 
 
 def of_broker(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
-    """Every setting that Kafka describes, those that mean nothing here with what was given or Kafka's default.
+    """Yield every setting that Kafka describes. Those without effect have the configured value or Kafka's default.
 
-    `dialled`: the host by which the client has reached the node.
+    Args:
+        dialled: Host by which the client has reached the node.
     """
     yield from _ours(node.cluster.settings)
-    yield from _others(node, dialled)
+    yield from _without_effect(node, dialled)
 
 
 def _ours(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
     for name, setting in sorted(SETTINGS.items()):
         if name in _INTERNAL or name in _OF_THE_NODE:
             continue
-        value = _told(name, setting, getattr(settings, name.replace(".", "_")))
+        value = _described(name, setting, getattr(settings, name.replace(".", "_")))
         default = default_of(name)
         synonyms = []
         if value != default:
@@ -97,7 +93,7 @@ def _of_authorizer(name: str) -> DescribeConfigsResourceResult:
 
 
 def of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
-    """What was set for all brokers at once."""
+    """Yield the settings that apply to all brokers as dynamic defaults."""
     for config in _ours(settings):
         if config.config_source == DYNAMIC_DEFAULT_BROKER_CONFIG:
             config.synonyms = config.synonyms[:1]
@@ -105,25 +101,29 @@ def of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult
 
 
 def default_of(name: str) -> str | None:
-    """What a broker has where nobody has given a setting of that name, as Kafka answers it. Raises KeyError."""
+    """Return the default of a broker's setting as Kafka describes it.
+
+    Raises:
+        KeyError: The setting is unknown.
+    """
     setting = SETTINGS.get(name)
-    return described()[name].default if setting is None else _told(name, setting, setting.default)
+    return described()[name].default if setting is None else _described(name, setting, setting.default)
 
 
-def _told(name: str, setting: Setting[Any], value: object) -> str | None:
-    """A value as Kafka answers it: null where there is none, but for lists and EMPTY_BY_DEFAULT."""
-    shown = setting.show(value)
-    return shown if shown or setting.kind == LIST or name in EMPTY_BY_DEFAULT else None
+def _described(name: str, setting: Setting[Any], value: object) -> str | None:
+    """Return a value as Kafka describes it: null if it is empty, except for lists and EMPTY_BY_DEFAULT."""
+    text = setting.show(value)
+    return text if text or setting.kind == LIST or name in EMPTY_BY_DEFAULT else None
 
 
-def _others(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
-    """What means nothing here; and what a node knows of itself, as if it stood in its server.properties."""
-    given, own = node.cluster.settings.given, _of_node(node, dialled)
-    names = {name: (each.kind, each.default, each.is_sensitive) for name, each in described().items()}
+def _without_effect(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
+    """Yield settings without effect, and the node's own as if they were in its server.properties."""
+    configured, own = node.cluster.settings.given, _of_node(node, dialled)
+    names = {name: (setting.kind, setting.default, setting.is_sensitive) for name, setting in described().items()}
     for name in _OF_THE_NODE:
         names[name] = LIST if name in LISTS_AS_TEXT else SETTINGS[name].kind, None, False
     for name, (kind, default, is_sensitive) in sorted(names.items()):
-        value = own.get(name, given.get(name))
+        value = own.get(name, configured.get(name))
         synonyms = []
         if value is not None:
             synonyms.append((value, STATIC_BROKER_CONFIG))
@@ -137,8 +137,8 @@ def _others(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]
             config_source=source,
             is_sensitive=is_sensitive,
             synonyms=tuple(
-                DescribeConfigsSynonym(name=name, value=None if is_sensitive else each, source=where)
-                for each, where in synonyms
+                DescribeConfigsSynonym(name=name, value=None if is_sensitive else setting, source=origin)
+                for setting, origin in synonyms
             ),
             config_type=kind,
             documentation=AS_IT_IS if name in own else WITHOUT_EFFECT,

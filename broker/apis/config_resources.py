@@ -1,6 +1,6 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: which resources there are, and how each is altered.
+"""Shared parts of AlterConfigs and IncrementalAlterConfigs: types of resources, and how each is altered.
 
-Topics and groups can be. Settings of brokers are fixed at start; what Kafka could change then passes a dry run.
+Topics and groups can be altered. Settings of brokers are fixed at start; those that Kafka can change pass a dry run.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Topic
     from kohort.storage.topics import Topics
 
-DELETE = 1
-"""What may be done to a setting without a value (IncrementalAlterConfigs)."""
+DELETE = 1  # the operation of IncrementalAlterConfigs that has no value
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-"""Types of resources as the protocol numbers them."""
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32  # types of resources in the protocol
 
 
 class Named(Protocol):
-    """Something that has a name: a setting in a request."""
+    """A setting in a request."""
 
     @property
     def name(self) -> str: ...
@@ -59,19 +57,19 @@ ResponseT = TypeVar("ResponseT")
 
 
 class Alterable(Protocol):
-    """Something whose settings can be altered."""
+    """A resource whose settings can be altered."""
 
     @property
     def configs(self) -> Mapping[str, str]:
-        """What was set for it."""
+        """The settings that are set explicitly."""
         ...
 
     def list_setting(self, name: str) -> str | None:
-        """The value of a setting that is a list; None: it is none."""
+        """Return the value or default of a list setting, or None if the setting is not a list."""
         ...
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """Replaces what was set for it."""
+        """Replace the settings that are set explicitly."""
         ...
 
 
@@ -84,18 +82,16 @@ class AlterableTopic:
         self.configs: Mapping[str, str] = topic.configs
 
     def list_setting(self, name: str) -> str | None:
-        """What was set, or the default."""
         if name not in TOPIC_CONFIGS or not TOPIC_CONFIGS[name].is_list:
             return None
         return self.configs.get(name, self._topics.defaults[name])
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """All settings or none."""
         return self._topics.configure(self._topic, configs, validate_only=validate_only)
 
 
 class MissingTopic:
-    """A topic that does not exist: that is said when everything else is right, as by Kafka's controller."""
+    """A topic that does not exist. Like Kafka's controller, this is reported only if everything else is valid."""
 
     configs: Mapping[str, str] = {}
 
@@ -104,12 +100,11 @@ class MissingTopic:
         self._name = name
 
     def list_setting(self, name: str) -> str | None:
-        """The default."""
-        known = TOPIC_CONFIGS.get(name)
-        return self._topics.defaults[name] if known is not None and known.is_list else None
+        config = TOPIC_CONFIGS.get(name)
+        return self._topics.defaults[name] if config is not None and config.is_list else None
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """Always refused; for its name, if it cannot be one, before its settings are looked at."""
+        """Return the error: an invalid name before invalid settings, and an unknown topic last."""
         problem = name_refusal(self._name)
         if not self._name:
             return Refusal(ErrorCode.invalid_request, "Default topic resources are not allowed.")
@@ -122,22 +117,25 @@ class MissingTopic:
 
 
 class AlterableBroker:
-    """A broker, or all of them, of which nothing can be altered but in dry runs.
+    """A broker or all brokers. Nothing can be altered except in dry runs.
 
-    Source: Kafka's `DynamicBrokerConfig.validate`; a name that nobody knows is no mistake there.
+    Source: Kafka's `DynamicBrokerConfig.validate`, which accepts unknown names.
     """
 
     def __init__(self, set_for_all: str | None) -> None:
-        """`set_for_all`: the value of SET_FOR_ALL_BROKERS, if all brokers are meant."""
+        """Create the resource.
+
+        Args:
+            set_for_all: Value of SET_FOR_ALL_BROKERS if the resource is all brokers.
+        """
         self.configs: Mapping[str, str] = {} if set_for_all is None else {SET_FOR_ALL_BROKERS: set_for_all}
         self._of_all = set_for_all is not None
 
     def list_setting(self, name: str) -> str | None:
-        """The default of a topics' setting that brokers have too."""
         return list_default_of_broker(name)
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """Returns what is wrong; and that nothing can be altered, unless it is a dry run."""
+        """Return the error for invalid settings, and for all settings unless this is a dry run."""
         fixed = [name for name, value in configs.items() if not self._may_be(name, value, validate_only)]
         without_listener = [name for name in configs if name in ONLY_WITH_LISTENER]
         if fixed:
@@ -145,7 +143,7 @@ class AlterableBroker:
         if without_listener:
             return _not_to_update(_WITH_LISTENER, without_listener)
         problems = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
-        problem = next((each for each in problems if each is not None), None)
+        problem = next((message for message in problems if message is not None), None)
         if problem is not None:
             return Refusal(ErrorCode.invalid_request, problem)
         of_one = [name for name in configs if name in ONLY_OF_ONE_BROKER and self._of_all]
@@ -161,24 +159,27 @@ _WITH_LISTENER = "These security configs can be dynamically updated only per-lis
 _OF_ONE_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
 
 
-def _not_to_update(why: str, names: list[str]) -> Refusal:
-    return Refusal(ErrorCode.invalid_request, f"{why}: [{', '.join(names)}]")
+def _not_to_update(reason: str, names: list[str]) -> Refusal:
+    return Refusal(ErrorCode.invalid_request, f"{reason}: [{', '.join(names)}]")
 
 
 def list_default_of_broker(name: str) -> str | None:
-    """The default of a broker's setting that is a list; None: it is none."""
+    """Return the default of a broker's list setting, or None if the setting is not a list."""
     config = _OF_TOPICS.get(name)
     return config.default_text if config is not None and config.is_list else None
 
 
 def _refusal_by_elr(resource: Resource, configs: Mapping[str, str]) -> Refusal | None:
-    """Kafka's controller guards a setting of brokers where eligible leader replicas are on, as in each new cluster.
+    """Reject changes of a setting that Kafka's controller protects while eligible leader replicas are enabled.
 
-    `configs`: what is to be set from now on. Source: KIP-966, `ConfigurationControlManager`.
+    They are enabled in each new cluster. Source: KIP-966, `ConfigurationControlManager`.
+
+    Args:
+        configs: All settings of the resource after the change.
     """
     if not resource.resource_name:
         return None if SET_FOR_ALL_BROKERS in configs else NOT_TO_REMOVE
-    return NOT_OF_ONE if any(each.name == SET_FOR_ALL_BROKERS for each in resource.configs) else None
+    return NOT_OF_ONE if any(config.name == SET_FOR_ALL_BROKERS for config in resource.configs) else None
 
 
 NOT_OF_ONE = Refusal(
@@ -200,11 +201,10 @@ class AlterableGroup:
         self.configs: Mapping[str, str] = group_configs.of(group_id)
 
     def list_setting(self, name: str) -> str | None:
-        """No setting of a group is a list."""
+        """Return None: no setting of a group is a list."""
         return None
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """All settings or none."""
         if not self._group_id:
             return Refusal(ErrorCode.invalid_request, "Default group resources are not allowed.")
         return self._group_configs.configure(self._group_id, configs, validate_only=validate_only)
@@ -214,8 +214,7 @@ NOT_ALLOWED = {
     TOPIC: Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed."),
     GROUP: Refusal(ErrorCode.group_authorization_failed, "Group authorization failed."),
     BROKER: Refusal(ErrorCode.cluster_authorization_failed, "Cluster authorization failed."),
-}
-"""What is said of a resource whose settings one may not alter, or not see."""
+}  # errors for resources whose settings the client may not alter or describe
 
 _NEEDED = {TOPIC: ALTER_CONFIGS_TOPIC, GROUP: ALTER_CONFIGS_GROUP, BROKER: ALTER_CONFIGS_CLUSTER}
 
@@ -223,11 +222,13 @@ _NEEDED = {TOPIC: ALTER_CONFIGS_TOPIC, GROUP: ALTER_CONFIGS_GROUP, BROKER: ALTER
 def alter(
     resources: Sequence[ResourceT], alter_one: Callable[[ResourceT], Refusal | None], response: Callable[..., ResponseT]
 ) -> Task[tuple[ResponseT, ...]]:
-    """Alters resources, each for itself, of each all or none; others may come between two.
+    """Alter resources independently of each other, with other requests in between; each completely or not at all.
 
-    `alter_one`: alters one that is named once, or says why not. `response`: the class of an answer for one resource.
+    Args:
+        alter_one: Alters a resource that occurs once, or returns the error.
+        response: Class of a result for one resource.
     """
-    count = Counter((each.resource_type, each.resource_name) for each in resources)
+    count = Counter((entry.resource_type, entry.resource_name) for entry in resources)
     responses = []
     for resource in resources:
         kind, name = resource.resource_type, resource.resource_name
@@ -255,7 +256,11 @@ def alter_resource(
     *,
     validate_only: bool,
 ) -> Refusal | None:
-    """Gives a resource other settings. `new_configs`: everything that is to be set from now on, or why not."""
+    """Replace the settings of a resource.
+
+    Args:
+        new_configs: Returns all settings of the resource after the change, or the error.
+    """
     altered = _named_resource(node, resource)
     if isinstance(altered, Refusal):
         return altered
@@ -269,7 +274,10 @@ def alter_resource(
 
 
 def may_alter(node: Node, ticket: Ticket, resource: Resource) -> bool:
-    """Whether who asks has the right. Kafka's controller asks for it, after all that its broker looks at."""
+    """Return whether the sender may alter the resource.
+
+    Kafka's controller checks this after all checks of its broker.
+    """
     kind, access = resource.resource_type, node.cluster.access
     if access is None or kind not in _NEEDED:
         return True
@@ -293,7 +301,7 @@ def _named_resource(node: Node, resource: Resource) -> Alterable | Refusal:
 
 
 def refusal_by_broker(node: Node, resource: Resource) -> Refusal | None:
-    """What Kafka's broker refuses; all else of a resource is its controller's.
+    """Return the error of Kafka's broker; its controller makes all other checks.
 
     Source, also of the order: `ConfigAdminManager.preprocess`.
     """
@@ -301,7 +309,9 @@ def refusal_by_broker(node: Node, resource: Resource) -> Refusal | None:
     if len(set(settings)) < len(settings):
         return Refusal(ErrorCode.invalid_request, "Error due to duplicate config keys")
     nulls = [
-        each.name for each in resource.configs if each.value is None and getattr(each, "config_operation", 0) != DELETE
+        entry.name
+        for entry in resource.configs
+        if entry.value is None and getattr(entry, "config_operation", 0) != DELETE
     ]
     if nulls:
         return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(nulls)}")

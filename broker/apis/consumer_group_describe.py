@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (key 69), versions 0-1: consumer groups with their members (KIP-848).
 
-v1: whether a member speaks the classic or the consumer protocol (KIP-1099).
+v1: whether a member uses the classic or the consumer protocol (KIP-1099).
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from kohort.protocol.messages.consumer_group_describe import (
 
 
 def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) -> Task[ConsumerGroupDescribeResponse]:
-    """Always answered at once, in Kafka's order. A group that is named twice is described twice."""
+    """Describe groups in Kafka's order. A duplicate id is described twice."""
     if not is_served(node.coordinator.settings):
         return error_response(request, ErrorCode.unsupported_version)
     groups = yield from described_groups(
@@ -40,17 +40,16 @@ _HIDDEN_TOPICS = "The group has described topic(s) that the client is not author
 
 
 def _topics_of(group: DescribedGroup) -> set[str]:
-    """Those that members have or are to have."""
+    """Return the topics in assignments and target assignments."""
     return {
-        each.topic_name
+        partitions.topic_name
         for member in group.members
         for assignment in (member.assignment, member.target_assignment)
-        for each in assignment.topic_partitions
+        for partitions in assignment.topic_partitions
     }
 
 
 def error_response(request: ConsumerGroupDescribeRequest, error_code: ErrorCode) -> ConsumerGroupDescribeResponse:
-    """What a request hears that failed here, or that is not served."""
     return ConsumerGroupDescribeResponse(
         groups=tuple(DescribedGroup(error_code=error_code, group_id=group_id) for group_id in request.group_ids)
     )

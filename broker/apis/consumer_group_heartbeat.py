@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat (key 68), versions 0-1: join a consumer group, stay in it, leave it (KIP-848).
+"""ConsumerGroupHeartbeat (key 68), versions 0-1: join, stay in and leave a consumer group (KIP-848).
 
-v1: a regular expression to subscribe with, and a member id that the client makes (KIP-1082).
+v1: a regular expression to subscribe with, and a member id that the client generates (KIP-1082).
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from kohort.security.rights import DESCRIBE_TOPIC, READ_GROUP
 
 
 def handle(node: Node, request: ConsumerGroupHeartbeatRequest, ticket: Ticket) -> ConsumerGroupHeartbeatResponse | None:
-    """None: answered when what it changes is written."""
+    """Handle a heartbeat. If it changes the group, the response is sent when the change is written."""
     access = node.cluster.access
     sees_topic: SeesTopic = sees_all
     if access is not None and is_served(node.coordinator.settings):
@@ -35,5 +35,4 @@ def handle(node: Node, request: ConsumerGroupHeartbeatRequest, ticket: Ticket) -
 
 
 def error_response(request: ConsumerGroupHeartbeatRequest, error_code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
-    """What a request hears that failed here."""
     return refused(Refusal(error_code))

@@ -25,11 +25,15 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
-_MADE = AclCreationResult(error_code=ErrorCode.none, error_message="")
+_OK = AclCreationResult(error_code=ErrorCode.none, error_message="")
 
 
 def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Task[CreateAclsResponse]:
-    """Makes ACLs, each for itself. Raises CloseConnection for a code that nobody knows, as Kafka does."""
+    """Create ACLs independently of each other.
+
+    Raises:
+        CloseConnection: A code is unknown, as in Kafka.
+    """
     acls = []
     for creation in request.creations:
         acls.append(_read(creation))
@@ -40,7 +44,7 @@ def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Task[Creat
     if not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         return _refused(request, ErrorCode.cluster_authorization_failed, needs_permission(ticket, ALTER_CLUSTER))
     if any(_is_for_filters(acl) for acl in acls):
-        return error_response(request, ErrorCode.unknown_server_error)  # Kafka stumbles over the whole request
+        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails the whole request
     if len(acls) > MAX_RECORDS_PER_USER_OP:
         too_much = "Unable to perform excessively large batch operation."
         return _refused(request, ErrorCode.policy_violation, too_much)
@@ -49,7 +53,7 @@ def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Task[Creat
     access.add(acl for acl, problem in zip(acls, problems, strict=True) if problem is None)
     return CreateAclsResponse(
         results=tuple(
-            _MADE if problem is None else AclCreationResult(error_code=ErrorCode.invalid_request, error_message=problem)
+            _OK if problem is None else AclCreationResult(error_code=ErrorCode.invalid_request, error_message=problem)
             for problem in problems
         )
     )
@@ -66,7 +70,7 @@ def _read(creation: AclCreation) -> AclBinding:
         known(Permission, creation.permission_type),
     )
     if 0 in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission):
-        raise CloseConnection("an ACL to be made holds a code that means nothing")
+        raise CloseConnection("CreateAcls request with an unknown code")
     return acl
 
 
@@ -80,7 +84,7 @@ def _is_for_filters(acl: AclBinding) -> bool:
 
 
 def _problem(acl: AclBinding) -> str | None:
-    """What is wrong with it, in Kafka's words and order (`AclApis`, then the controller)."""
+    """Return Kafka's error message, or None (checks of `AclApis`, then of the controller)."""
     if acl.resource_type == ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not acl.name:
@@ -98,5 +102,4 @@ def _refused(request: CreateAclsRequest, error_code: ErrorCode, message: str | N
 
 
 def error_response(request: CreateAclsRequest, error_code: ErrorCode) -> CreateAclsResponse:
-    """What a request hears that failed: every ACL alike."""
     return _refused(request, error_code, None)

@@ -1,6 +1,6 @@
-"""CreateDelegationToken (key 38), versions 1 to 3: always refused, see delegation_tokens.py.
+"""CreateDelegationToken (key 38), versions 1 to 3: always rejected, see delegation_tokens.py.
 
-v1 (KIP-48) · v2 tagged fields · v3 tokens for somebody else (KIP-373).
+v1 (KIP-48) · v2 tagged fields · v3 tokens for another user (KIP-373).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: CreateDelegationTokenRequest, ticket: Ticket) -> CreateDelegationTokenResponse:
-    """Says why not: after Kafka's checks that tokens are not kept here."""
+    """Reject the request: tokens are disabled, unless one of Kafka's earlier checks fails."""
     requester, access = ticket.principal, node.cluster.access
     owner = requester
     if request.owner_principal_name:
@@ -28,7 +28,7 @@ def handle(node: Node, request: CreateDelegationTokenRequest, ticket: Ticket) ->
     if error is DISABLED:
         if access is not None and owner != requester and not access.allows(ticket, CREATE_TOKENS_USER, str(owner)):
             error, time = ErrorCode.delegation_token_authorization_failed, NEVER_ASKED
-        elif any(each.principal_type != USER for each in request.renewers):
+        elif any(renewer.principal_type != USER for renewer in request.renewers):
             error, time = ErrorCode.invalid_principal_type, NEVER_ASKED
     return CreateDelegationTokenResponse(
         error_code=error,

@@ -1,8 +1,7 @@
 """CreatePartitions (key 37), versions 0 to 3.
 
-v0 (KIP-195) and v1 alike · v2 tagged fields · v3 as v2 (THROTTLING_QUOTA_EXCEEDED may be answered, KIP-599).
-
-Left out: the controller quota (throttling).
+v0 (KIP-195) and v1 alike · v2 tagged fields · v3 as v2 (THROTTLING_QUOTA_EXCEEDED is possible, KIP-599).
+Not supported: the controller quota (throttling).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Task[CreatePartitionsResponse]:
-    """Gives topics more partitions, each for itself."""
+    """Add partitions to topics, independently of each other."""
     named = Counter(topic.name for topic in request.topics)
     access = node.cluster.access
     refused = set()
@@ -37,13 +36,13 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Task
     if has_passed(request.timeout_ms) and any(named[name] == 1 and name not in refused for name in named):
         return error_response(request, ErrorCode.request_timed_out)
     results = []
-    for name, wanted in {topic.name: topic for topic in request.topics}.items():
+    for name, topic_request in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
             refusal: Refusal | None = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
         elif name in refused:
             refusal = Refusal(ErrorCode.topic_authorization_failed)
         else:
-            refusal = yield from _grow(node, wanted, request.validate_only)
+            refusal = yield from _grow(node, topic_request, request.validate_only)
             yield
         results.append(
             CreatePartitionsTopicResult(
@@ -55,19 +54,18 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Task
     return CreatePartitionsResponse(throttle_time_ms=0, results=tuple(results))
 
 
-def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Task[Refusal | None]:
+def _grow(node: Node, topic_request: CreatePartitionsTopic, validate_only: bool) -> Task[Refusal | None]:
     topics = node.cluster.topics
-    topic = topics.by_name(wanted.name)
+    topic = topics.by_name(topic_request.name)
     if topic is None:
         return Refusal(ErrorCode.unknown_topic_or_partition)
     assignments = None
-    if wanted.assignments is not None:
-        assignments = [assignment.broker_ids for assignment in wanted.assignments]
-    return (yield from topics.growing(topic, wanted.count, assignments, validate_only=validate_only))
+    if topic_request.assignments is not None:
+        assignments = [assignment.broker_ids for assignment in topic_request.assignments]
+    return (yield from topics.growing(topic, topic_request.count, assignments, validate_only=validate_only))
 
 
 def error_response(request: CreatePartitionsRequest, error_code: ErrorCode) -> CreatePartitionsResponse:
-    """What a request hears that failed: every topic as it was named."""
     return CreatePartitionsResponse(
         throttle_time_ms=0,
         results=tuple(

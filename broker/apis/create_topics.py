@@ -1,9 +1,8 @@
 """CreateTopics (key 19), versions 2 to 7.
 
-v2 and v3 alike · v4 -1 partitions or replicas: the broker's default (KIP-464) · v5 tagged fields; the answer says what
-the topic is like (KIP-525) · v6 as v5 · v7 the topic's id (KIP-516).
-
-Left out: the controller quota (throttling). The -1 of v4 works in v2 and v3 too, as in Kafka.
+v2 and v3 alike · v4 -1 partitions or replicas: the broker's default (KIP-464) · v5 tagged fields; the response
+describes the topic (KIP-525) · v6 as v5 · v7 the topic's id (KIP-516).
+Not supported: the controller quota (throttling). The -1 of v4 also works in v2 and v3, as in Kafka.
 """
 
 from __future__ import annotations
@@ -33,12 +32,10 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
-MAX_PARTITIONS_PER_BATCH = MAX_RECORDS_PER_USER_OP = 10_000
-"""What one request may create, under the names that Kafka's controller has for it."""
+MAX_PARTITIONS_PER_BATCH = MAX_RECORDS_PER_USER_OP = 10_000  # limits of one request, named as in Kafka's controller
 
 
 def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Task[CreateTopicsResponse]:
-    """Creates topics, each for itself."""
     named = Counter(topic.name for topic in request.topics)
     wanted_once = [topic for topic in request.topics if named[topic.name] == 1]
     refused = _not_allowed(node, wanted_once, ticket)
@@ -50,13 +47,13 @@ def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Task[Cre
         return error_response(request, too_much.error_code, too_much.message)
     created: set[str] = set()
     results = []
-    for name, wanted in {topic.name: topic for topic in request.topics}.items():
+    for name, topic_request in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
             outcome: Topic | Refusal = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
         elif name in refused:
             outcome = _METADATA_TOPIC if name == METADATA_TOPIC else _NOT_ALLOWED
         else:
-            outcome = yield from _create(node, wanted, created, request.validate_only)
+            outcome = yield from _create(node, topic_request, created, request.validate_only)
         results.append(_result(node, name, outcome, ticket))
         yield
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
@@ -66,9 +63,9 @@ _NOT_ALLOWED = Refusal(ErrorCode.topic_authorization_failed, "Authorization fail
 _METADATA_TOPIC = Refusal(ErrorCode.invalid_request, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
 
 
-def _not_allowed(node: Node, wanted: list[CreatableTopic], ticket: Ticket) -> set[str]:
+def _not_allowed(node: Node, topics: list[CreatableTopic], ticket: Ticket) -> set[str]:
     """Find the topics that the client may not create; they are rejected before any other check."""
-    names = [topic.name for topic in wanted]
+    names = [topic.name for topic in topics]
     reserved = {METADATA_TOPIC}.intersection(names)
     access = node.cluster.access
     if access is None or access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME):
@@ -76,14 +73,14 @@ def _not_allowed(node: Node, wanted: list[CreatableTopic], ticket: Ticket) -> se
     return reserved | {name for name in names if name not in reserved and not access.allows(ticket, CREATE_TOPIC, name)}
 
 
-def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
+def _too_much(node: Node, topics: list[CreatableTopic]) -> Refusal | None:
     """Return the error of a request that is too large, or None.
 
     Kafka rejects the whole request, duplicate and reserved names included.
     Source: `ReplicationControlManager.validateTotalNumberOfPartitions`, KAFKA-17870; observed on 4.3.0.
     """
     partitions = records = 0
-    for topic in wanted:
+    for topic in topics:
         count = node.cluster.settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
         count = len(topic.assignments) or max(count, 0)
         partitions += count
@@ -95,24 +92,24 @@ def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
     return None
 
 
-def _create(node: Node, wanted: CreatableTopic, created: set[str], validate_only: bool) -> Task[Topic | Refusal]:
+def _create(node: Node, topic_request: CreatableTopic, created: set[str], validate_only: bool) -> Task[Topic | Refusal]:
     """Create a topic and add its name to `created`, the topics of this request."""
     topics = node.cluster.topics
-    null = next((config.name for config in wanted.configs if config.value is None), None)
-    if null is not None and name_refusal(wanted.name) is None and topics.by_name(wanted.name) is None:
+    null = next((config.name for config in topic_request.configs if config.value is None), None)
+    if null is not None and name_refusal(topic_request.name) is None and topics.by_name(topic_request.name) is None:
         return Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {null}")
-    configs = {config.name: config.value for config in wanted.configs if config.value is not None}
+    configs = {config.name: config.value for config in topic_request.configs if config.value is not None}
     outcome: Topic | Refusal = yield from topics.creating(
-        wanted.name,
-        wanted.num_partitions,
-        wanted.replication_factor,
+        topic_request.name,
+        topic_request.num_partitions,
+        topic_request.replication_factor,
         configs,
-        assignments=[(each.partition_index, each.broker_ids) for each in wanted.assignments],
+        assignments=[(assignment.partition_index, assignment.broker_ids) for assignment in topic_request.assignments],
         siblings=created,
         validate_only=validate_only,
     )
     if isinstance(outcome, Topic):
-        created.add(wanted.name)
+        created.add(topic_request.name)
     return outcome
 
 

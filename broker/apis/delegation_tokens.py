@@ -1,7 +1,7 @@
-"""What the four APIs of delegation tokens have in common (KIP-48): who may ask, and that there are no tokens.
+"""Shared parts of the four delegation token APIs (KIP-48): who may use them, and the error for disabled tokens.
 
-Kafka keeps tokens if `delegation.token.secret.key` is set; kohort never does. The answers are those of a broker without
-that setting. Source: Kafka's `KafkaApis` and `DelegationTokenControlManager`, and what 4.3.0 answers.
+Kafka has tokens if `delegation.token.secret.key` is set; kohort never has them. The responses are those of a broker
+without that setting. Source: Kafka's `KafkaApis` and `DelegationTokenControlManager`; observed on 4.3.0.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 DISABLED = ErrorCode.delegation_token_auth_disabled
 NOT_ALLOWED = ErrorCode.delegation_token_request_not_allowed
 
-NEVER_ASKED = -1
-"""The times of a token that was refused before the controller was asked; afterwards they are 0."""
+NEVER_ASKED = -1  # timestamps of a token that the broker rejects; if its controller does, they are 0
 
 
 def refusal(ticket: Ticket) -> tuple[ErrorCode, int]:
-    """Why there is no token, and its times: nobody may ask who has not said who they are."""
+    """Return the error for a token request and the timestamps of the token. Clients without a login are not allowed."""
     if ticket.requester.login is None and ticket.principal == ANONYMOUS:
         return NOT_ALLOWED, NEVER_ASKED
     return DISABLED, 0

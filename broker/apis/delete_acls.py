@@ -25,40 +25,42 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DeleteAclsRequest, ticket: Ticket) -> Task[DeleteAclsResponse]:
-    """Deletes what the filters mean. An ACL that two filters mean is in the answer of both."""
+    """Delete the ACLs that match the filters. An ACL that matches two filters is in the results of both."""
     access = node.cluster.access
     if access is None or not access.keeps_acls:
         return _refused(request, ErrorCode.security_disabled, "No Authorizer is configured.")
     if not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         return _refused(request, ErrorCode.cluster_authorization_failed, needs_permission(ticket, ALTER_CLUSTER))
     results: list[DeleteAclsFilterResult] = []
-    gone: list[AclBinding] = []
-    there = list(access.authorizer.acls)
-    for wanted in map(read_filter, request.filters):
-        problem = _problem(wanted)
+    deleted: list[AclBinding] = []
+    existing = list(access.authorizer.acls)
+    for acl_filter in map(read_filter, request.filters):
+        problem = _problem(acl_filter)
         if problem is not None:
             results.append(_failed(ErrorCode.invalid_request, problem))
             continue
-        found = []
-        for acl in there:
-            if wanted.matches(acl):
-                found.append(acl)
+        acls = []
+        for acl in existing:
+            if acl_filter.matches(acl):
+                acls.append(acl)
             yield
-        if len(gone) + len(found) > MAX_RECORDS_PER_USER_OP:
+        if len(deleted) + len(acls) > MAX_RECORDS_PER_USER_OP:
             results.append(_failed(ErrorCode.unknown_server_error, None))
             continue
-        gone += found
-        results.append(DeleteAclsFilterResult(error_code=ErrorCode.none, matching_acls=tuple(map(_deleted, found))))
+        deleted += acls
+        results.append(DeleteAclsFilterResult(error_code=ErrorCode.none, matching_acls=tuple(map(_deleted, acls))))
         yield
-    access.remove(acl for acl in gone if acl in access.authorizer.acls)  # others may have come in between
+    access.remove(
+        acl for acl in deleted if acl in access.authorizer.acls
+    )  # other requests may have deleted some meanwhile
     return DeleteAclsResponse(filter_results=tuple(results))
 
 
-def _problem(wanted: AclFilter) -> str | None:
-    """Source: Kafka's `AclControlManager.validateFilter`."""
-    if 0 in (wanted.resource_type, wanted.pattern_type):
+def _problem(acl_filter: AclFilter) -> str | None:
+    """Return Kafka's error message, or None. Source: `AclControlManager.validateFilter`."""
+    if 0 in (acl_filter.resource_type, acl_filter.pattern_type):
         return "Unknown patternFilter."
-    return "Unknown entryFilter." if 0 in (wanted.operation, wanted.permission) else None
+    return "Unknown entryFilter." if 0 in (acl_filter.operation, acl_filter.permission) else None
 
 
 def _deleted(acl: AclBinding) -> DeleteAclsMatchingAcl:
@@ -83,5 +85,4 @@ def _refused(request: DeleteAclsRequest, error_code: ErrorCode, message: str | N
 
 
 def error_response(request: DeleteAclsRequest, error_code: ErrorCode) -> DeleteAclsResponse:
-    """What a request hears that failed: every filter alike."""
     return _refused(request, error_code, None)

@@ -1,6 +1,6 @@
 """DeleteGroups (key 42), versions 0-2: delete empty groups with all their offsets (KIP-229).
 
-v1: throttle time as in other APIs. v2: flexible. A group named twice is answered once.
+v1: throttle time as in other APIs. v2: flexible. A duplicate id has one result.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from kohort.security.rights import DELETE_GROUP
 
 
 def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Task[DeleteGroupsResponse | None]:
-    """None: answered when the deletions are written."""
+    """Delete groups. The response is sent when the deletions are written."""
     group_ids = dict.fromkeys(request.groups_names)
     results: dict[str, DeletableGroupResult] = {}
     access = node.cluster.access
@@ -37,7 +37,6 @@ def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Task[Del
 
 
 def error_response(request: DeleteGroupsRequest, error_code: ErrorCode) -> DeleteGroupsResponse:
-    """What a request hears that failed here."""
     return DeleteGroupsResponse(
         results=tuple(
             DeletableGroupResult(group_id=name, error_code=error_code) for name in dict.fromkeys(request.groups_names)

@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21), versions 0 to 2: partitions forget what lies before an offset.
+"""DeleteRecords (key 21), versions 0 to 2: deletes the records of partitions before an offset.
 
 v0 (KIP-107) and v1 alike · v2 tagged fields.
 """
@@ -24,33 +24,32 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
-ALL = -1
-"""As the offset: the high watermark."""
+ALL = -1  # as the offset: the high watermark
 
 
 def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Task[DeleteRecordsResponse]:
-    """Answers for each partition where it begins now.
+    """Delete records and return the new start offset of each partition.
 
-    A partition that is named twice is asked about once, with the last offset, and a topic without partitions not at
-    all, as in Kafka, which keeps them in a map (`KafkaApis.handleDeleteRecordsRequest`).
+    A duplicate partition is handled once, with the last offset, and a topic without partitions is left out, because
+    Kafka stores them in a map (`KafkaApis.handleDeleteRecordsRequest`).
     """
-    wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    by_topic: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
         if topic.partitions:
-            wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
+            by_topic.setdefault(topic.name, {}).update((entry.partition_index, entry) for entry in topic.partitions)
     topics = []
     access = node.cluster.access
-    for name, asked in wanted.items():
+    for name, entries in by_topic.items():
         if access is None or access.allows(ticket, DELETE_TOPIC, name):
-            partitions = yield from one_by_one(partial(_delete, node, name), asked.values())
+            partitions = yield from one_by_one(partial(_delete, node, name), entries.values())
         else:
-            partitions = tuple(_refused(index, ErrorCode.topic_authorization_failed) for index in asked)
+            partitions = tuple(_refused(index, ErrorCode.topic_authorization_failed) for index in entries)
         topics.append(DeleteRecordsTopicResult(name=name, partitions=partitions))
     return DeleteRecordsResponse(topics=tuple(topics))
 
 
-def _delete(node: Node, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-    index = asked.partition_index
+def _delete(node: Node, name: str, entry: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    index = entry.partition_index
     topic = node.cluster.topics.by_name(name)
     partition = led_partition(node, topic, index)
     if isinstance(partition, ErrorCode):
@@ -61,11 +60,11 @@ def _delete(node: Node, name: str, asked: DeleteRecordsPartition) -> DeleteRecor
     if not topic.log_config.delete:
         return _refused(index, ErrorCode.policy_violation)
     log = partition.log
-    offset = log.high_watermark if asked.offset == ALL else asked.offset
+    offset = log.high_watermark if entry.offset == ALL else entry.offset
     if not 0 <= offset <= log.high_watermark:
         return _refused(index, ErrorCode.offset_out_of_range)
     start = max(offset, log.log_start_offset)
-    if start:  # noted also where retention was there before: what it has dropped might come back with the power
+    if start:  # also if retention was first: deleted segments could reappear after a power failure
         log.delete_before(start)
     return DeleteRecordsPartitionResult(
         partition_index=index, low_watermark=log.log_start_offset, error_code=ErrorCode.none

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92), version 0: what is known of a share group and topics is forgotten (KIP-932)."""
+"""DeleteShareGroupOffsets (key 92), version 0: deletes the state of a share group for topics (KIP-932)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOTHING_KNOWN = "There is no offset information to delete."
 def handle(
     node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Ticket
 ) -> Task[DeleteShareGroupOffsetsResponse | None]:
-    """None: answered when share coordinators have answered for all topics."""
+    """Delete offsets. The response is sent when share coordinators have answered for all topics."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
         return error_response(request, ErrorCode.unsupported_version)
@@ -52,7 +52,7 @@ def handle(
 
 
 class _SortedOut(NamedTuple):
-    """Topics that exist and may be read; and the answers for all others."""
+    """Topics that exist and may be read, and the results for all others."""
 
     topics: list[TopicInfo]
     unknown: list[DeleteShareGroupOffsetsResponseTopic]
@@ -60,35 +60,35 @@ class _SortedOut(NamedTuple):
 
 
 def _sorted_out(node: Node, request: DeleteShareGroupOffsetsRequest, ticket: Ticket) -> Task[_SortedOut]:
-    found, access = _SortedOut([], [], []), node.cluster.access
-    for name in dict.fromkeys(each.topic_name for each in request.topics):
+    sorted_out, access = _SortedOut([], [], []), node.cluster.access
+    for name in dict.fromkeys(topic_request.topic_name for topic_request in request.topics):
         topic = node.coordinator.topics.by_name(name)
         if access is not None and not access.allows(ticket, READ_TOPIC, name):
-            found.denied.append(_answer(name, ErrorCode.topic_authorization_failed))
+            sorted_out.denied.append(_answer(name, ErrorCode.topic_authorization_failed))
         elif topic is None:
-            found.unknown.append(_answer(name, ErrorCode.unknown_topic_or_partition))
+            sorted_out.unknown.append(_answer(name, ErrorCode.unknown_topic_or_partition))
         else:
-            found.topics.append(topic)
+            sorted_out.topics.append(topic)
         yield
-    return found
+    return sorted_out
 
 
 def _response(sorted_out: _SortedOut, outcome: Outcome) -> Task[DeleteShareGroupOffsetsResponse]:
-    """Make the response. Of a group that never had states Kafka mentions only topics that are denied."""
+    """Build the response. For a group that never had states, Kafka returns only topics that are denied."""
     if isinstance(outcome, Refusal):
         return _refused(outcome)
     responses = sorted_out.denied
     if outcome is not None:
-        found = []
+        results = []
         for topic in sorted_out.topics:
-            found.append(_outcome(topic, outcome.get(topic.topic_id)))
+            results.append(_outcome(topic, outcome.get(topic.topic_id)))
             yield
-        responses = [*found, *sorted_out.unknown, *responses]
+        responses = [*results, *sorted_out.unknown, *responses]
     return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.none, responses=tuple(responses))
 
 
 def _outcome(topic: TopicInfo, result: Result | None) -> DeleteShareGroupOffsetsResponseTopic:
-    """What became of a topic; None: nothing was known of it."""
+    """Return the result of a topic; None as `result` means that the group had no state for it."""
     if result is None:
         return _answer(topic.name, ErrorCode.unknown_topic_or_partition, NOTHING_KNOWN)
     return DeleteShareGroupOffsetsResponseTopic(
@@ -108,5 +108,5 @@ def _refused(refusal: Refusal) -> DeleteShareGroupOffsetsResponse:
 
 
 def error_response(request: DeleteShareGroupOffsetsRequest, error_code: ErrorCode) -> DeleteShareGroupOffsetsResponse:
-    """A refusal of the whole names no topics."""
+    """Return the response for a request that failed as a whole. It contains no topics."""
     return _refused(Refusal(error_code))

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86), version 0 (KIP-932): group coordinators have share partitions forgotten."""
+"""DeleteShareGroupState (key 86), version 0 (KIP-932): group coordinators delete the states of share partitions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DeleteShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
-    """Answers for each partition when that is written."""
+    """Delete states. The response is sent when the deletions are written."""
     coordinator = node.share_coordinator
 
-    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
-        delete_state(coordinator, key, then, now_ms)
+    def ask(key: SharePartitionKey, _data: PartitionData, on_outcome: OnOutcome, now_ms: int) -> None:
+        delete_state(coordinator, key, on_outcome, now_ms)
 
     return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(request: DeleteShareGroupStateRequest, error_code: ErrorCode) -> DeleteShareGroupStateResponse:
-    """The error for every partition."""
     response: DeleteShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
     return response
 

@@ -1,9 +1,8 @@
 """DeleteTopics (key 20), versions 1 to 6.
 
-v1 and v2 alike · v3 TOPIC_DELETION_DISABLED may be answered · v4 tagged fields · v5 error messages (KIP-599) ·
-v6 topics by id (KIP-516).
-
-Left out: the controller quota (throttling). Answers come in the order of the request; Kafka shuffles them.
+v1 and v2 alike · v3 TOPIC_DELETION_DISABLED is possible · v4 tagged fields · v5 error messages (KIP-599) · v6 topics by
+id (KIP-516).
+Not supported: the controller quota (throttling). Results are in the order of the request; Kafka shuffles them.
 """
 
 from __future__ import annotations
@@ -34,26 +33,25 @@ if TYPE_CHECKING:
     from kohort.protocol.messages.delete_topics import DeleteTopicState
     from kohort.storage.topic import Topic
 
-DISABLED_FROM = 3
-"""Before this version clients do not know TOPIC_DELETION_DISABLED and hear INVALID_REQUEST."""
+DISABLED_FROM = 3  # earlier versions don't have TOPIC_DELETION_DISABLED, and return INVALID_REQUEST
 
 
 def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Task[DeleteTopicsResponse]:
-    """Deletes topics, with their records and what groups have committed for them.
+    """Delete topics with their records and the groups' offsets for them.
 
     Source: Kafka's `ControllerApis.deleteTopics`.
     """
     if not node.cluster.settings.delete_topic_enable:
         disabled = ticket.version >= DISABLED_FROM
         return error_response(request, ErrorCode.topic_deletion_disabled if disabled else ErrorCode.invalid_request)
-    ambiguous = [each for each in request.topics if (each.name is None) == (each.topic_id is None)]
+    ambiguous = [entry for entry in request.topics if (entry.name is None) == (entry.topic_id is None)]
     refused = [*(yield from one_by_one(_ambiguous, ambiguous))] if ambiguous else []
-    named = Counter(each.name for each in request.topics if each.name is not None and each.topic_id is None)
-    by_id = Counter(each.topic_id for each in request.topics if each.name is None and each.topic_id is not None)
+    named = Counter(entry.name for entry in request.topics if entry.name is not None and entry.topic_id is None)
+    by_id = Counter(entry.topic_id for entry in request.topics if entry.name is None and entry.topic_id is not None)
     refused += [_refused(name, None, _INVALID, "Duplicate topic name.") for name in named if named[name] > 1]
-    refused += [_refused(None, each, _INVALID, "Duplicate topic id.") for each in by_id if by_id[each] > 1]
+    refused += [_refused(None, entry, _INVALID, "Duplicate topic id.") for entry in by_id if by_id[entry] > 1]
     names = [name for name in named if named[name] == 1]
-    ids = [each for each in by_id if by_id[each] == 1]
+    ids = [entry for entry in by_id if by_id[entry] == 1]
     if (names or ids) and has_passed(request.timeout_ms):
         return error_response(request, ErrorCode.request_timed_out)
     answers = refused
@@ -61,18 +59,18 @@ def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Task[Del
         if answer is not None:
             answers.append(answer)
         yield
-    places = {each.name or each.topic_id: place for place, each in enumerate(request.topics)}
-    answers.sort(key=lambda each: places.get(each.name, places.get(each.topic_id, 0)))
+    places = {entry.name or entry.topic_id: place for place, entry in enumerate(request.topics)}
+    answers.sort(key=lambda result: places.get(result.name, places.get(result.topic_id, 0)))
     return DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(answers))
 
 
 _INVALID = ErrorCode.invalid_request
 
 
-def _ambiguous(asked: DeleteTopicState) -> DeletableTopicResult:
-    both = asked.name is not None
+def _ambiguous(topic_request: DeleteTopicState) -> DeletableTopicResult:
+    both = topic_request.name is not None
     message = "You may not specify both topic name and topic id." if both else _NEITHER
-    return _refused(asked.name, asked.topic_id, _INVALID, message)
+    return _refused(topic_request.name, topic_request.topic_id, _INVALID, message)
 
 
 _NEITHER = "Neither topic name nor id were specified."
@@ -81,13 +79,16 @@ _NEITHER = "Neither topic name nor id were specified."
 def _delete(
     node: Node, names: list[str], ids: list[UUID], all_ids: set[UUID], ticket: Ticket
 ) -> Iterator[DeletableTopicResult | None]:
-    """What becomes of names and ids of which each was given once; None in between. `all_ids`: all that were given.
+    """Delete topics by distinct names and ids; yield results, and None in between.
 
-    Each is looked up once more when its turn comes: another request may have deleted it in between.
+    Each topic is looked up again immediately before its deletion, because another request can delete it meanwhile.
+
+    Args:
+        all_ids: All ids in the request, duplicates included.
     """
     topics = node.cluster.topics
     rights = _Rights(node, ticket)
-    found: dict[UUID, str | None] = dict.fromkeys(ids)
+    names_by_id: dict[UUID, str | None] = dict.fromkeys(ids)
     for name in names:
         topic = topics.by_name(name)
         if not rights.may_delete(name):
@@ -95,20 +96,20 @@ def _delete(
         elif topic is None:
             yield _unknown(name)
         elif topic.topic_id in all_ids:
-            found.pop(topic.topic_id, None)
+            names_by_id.pop(topic.topic_id, None)
             message = "The provided topic name maps to an ID that was already supplied."
             yield _refused(name, topic.topic_id, _INVALID, message)
         else:
-            found[topic.topic_id] = name
-    for topic_id, given_name in found.items():
+            names_by_id[topic.topic_id] = name
+    for topic_id, given_name in names_by_id.items():
         topic = topics.by_id(topic_id)
         if topic is None and given_name is not None:
             yield _unknown(given_name)
         elif topic is None:
             yield _refused(None, topic_id, ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
         elif not rights.may_delete(topic.name):
-            shown = topic.name if rights.may_see(topic.name) else None
-            yield _refused(shown, topic_id, ErrorCode.topic_authorization_failed, _NOT_ALLOWED)
+            visible_name = topic.name if rights.may_see(topic.name) else None
+            yield _refused(visible_name, topic_id, ErrorCode.topic_authorization_failed, _NOT_ALLOWED)
         else:
             yield from delete_topic(node.cluster, topic, ticket.received_at_ms)
             yield DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.none)
@@ -118,7 +119,7 @@ _NOT_ALLOWED = "Topic authorization failed."
 
 
 class _Rights:
-    """Which topics who asks may delete, and which they may see: all, with the right on the cluster."""
+    """Topics that the sender may delete, and those that it may see: all, with the right on the cluster."""
 
     def __init__(self, node: Node, ticket: Ticket) -> None:
         access = node.cluster.access
@@ -127,17 +128,16 @@ class _Rights:
         self._access, self._ticket = access, ticket
 
     def may_delete(self, name: str) -> bool:
-        """Who may not see a topic may not delete it either."""
+        """Return whether the sender may delete and see a topic."""
         access, ticket = self._access, self._ticket
         return access is None or (access.allows(ticket, DELETE_TOPIC, name) and self.may_see(name))
 
     def may_see(self, name: str) -> bool:
-        """Whether its name is told."""
         return self._access is None or self._access.shows(self._ticket, DESCRIBE_TOPIC, name)
 
 
 def delete_topic(cluster: BrokerCluster, topic: Topic, now_ms: int) -> Iterator[None]:
-    """Deletes a topic, lets fetches that wait for its records go, and the groups forget it."""
+    """Delete a topic, complete the fetches that wait for its records, and delete the groups' offsets for it."""
     cluster.topics.delete(topic)
     for number, partition in enumerate(topic.partitions, 1):
         cluster.purgatory.check(partition, now_ms)
@@ -158,8 +158,7 @@ def _refused(
 
 
 def error_response(request: DeleteTopicsRequest, error_code: ErrorCode) -> DeleteTopicsResponse:
-    """What a request hears that failed: every topic as it was named."""
     return DeleteTopicsResponse(
         throttle_time_ms=0,
-        responses=tuple(_refused(each.name, each.topic_id, error_code, None) for each in request.topics),
+        responses=tuple(_refused(topic.name, topic.topic_id, error_code, None) for topic in request.topics),
     )

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DescribeAclsRequest, ticket: Ticket) -> Task[DescribeAclsResponse]:
-    """The ACLs that the filter means, by resource."""
+    """Return the ACLs that match the filter, grouped by resource."""
     access = node.cluster.access
     if access is None or not access.keeps_acls:
         return _refused(ErrorCode.security_disabled, "No Authorizer is configured on the broker")
     if not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         return _refused(ErrorCode.cluster_authorization_failed, needs_permission(ticket, DESCRIBE_CLUSTER))
-    wanted = read_filter(request)
+    acl_filter = read_filter(request)
     by_resource: dict[tuple[int, int, str], list[AclBinding]] = {}
     for acl in list(access.authorizer.acls):
-        if wanted.matches(acl):
+        if acl_filter.matches(acl):
             by_resource.setdefault(acl[:3], []).append(acl)
         yield
     resources = []
@@ -60,5 +60,4 @@ def _refused(error_code: ErrorCode, message: str | None) -> DescribeAclsResponse
 
 
 def error_response(request: DescribeAclsRequest, error_code: ErrorCode) -> DescribeAclsResponse:
-    """What a request hears that failed here."""
     return _refused(error_code, None)

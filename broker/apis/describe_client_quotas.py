@@ -1,6 +1,6 @@
-"""DescribeClientQuotas (key 48), versions 0 and 1 (KIP-546): which quotas are set. None is: kohort has no quotas.
+"""DescribeClientQuotas (key 48), versions 0 and 1 (KIP-546). kohort has no quotas, so no entries are returned.
 
-v1 flexible. AlterClientQuotas (49) refuses to set one. `kafka-configs --entity-type users --describe` asks for both
+v1 flexible. AlterClientQuotas (49) rejects new quotas. `kafka-configs --entity-type users --describe` requests both
 quotas and SCRAM credentials. The order of the checks was not compared with a real broker.
 """
 
@@ -17,21 +17,20 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
-EXACT, DEFAULT, ANY = 0, 1, 2
-"""Types of matches."""
+EXACT, DEFAULT, ANY = 0, 1, 2  # types of matches
 
 
 def handle(node: Node, request: DescribeClientQuotasRequest, ticket: Ticket) -> DescribeClientQuotasResponse:
-    """No entries; or what is wrong with the filter."""
+    """Return no entries, or the error for an invalid filter."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CONFIGS_CLUSTER):
         return DescribeClientQuotasResponse(error_code=ErrorCode.cluster_authorization_failed)
-    seen: set[str] = set()
+    entity_types: set[str] = set()
     for component in request.components:
         kind = component.entity_type
         if not kind:
             return _refused(ErrorCode.invalid_request, "Invalid empty entity type.")
-        if kind in seen:
+        if kind in entity_types:
             return _refused(
                 ErrorCode.invalid_request, f"Entity type {kind} cannot appear more than once in the filter."
             )
@@ -43,8 +42,8 @@ def handle(node: Node, request: DescribeClientQuotasRequest, ticket: Ticket) -> 
             return _refused(
                 ErrorCode.invalid_request, "Request specified MATCH_TYPE_EXACT, but set match string to null."
             )
-        seen.add(kind)
-    if IP in seen and len(seen) > 1:
+        entity_types.add(kind)
+    if IP in entity_types and len(entity_types) > 1:
         return _refused(ErrorCode.invalid_request, "Invalid entity filter component combination.")
     return DescribeClientQuotasResponse(error_code=ErrorCode.none, entries=())
 

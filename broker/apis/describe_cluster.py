@@ -1,8 +1,7 @@
 """DescribeCluster (key 60), versions 0 to 2.
 
 v0 (KIP-700) · v1 endpoint type (KIP-919) · v2 fenced brokers (KIP-1073).
-
-Left out: a controller of its own does not exist. A node that is stopped is fenced.
+Not supported: separate controllers. A stopped node is fenced.
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
-BROKERS, CONTROLLERS = 1, 2
-"""Endpoint types."""
+BROKERS, CONTROLLERS = 1, 2  # endpoint types
 
 
 def handle(node: Node, request: DescribeClusterRequest, ticket: Ticket) -> DescribeClusterResponse:
-    """Answers which nodes there are."""
     if request.endpoint_type == CONTROLLERS:
         return _refused(
             ErrorCode.mismatched_endpoint_type,
@@ -42,13 +39,13 @@ def handle(node: Node, request: DescribeClusterRequest, ticket: Ticket) -> Descr
         controller_id=cluster.controller_id,
         brokers=tuple(
             DescribeClusterBroker(
-                broker_id=each.id,
-                host=(at := each.address_for(ticket))[0],
+                broker_id=broker.id,
+                host=(at := broker.address_for(ticket))[0],
                 port=at[1],
                 rack=cluster.settings.broker_rack or None,
-                is_fenced=not each.running,
+                is_fenced=not broker.running,
             )
-            for each in (cluster.nodes if request.include_fenced_brokers else cluster.running_nodes)
+            for broker in (cluster.nodes if request.include_fenced_brokers else cluster.running_nodes)
         ),
     )
     if request.include_cluster_authorized_operations:

@@ -1,9 +1,8 @@
 """DescribeConfigs (key 32), versions 1 to 4.
 
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
-
-Serves topics, groups, brokers, and the defaults of client metrics subscriptions, none of which can be created. Brokers
-have no loggers here, so that the list of loggers is empty.
+Supports topics, groups, brokers, and the defaults of client metrics subscriptions, which cannot be created. kohort's
+brokers have no loggers, so that the list of loggers is empty.
 """
 
 from __future__ import annotations
@@ -54,25 +53,24 @@ if TYPE_CHECKING:
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.ticket import Ticket
 
+# Types of resources that Kafka knows. Any other type fails the whole request
+# (`ConfigHelper.handleDescribeConfigsRequest`).
 TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
-"""Resources that Kafka knows. Another one spoils the whole request (`ConfigHelper.handleDescribeConfigsRequest`)."""
 
 _INVALID_REQUEST = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
 )
 
-DYNAMIC_GROUP_CONFIG = 8
-"""Source of a value that was set for a group; the others are in topic_defaults.py."""
+DYNAMIC_GROUP_CONFIG = 8  # source of a value that was set for a group; the others are in topic_defaults.py
 
 
 def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Task[DescribeConfigsResponse]:
-    """Describes the settings of topics, groups and brokers."""
     if any(resource.resource_type not in TYPES for resource in request.resources):
         return error_response(request, ErrorCode.invalid_request)
     describing = _Describing(node, request, ticket)
     results = yield from one_by_one(describing.result, request.resources)
-    if node.cluster.access is not None:  # Kafka answers last what it refuses
+    if node.cluster.access is not None:  # Kafka puts unauthorized resources last
         results = tuple(sorted(results, key=lambda result: result.error_code in _NOT_ALLOWED))
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
@@ -82,15 +80,15 @@ _NOT_ALLOWED = [refusal.error_code for refusal in NOT_ALLOWED.values()]
 
 
 class _Describing:
-    """One request: resources that have the same settings share them, however often they are named."""
+    """State of one request. Resources with the same settings share their descriptions."""
 
     def __init__(self, node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> None:
         self._node, self._request, self._ticket = node, request, ticket
-        self._known: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
+        self._descriptions: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
         self._results: dict[Hashable, DescribeConfigsResult] = {}
 
     def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
-        """Return the result for one resource; the same object for one that is named again."""
+        """Return the result for one resource; the same object for duplicates."""
         key = resource.resource_type, resource.resource_name, resource.configuration_keys
         if key not in self._results:
             self._results[key] = self._describe(resource)
@@ -110,11 +108,11 @@ class _Describing:
             result.error_code, result.error_message = configs.error_code, configs.message
             return result
         key = _same_for(self._node, resource)
-        if key not in self._known:
-            self._known[key] = tuple(map(self._as_asked, configs))
-        wanted = set(resource.configuration_keys or ())
-        known = self._known[key]
-        result.configs = tuple(config for config in known if config.name in wanted) if wanted else known
+        if key not in self._descriptions:
+            self._descriptions[key] = tuple(map(self._as_asked, configs))
+        keys = set(resource.configuration_keys or ())
+        description = self._descriptions[key]
+        result.configs = tuple(config for config in description if config.name in keys) if keys else description
         return result
 
     def _as_asked(self, config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
@@ -126,7 +124,7 @@ class _Describing:
 
 
 def _same_for(node: Node, resource: DescribeConfigsResource) -> Hashable:
-    """What a resource shares with all that have the same settings: `1` and `01` name one broker, for example."""
+    """Return a key that is equal for all resources with the same settings. For example, `1` and `01` are one broker."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == BROKER:
         return kind, bool(name)
@@ -136,7 +134,10 @@ def _same_for(node: Node, resource: DescribeConfigsResource) -> Hashable:
 
 
 def _not_allowed(node: Node, resource: DescribeConfigsResource, ticket: Ticket) -> Refusal | None:
-    """Topics and groups have rights of their own; everything else belongs to the cluster."""
+    """Return the error if the client may not describe a resource.
+
+    Other types than topics and groups need a cluster right.
+    """
     kind, access = resource.resource_type, node.cluster.access
     if access is None:
         return None
@@ -148,7 +149,11 @@ def _not_allowed(node: Node, resource: DescribeConfigsResource, ticket: Ticket) 
 def _configs(
     node: Node, resource: DescribeConfigsResource, dialled: str
 ) -> Iterable[DescribeConfigsResourceResult] | Refusal:
-    """`dialled`: the host by which the client has reached the node."""
+    """Return the settings of a resource, or the error.
+
+    Args:
+        dialled: Host by which the client has reached the node.
+    """
     name = resource.resource_name
     if resource.resource_type == TOPIC:
         problem = name_refusal(name)
@@ -175,7 +180,7 @@ def _configs(
 
 
 def _refusal_of_broker_id(node: Node, name: str, expected: str) -> Refusal | None:
-    """Return an error unless `name` is the id of this node; `expected` has a place for that id."""
+    """Return an error unless `name` is the id of this node; `expected` has a placeholder for that id."""
     number = parse_int(name)
     if number is None:
         return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
@@ -201,31 +206,31 @@ def _of_topic(node: Node, topic: Topic) -> Iterable[DescribeConfigsResourceResul
 
 
 def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeConfigsSynonym]:
-    """Where the value comes from and what it would be otherwise, the one that counts first."""
+    """Yield the sources of a value, highest precedence first."""
     if name in topic.configs:
         yield DescribeConfigsSynonym(name=name, value=topic.configs[name], source=DYNAMIC_TOPIC_CONFIG)
     if name == SET_FOR_ALL_BROKERS:
         value = node.cluster.topics.defaults[name]
         yield DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG)
-    found = tuple(_of_the_broker(node.cluster.settings, name))
-    if found and found[0].name == TOPIC_CONFIGS[name].synonym:
-        yield from found
+    broker_synonyms = tuple(_of_the_broker(node.cluster.settings, name))
+    if broker_synonyms and broker_synonyms[0].name == TOPIC_CONFIGS[name].synonym:
+        yield from broker_synonyms
 
 
 def _of_the_broker(settings: Settings, name: str) -> Iterable[DescribeConfigsSynonym]:
-    """The broker's settings that a topic's setting has its value from, those given at start before defaults.
+    """Yield the broker settings that a topic setting is derived from, configured values before defaults.
 
-    None of them is told if the finest has no value, as hours in the place of milliseconds. Source: Kafka's
-    `ConfigHelper.configSynonyms`; heard from 4.3.0.
+    Kafka returns none if the most precise one has no value, as with hours instead of milliseconds. Source: Kafka's
+    `ConfigHelper.configSynonyms`; observed on 4.3.0.
     """
     synonyms = synonyms_of(name)
-    for each in synonyms:
-        if each in settings.given:
-            yield DescribeConfigsSynonym(name=each, value=settings.given[each], source=STATIC_BROKER_CONFIG)
-    for each in synonyms:
-        default = default_of(each)
+    for synonym in synonyms:
+        if synonym in settings.given:
+            yield DescribeConfigsSynonym(name=synonym, value=settings.given[synonym], source=STATIC_BROKER_CONFIG)
+    for synonym in synonyms:
+        default = default_of(synonym)
         if default is not None:
-            yield DescribeConfigsSynonym(name=each, value=default, source=DEFAULT_CONFIG)
+            yield DescribeConfigsSynonym(name=synonym, value=default, source=DEFAULT_CONFIG)
 
 
 def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:
@@ -254,8 +259,7 @@ _CLIENT_METRICS = (
     ("interval.ms", "300000", INT, "Metrics push interval in milliseconds"),
     ("match", "", LIST, "Client match criteria"),
     ("metrics", "", LIST, "Telemetry metric name prefix list"),
-)
-"""What Kafka tells of any subscription of clients' metrics (KIP-714) that nobody has made: here there are no others."""
+)  # Kafka's description of a client metrics subscription (KIP-714) that does not exist; kohort has no others.
 
 
 def _of_client_metrics() -> Iterable[DescribeConfigsResourceResult]:
@@ -273,7 +277,6 @@ def _of_client_metrics() -> Iterable[DescribeConfigsResourceResult]:
 
 
 def error_response(request: DescribeConfigsRequest, error_code: ErrorCode) -> DescribeConfigsResponse:
-    """What a request hears that failed: every resource as it was named."""
     message = _INVALID_REQUEST if error_code is ErrorCode.invalid_request else None
     return DescribeConfigsResponse(
         throttle_time_ms=0,

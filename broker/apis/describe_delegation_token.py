@@ -1,6 +1,6 @@
-"""DescribeDelegationToken (key 41), versions 1 to 3: always refused, see delegation_tokens.py.
+"""DescribeDelegationToken (key 41), versions 1 to 3: always rejected, see delegation_tokens.py.
 
-v1 (KIP-48) · v2 tagged fields · v3 who asked for a token (KIP-373).
+v1 (KIP-48) · v2 tagged fields · v3 who requested a token (KIP-373).
 """
 
 from __future__ import annotations
@@ -19,6 +19,5 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DescribeDelegationTokenRequest, ticket: Ticket) -> DescribeDelegationTokenResponse:
-    """Says why not."""
     error, _ = refusal(ticket)
     return DescribeDelegationTokenResponse(error_code=error)

@@ -16,11 +16,11 @@ from kohort.security.rights import DESCRIBE_GROUP
 
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Task[DescribeGroupsResponse]:
-    """In Kafka's order: groups that one may not see come first, then those of one partition after the other."""
+    """Describe groups in Kafka's order: unauthorized groups first, then the others by their partition."""
     names = yield from as_answered(node.coordinator, request.groups)
     described = yield from once_each(lambda group_id: _describe(node, group_id, request, ticket), names)
     if node.cluster.access is not None:
-        described = tuple(sorted(described, key=lambda each: each.error_code is not _NOT_ALLOWED))
+        described = tuple(sorted(described, key=lambda group: group.error_code is not _NOT_ALLOWED))
     return DescribeGroupsResponse(groups=described)
 
 
@@ -40,7 +40,6 @@ def _describe(node: Node, group_id: str, request: DescribeGroupsRequest, ticket:
 
 
 def error_response(request: DescribeGroupsRequest, error_code: ErrorCode) -> DescribeGroupsResponse:
-    """What a request hears that failed here."""
     return DescribeGroupsResponse(groups=tuple(_refused(group_id, error_code) for group_id in request.groups))
 
 

@@ -1,10 +1,9 @@
-"""DescribeLogDirs (key 35), versions 1 to 5: where partitions are kept, and how large they are.
+"""DescribeLogDirs (key 35), versions 1 to 5: directories of partitions, and their sizes.
 
-v1 (KIP-113) · v2 tagged fields · v3 an error of the whole · v4 the size of the disk (KIP-827) · v5 whether a directory
-takes no new partitions (KIP-1066).
+v1 (KIP-113) · v2 tagged fields · v3 an error of the whole request · v4 the size of the disk (KIP-827) · v5 whether a
+directory accepts no new partitions (KIP-1066).
 
-There is one directory: that of `--data-dir`, or, when everything is in memory, one that is named so and whose size
-nobody knows.
+There is one directory: that of `--data-dir`, or IN_MEMORY with an unknown size if everything is in memory.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ IN_MEMORY = "/memory"
 
 
 def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Task[DescribeLogDirsResponse]:
-    """The partitions asked for, or all, of which this node has a replica."""
+    """Return the requested partitions, or all, of which this node has a replica."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         return DescribeLogDirsResponse(error_code=ErrorCode.cluster_authorization_failed, results=())
-    wanted: dict[str, set[int]] | None = None if request.topics is None else {}
-    for asked in request.topics or ():
-        assert wanted is not None, "topics are named"
-        wanted.setdefault(asked.topic, set()).update(asked.partitions)
+    requested: dict[str, set[int]] | None = None if request.topics is None else {}
+    for entry in request.topics or ():
+        assert requested is not None, "there are requested topics"
+        requested.setdefault(entry.topic, set()).update(entry.partitions)
     topics = []
     for topic in list(node.cluster.topics):
         yield
-        if wanted is not None and topic.name not in wanted:
+        if requested is not None and topic.name not in requested:
             continue
         partitions = tuple(
             DescribeLogDirsPartition(
-                partition_index=each.index, partition_size=each.log.size_bytes, offset_lag=0, is_future_key=False
+                partition_index=part.index, partition_size=part.log.size_bytes, offset_lag=0, is_future_key=False
             )
-            for each in topic.partitions
-            if node.id in each.replicas and (wanted is None or each.index in wanted[topic.name])
+            for part in topic.partitions
+            if node.id in part.replicas and (requested is None or part.index in requested[topic.name])
         )
         if partitions:
             topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
@@ -62,6 +61,5 @@ def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Task[
 
 
 def path_of_directory(node: Node) -> str:
-    """The one directory of a node as clients know it."""
     directory = node.cluster.directory
     return IN_MEMORY if directory is None else str(directory.path.resolve())

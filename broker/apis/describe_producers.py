@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61), version 0 (KIP-664): the producers that partitions remember, and their transactions."""
+"""DescribeProducers (key 61), version 0 (KIP-664): producers with state in partitions, and their transactions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
+# Kafka's message; it has none for a missing partition of a topic
 NO_SUCH_TOPIC = "This server does not host this topic-partition."
-"""The words of Kafka 4.3, which has none for a partition that a topic lacks."""
 
 
 def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Task[DescribeProducersResponse]:
-    """One answer for each partition."""
     topics = []
     for topic in request.topics:
         partitions = yield from one_by_one(partial(_describe, node, ticket, topic.name), topic.partition_indexes)
@@ -54,14 +53,14 @@ def _describe(node: Node, ticket: Ticket, name: str, index: int) -> PartitionRes
         error_code=ErrorCode.none,
         active_producers=tuple(
             ProducerState(
-                producer_id=each.producer_id,
-                producer_epoch=each.epoch,
-                last_sequence=each.last_sequence,
-                last_timestamp=each.last_timestamp,
-                coordinator_epoch=each.coordinator_epoch,
-                current_txn_start_offset=each.first_offset,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.first_offset,
             )
-            for each in producers
+            for producer in producers
         ),
     )
 

@@ -2,8 +2,8 @@
 
 v0 (KIP-595) · v1 when replicas last fetched (KIP-836) · v2 directories and addresses of voters (KIP-853).
 
-There is no log of metadata: nodes share what they know. So all of them are voters and have everything, and the offset
-counts how often topics have changed. A node that is stopped has fetched nothing.
+kohort has no metadata log: nodes share their state. Every node is a voter and up to date, and the offset is the number
+of changes to topics. A stopped node has fetched nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DescribeQuorumRequest, ticket: Ticket) -> Task[DescribeQuorumResponse]:
-    """Answers about the one partition of the metadata topic; whoever names anything else hears that it is unknown."""
+    """Describe the partition of the metadata topic. Requests for anything else return UNKNOWN_TOPIC_OR_PARTITION."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         message = needs_permission(ticket, DESCRIBE_CLUSTER)
         return DescribeQuorumResponse(error_code=ErrorCode.cluster_authorization_failed, error_message=message)
-    named = (  # of most requests only the first two are looked at
+    named = (  # usually only the first two are read
         (topic.topic_name, part.partition_index) for topic in request.topics for part in topic.partitions
     )
     if next(named, None) != (METADATA_TOPIC, 0) or next(named, None) is not None:
@@ -50,10 +50,10 @@ def handle(node: Node, request: DescribeQuorumRequest, ticket: Ticket) -> Task[D
         topics=(TopicResponse(topic_name=METADATA_TOPIC, partitions=(_quorum(node, ticket),)),),
         nodes=tuple(
             VoterNode(
-                node_id=each.id,
-                listeners=(Listener(name=ticket.listener_name, host=(at := each.address_for(ticket))[0], port=at[1]),),
+                node_id=voter.id,
+                listeners=(Listener(name=ticket.listener_name, host=(at := voter.address_for(ticket))[0], port=at[1]),),
             )
-            for each in cluster.nodes
+            for voter in cluster.nodes
         ),
     )
 
@@ -70,12 +70,12 @@ def _quorum(node: Node, ticket: Ticket) -> PartitionResponse:
         high_watermark=end,
         current_voters=tuple(
             ReplicaState(
-                replica_id=each.id,
-                log_end_offset=end if each.running else -1,
-                last_fetch_timestamp=wall_ms if each.running else -1,
-                last_caught_up_timestamp=wall_ms if each.running else -1,
+                replica_id=voter.id,
+                log_end_offset=end if voter.running else -1,
+                last_fetch_timestamp=wall_ms if voter.running else -1,
+                last_caught_up_timestamp=wall_ms if voter.running else -1,
             )
-            for each in cluster.nodes
+            for voter in cluster.nodes
         ),
     )
 

@@ -1,8 +1,8 @@
-"""DescribeShareGroupOffsets (key 90), versions 0-1: how far share groups are with partitions (KIP-932).
+"""DescribeShareGroupOffsets (key 90), versions 0-1: progress of share groups in partitions (KIP-932).
 
-v1: lag, the records that are not done yet (KIP-1226).
+v1: lag, the number of records that are not completed (KIP-1226).
 
-Nobody asks whether a group exists. Named partitions are described by any node, all of a group by its coordinator.
+The group need not exist. Any node describes requested partitions; only its coordinator describes all of a group.
 """
 
 from __future__ import annotations
@@ -37,19 +37,21 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.share_host import Outcome
     from kohort.coordinator.share.state_partitions import TopicIdPartition
 
+    # ids of topics, if they exist, and requested partitions, by topic name
     Partitions = dict[str, tuple[UUID | None, list[int]]]
-    """By name, the ids of topics that exist, and the partitions that are asked for."""
 
-UNKNOWN = -1
-"""As an offset, a lag, a count."""
+UNKNOWN = -1  # as an offset, a lag or a count
+# the error of groups for which Kafka fails (observed on 4.3.0)
 UNFORESEEN = Refusal(ErrorCode.unknown_server_error, SHARE_OFFSETS_ERRORS[ErrorCode.unknown_server_error])
-"""What a group hears of which Kafka can't describe what is asked for (heard from 4.3.0)."""
 
 
 def handle(
     node: Node, request: DescribeShareGroupOffsetsRequest, ticket: Ticket
 ) -> Task[DescribeShareGroupOffsetsResponse | None]:
-    """Answer when share coordinators have answered for all groups. All of a group is described once."""
+    """Describe groups. The response is sent when share coordinators have answered for all of these groups.
+
+    Requests for all partitions of the same group are handled once.
+    """
     if not node.cluster.features.serves_share_groups:
         return error_response(request, ErrorCode.unsupported_version)
     groups: list[_Group] = []
@@ -63,13 +65,13 @@ def handle(
         if not pending:
             response.set(groups)
 
-    for asked in request.groups:
-        group = whole.get(asked.group_id) if asked.topics is None else None
+    for entry in request.groups:
+        group = whole.get(entry.group_id) if entry.topics is None else None
         if group is None:
-            group = _Group(node, asked, ticket, on_described)
+            group = _Group(node, entry, ticket, on_described)
             pending += 1
-            if asked.topics is None:
-                whole[asked.group_id] = group
+            if entry.topics is None:
+                whole[entry.group_id] = group
             yield from group.describe()
         groups.append(group)
         yield
@@ -86,18 +88,18 @@ def _response(groups: list[_Group]) -> Task[DescribeShareGroupOffsetsResponse]:
 
 
 class _Group:
-    """One group of the request. What fails unexpectedly fails for this group only."""
+    """A group of the request. An unexpected error fails this group only."""
 
     def __init__(
         self,
         node: Node,
-        asked: DescribeShareGroupOffsetsRequestGroup,
+        entry: DescribeShareGroupOffsetsRequestGroup,
         ticket: Ticket,
         on_described: Callable[[], None],
     ) -> None:
-        """Prepare to describe a group. `on_described` is called once, when its response can be made."""
+        """Prepare the description of a group. `on_described` is called once, when its response is available."""
         self._node = node
-        self._asked = asked
+        self._request = entry
         self._ticket = ticket
         self._on_described = on_described
         self._pending = 1
@@ -106,7 +108,7 @@ class _Group:
         self._described: DescribeShareGroupOffsetsResponseGroup | None = None
 
     def describe(self) -> Task[None]:
-        """Call share coordinators for the partitions of the group, PARTITIONS_AT_ONCE in one step."""
+        """Call share coordinators for the partitions of the group, PARTITIONS_AT_ONCE per slice."""
         try:
             yield from self._call_coordinators()
         except Exception as problem:
@@ -116,7 +118,7 @@ class _Group:
     def response(self) -> Task[DescribeShareGroupOffsetsResponseGroup]:
         """Return the group of the response; the same object each time."""
         if self._described is None and self._refusal is not None:
-            self._described = _refused(self._asked.group_id, *self._refusal)
+            self._described = _refused(self._request.group_id, *self._refusal)
         elif self._described is None:
             topics = []
             for name, topic_id, partitions in self._topics:
@@ -127,17 +129,17 @@ class _Group:
                 )
                 yield
             self._described = DescribeShareGroupOffsetsResponseGroup(
-                group_id=self._asked.group_id, topics=tuple(topics)
+                group_id=self._request.group_id, topics=tuple(topics)
             )
         return self._described
 
     def _call_coordinators(self) -> Task[None]:
-        node, access, group_id = self._node, self._node.cluster.access, self._asked.group_id
-        wanted = yield from _wanted(node, self._asked, self._ticket)
-        if isinstance(wanted, Refusal):
-            self._refusal = wanted
+        node, access, group_id = self._node, self._node.cluster.access, self._request.group_id
+        requested = yield from _find_partitions(node, self._request, self._ticket)
+        if isinstance(requested, Refusal):
+            self._refusal = requested
             return
-        for name, (topic_id, indexes) in wanted.items():
+        for name, (topic_id, indexes) in requested.items():
             is_hidden = access is not None and not access.allows(self._ticket, DESCRIBE_TOPIC, name)
             if topic_id is not None and indexes and not is_hidden and not group_id:
                 self._refusal = UNFORESEEN  # no share coordinator keeps its state (observed)
@@ -149,7 +151,7 @@ class _Group:
                 if is_hidden:
                     partitions += map(_hidden_partition, some)
                 else:
-                    partitions += [DescribeShareGroupOffsetsResponsePartition(partition_index=each) for each in some]
+                    partitions += [DescribeShareGroupOffsetsResponsePartition(partition_index=index) for index in some]
                     if topic_id is not None:
                         self._call(topic_id, partitions, start, some)
                 yield
@@ -162,7 +164,7 @@ class _Group:
         start: int,
         indexes: Sequence[int],
     ) -> None:
-        """Have `partitions` filled in from `start` on, once their share coordinators have answered."""
+        """Call share coordinators, and replace the entries of `partitions` from `start` on by their results."""
         node, now_ms = self._node, self._ticket.received_at_ms
         epochs = {(topic_id, index): _leader_epoch(node, topic_id, index) for index in indexes}
 
@@ -175,7 +177,7 @@ class _Group:
             self._call_answered()
 
         self._pending += 1
-        node.coordinator.share_persister().read_summary(self._asked.group_id, epochs, summarized, now_ms)
+        node.coordinator.share_persister().read_summary(self._request.group_id, epochs, summarized, now_ms)
 
     def _call_answered(self) -> None:
         self._pending -= 1
@@ -183,47 +185,52 @@ class _Group:
             self._on_described()
 
     def _fail(self, problem: Exception) -> None:
-        log.error(f"{self._asked.group_id}: describing offsets of a share group failed", problem)
+        log.error(f"{self._request.group_id}: describing offsets of a share group failed", problem)
         self._refusal = UNFORESEEN
 
 
-def _wanted(node: Node, asked: DescribeShareGroupOffsetsRequestGroup, ticket: Ticket) -> Task[Partitions | Refusal]:
-    """Find the partitions that are named, or all of the group."""
-    if node.cluster.access is not None and not node.cluster.access.allows(ticket, DESCRIBE_GROUP, asked.group_id):
+def _find_partitions(
+    node: Node, entry: DescribeShareGroupOffsetsRequestGroup, ticket: Ticket
+) -> Task[Partitions | Refusal]:
+    """Return the requested partitions, or all of the group."""
+    if node.cluster.access is not None and not node.cluster.access.allows(ticket, DESCRIBE_GROUP, entry.group_id):
         return Refusal(ErrorCode.group_authorization_failed)
-    return (yield from (_all(node, asked.group_id, ticket) if asked.topics is None else _named(node, asked.topics)))
+    return (yield from (_all(node, entry.group_id, ticket) if entry.topics is None else _named(node, entry.topics)))
 
 
 def _all(node: Node, group_id: str, ticket: Ticket) -> Task[Partitions | Refusal]:
-    """Find the partitions of a group that are ready; topics that the client may not see are left out."""
+    """Return the initialized partitions of a group. Topics that the client may not see are left out."""
     error = node.coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return Refusal(error, SHARE_OFFSETS_ERRORS.get(error))
     group, access = node.coordinator.share_groups.get(group_id), node.cluster.access
-    wanted: Partitions = {}
+    partitions: Partitions = {}
     for topic_id, topic in (group.states.initialized if group is not None else {}).items():
         if access is None or access.shows(ticket, DESCRIBE_TOPIC, topic.name):
-            wanted[topic.name] = topic_id, sorted(topic.partitions)
+            partitions[topic.name] = topic_id, sorted(topic.partitions)
         yield
-    return wanted
+    return partitions
 
 
 def _named(node: Node, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]) -> Task[Partitions | Refusal]:
-    """Find named partitions. A topic without partitions, or with one below 0, fails the group (Kafka 4.3.0)."""
+    """Return requested partitions.
+
+    A topic without partitions, or with a negative one, fails the group (Kafka 4.3.0).
+    """
     listed: dict[str, tuple[UUID | None, list[int]]] = {}
-    for each in topics:
-        topic = node.cluster.topics.by_name(each.topic_name)
-        if topic is not None and min(each.partitions, default=-1) < 0:
+    for entry in topics:
+        topic = node.cluster.topics.by_name(entry.topic_name)
+        if topic is not None and min(entry.partitions, default=-1) < 0:
             return UNFORESEEN
-        _, indexes = listed.get(each.topic_name, (None, []))
-        indexes += each.partitions
-        listed[each.topic_name] = None if topic is None else topic.topic_id, indexes
+        _, indexes = listed.get(entry.topic_name, (None, []))
+        indexes += entry.partitions
+        listed[entry.topic_name] = None if topic is None else topic.topic_id, indexes
         yield
-    wanted: Partitions = {}
+    partitions: Partitions = {}
     for name, (topic_id, indexes) in listed.items():
-        wanted[name] = topic_id, indexes if topic_id is None else sorted(set(indexes))
+        partitions[name] = topic_id, indexes if topic_id is None else sorted(set(indexes))
         yield
-    return wanted
+    return partitions
 
 
 def _leader_epoch(node: Node, topic_id: UUID, index: int) -> int:
@@ -242,7 +249,7 @@ def _hidden_partition(index: int) -> DescribeShareGroupOffsetsResponsePartition:
 def _partition(
     node: Node, topic_id: UUID, index: int, outcome: Outcome | None
 ) -> DescribeShareGroupOffsetsResponsePartition:
-    """Return what is known of a partition; -1 for what is not."""
+    """Return the description of a partition, with -1 for unknown values."""
     if outcome is None or outcome.error_code is not ErrorCode.none or outcome.start_offset == UNKNOWN:
         return DescribeShareGroupOffsetsResponsePartition(partition_index=index)
     topic = node.cluster.topics.by_id(topic_id)
@@ -256,14 +263,13 @@ def _partition(
 
 
 def _refused(group_id: str, error: ErrorCode, message: str | None = None) -> DescribeShareGroupOffsetsResponseGroup:
-    """The errors that a client brings about have no message here; those of the coordinator have one."""
+    """Return a group with an error. Only errors of the coordinator have messages."""
     return DescribeShareGroupOffsetsResponseGroup(group_id=group_id, error_code=error, error_message=message)
 
 
 def error_response(
     request: DescribeShareGroupOffsetsRequest, error_code: ErrorCode
 ) -> DescribeShareGroupOffsetsResponse:
-    """What a request hears that failed here, or that is not served."""
     return DescribeShareGroupOffsetsResponse(
-        groups=tuple(_refused(each.group_id, error_code) for each in request.groups)
+        groups=tuple(_refused(entry.group_id, error_code) for entry in request.groups)
     )

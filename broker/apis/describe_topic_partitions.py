@@ -1,8 +1,7 @@
 """DescribeTopicPartitions (key 75), version 0 (KIP-966).
 
-Topics come sorted by name and in pages: when the limit is reached, a cursor says where to go on.
-
-Left out: eligible leader replicas and last known ones, which are always empty.
+Topics are sorted by name and paged: when the limit is reached, the response has a cursor for the next page.
+Not supported: eligible leader replicas and last known ones, which are always empty.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket
 ) -> Task[DescribeTopicPartitionsResponse]:
-    """Describes the topics named, or all of them, from the cursor on."""
+    """Describe the requested topics, or all topics, starting at the cursor."""
     cluster, cursor = node.cluster, request.cursor
-    names = {asked.name for asked in request.topics}
+    names = {topic_request.name for topic_request in request.topics}
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
         return error_response(request, ErrorCode.invalid_request)
     if "" in names and (cursor is None or not cursor.topic_name):
-        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
+        return error_response(request, ErrorCode.unknown_server_error)  # as in Kafka, which raises
     names = names or {topic.name for topic in cluster.topics}
     most = cluster.settings.max_request_partition_size_limit
     room = max(min(request.response_partition_limit, most), 1)
@@ -79,7 +78,7 @@ def handle(
 
 
 def _as_int(number: int) -> int:
-    """As Kafka adds to the cursor's partition: beyond the largest int come the negative ones."""
+    """Return the Java int of a number that may exceed it: Kafka's addition to the cursor's partition overflows."""
     return (number + 2**31) % 2**32 - 2**31
 
 
@@ -118,7 +117,6 @@ def _refused(name: str, error_code: ErrorCode) -> DescribeTopicPartitionsRespons
 
 
 def error_response(request: DescribeTopicPartitionsRequest, error_code: ErrorCode) -> DescribeTopicPartitionsResponse:
-    """What a request hears that failed: every topic as it was named."""
     return DescribeTopicPartitionsResponse(
-        throttle_time_ms=0, topics=tuple(_refused(asked.name, error_code) for asked in request.topics)
+        throttle_time_ms=0, topics=tuple(_refused(topic_request.name, error_code) for topic_request in request.topics)
     )

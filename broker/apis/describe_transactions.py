@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65), version 0 (KIP-664): where transactional ids are with their transactions."""
+"""DescribeTransactions (key 65), version 0 (KIP-664): states of transactional ids."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> Task[DescribeTransactionsResponse]:
-    """One answer for each id; TRANSACTIONAL_ID_NOT_FOUND for one that is not known here."""
-    states = yield from one_by_one(lambda each: _describe(node, each, ticket), request.transactional_ids)
+    states = yield from one_by_one(lambda name: _describe(node, name, ticket), request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=states)
 
 
@@ -33,25 +32,25 @@ def _describe(node: Node, transactional_id: str, ticket: Ticket) -> TransactionS
         return _refused(transactional_id, ErrorCode.transactional_id_authorization_failed)
     if not transactional_id:
         return _refused(transactional_id, ErrorCode.invalid_request)
-    found = node.transactions.find(transactional_id)
-    if isinstance(found, ErrorCode):
-        return _refused(transactional_id, found)
-    if found is None or found.pending is State.DEAD:
+    transaction = node.transactions.find(transactional_id)
+    if isinstance(transaction, ErrorCode):
+        return _refused(transactional_id, transaction)
+    if transaction is None or transaction.pending is State.DEAD:
         return _refused(transactional_id, ErrorCode.transactional_id_not_found)
     return TransactionState(
         error_code=ErrorCode.none,
         transactional_id=transactional_id,
-        transaction_state=found.state.value,
-        transaction_timeout_ms=found.timeout_ms,
-        transaction_start_time_ms=found.started_ms,
-        producer_id=found.producer_id,
-        producer_epoch=found.producer_epoch,
-        topics=_topics(found, access, ticket),
+        transaction_state=transaction.state.value,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.started_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=_topics(transaction, access, ticket),
     )
 
 
 def _topics(transaction: Transaction, access: Access | None, ticket: Ticket) -> tuple[TopicData, ...]:
-    """Without those that one may not see."""
+    """Return the partitions by topic, without topics that the client may not see."""
     by_topic: dict[str, list[int]] = {}
     for topic, index in sorted(transaction.partitions):
         by_topic.setdefault(topic, []).append(index)

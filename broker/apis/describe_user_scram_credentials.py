@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50), version 0 (KIP-554): which users can log in by SCRAM.
+"""DescribeUserScramCredentials (key 50), version 0 (KIP-554): users with SCRAM credentials.
 
 Source: Kafka's `ScramImage.describe`; logins.md §7.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: DescribeUserScramCredentialsRequest, ticket: Ticket
 ) -> Task[DescribeUserScramCredentialsResponse]:
-    """The users named, or all of them, with the mechanisms and iterations of each."""
+    """Return the requested users, or all users, with mechanisms and iterations."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         error = ErrorCode.cluster_authorization_failed
@@ -48,12 +48,12 @@ def _described(credentials: ScramCredentials, times: Counter[str], user: str) ->
     if times[user] > 1:
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
         return DescribedUser(user=user, error_code=ErrorCode.duplicate_resource, error_message=message)
-    found = credentials.of(user)
-    if not found:
+    user_credentials = credentials.of(user)
+    if not user_credentials:
         message = f"Attempt to describe a user credential that does not exist: {user}"
         return DescribedUser(user=user, error_code=ErrorCode.resource_not_found, error_message=message)
     infos = tuple(
         CredentialInfo(mechanism=mechanism.value, iterations=credential.iterations)
-        for mechanism, credential in found.items()
+        for mechanism, credential in user_credentials.items()
     )
     return DescribedUser(user=user, error_code=ErrorCode.none, error_message="", credential_infos=infos)

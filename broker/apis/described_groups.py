@@ -1,4 +1,4 @@
-"""What the APIs that describe groups of the newer protocols have in common: who may see what, and in which order."""
+"""Shared parts of the APIs that describe groups of the newer protocols: authorization and order."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -15,7 +15,7 @@ from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
 class Described(Protocol):
-    """A group in an answer."""
+    """A group in a response."""
 
     error_code: ErrorCode
     authorized_operations: int
@@ -35,10 +35,13 @@ def described_groups(
     hidden_topics: str,
     with_operations: bool,
 ) -> Task[tuple[DescribedT, ...]]:
-    """All of them, in Kafka's order. A group that is named twice is described twice.
+    """Describe groups in Kafka's order. A duplicate id is described twice.
 
-    `describe`: a group that the client may see. `make`: one of the answer's, of its fields. `topics_of`: those that it
-    must be allowed to describe to see the group. `hidden_topics`: what it hears if it may not.
+    Args:
+        describe: Describes a group that the client may describe.
+        make: Creates a group of the response from its fields.
+        topics_of: Returns the topics that the client must be allowed to describe, too.
+        hidden_topics: Error message if it is not.
     """
     access = node.cluster.access
 
@@ -50,7 +53,7 @@ def described_groups(
             return refused(group_id, ErrorCode.group_authorization_failed)
         try:
             group = describe(group_id)
-        except Exception as problem:  # the other groups of the request are described all the same
+        except Exception as problem:  # the other groups of the request are still described
             log.error(f"{group_id}: describing a group failed", problem)
             return refused(group_id, ErrorCode.unknown_server_error)
         if group.error_code is not ErrorCode.none:
@@ -64,6 +67,6 @@ def described_groups(
     nameless = [group_id for group_id in group_ids if not group_id]
     named = yield from as_answered(node.coordinator, (group_id for group_id in group_ids if group_id))
     groups = yield from once_each(described, [*nameless, *named])
-    if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
-        groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))
+    if access is not None:  # Kafka puts unauthorized groups first
+        groups = tuple(sorted(groups, key=lambda group: group.error_code is not ErrorCode.group_authorization_failed))
     return groups

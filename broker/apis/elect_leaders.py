@@ -1,7 +1,9 @@
 """ElectLeaders (key 43), versions 0 to 2.
 
-v0 the preferred leader (KIP-183) · v1 also unclean elections, an error for the whole answer (KIP-460) · v2 tagged
-fields. Asking for all partitions (null) is answered with those only that did not have the wanted leader already.
+v0 the preferred leader (KIP-183) · v1 also unclean elections, an error for the whole response (KIP-460) · v2 tagged
+fields.
+
+A request for all partitions (null) returns only those that did not have the right leader already.
 """
 
 from __future__ import annotations
@@ -32,12 +34,10 @@ _MESSAGES = {
     ErrorCode.election_not_needed: "Leader election not needed for topic partition.",
     ErrorCode.preferred_leader_not_available: "The preferred leader was not available.",
     ErrorCode.eligible_leaders_not_available: "Eligible topic partition leaders are not available.",
-}
-"""The words of Kafka 4.3."""
+}  # messages of Kafka 4.3
 
 
 def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Task[ElectLeadersResponse]:
-    """Elects the leader of each partition, for itself."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)
@@ -50,17 +50,17 @@ def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Task[Ele
         message = f"Unknown election type {request.election_type}"
         return error_response(request, ErrorCode.invalid_request, message)
     if request.topic_partitions is None:
-        asked = [(topic.name, tuple(range(len(topic.partitions)))) for topic in node.cluster.topics]
+        requested = [(topic.name, tuple(range(len(topic.partitions)))) for topic in node.cluster.topics]
     else:
-        asked = [(each.topic, each.partitions) for each in request.topic_partitions]
+        requested = [(entry.topic, entry.partitions) for entry in request.topic_partitions]
     results = []
-    for name, partitions in asked:
+    for name, partitions in requested:
         elect = partial(_elect, node, request, ticket, name)
         results.append(ReplicaElectionResult(topic=name, partition_result=(yield from one_by_one(elect, partitions))))
     if request.topic_partitions is None:
         for result in results:
             result.partition_result = tuple(
-                each for each in result.partition_result if each.error_code != ErrorCode.election_not_needed
+                entry for entry in result.partition_result if entry.error_code != ErrorCode.election_not_needed
             )
     return ElectLeadersResponse(replica_election_results=tuple(results))
 
@@ -85,17 +85,16 @@ def _unknown(index: int, message: str) -> PartitionResult:
 def error_response(
     request: ElectLeadersRequest, error_code: ErrorCode, message: str | None = None
 ) -> ElectLeadersResponse:
-    """What a request hears that failed: every partition as it was named."""
     return ElectLeadersResponse(
         error_code=error_code,
         replica_election_results=tuple(
             ReplicaElectionResult(
-                topic=each.topic,
+                topic=topic_request.topic,
                 partition_result=tuple(
                     PartitionResult(partition_id=index, error_code=error_code, error_message=message)
-                    for index in each.partitions
+                    for index in topic_request.partitions
                 ),
             )
-            for each in request.topic_partitions or ()
+            for topic_request in request.topic_partitions or ()
         ),
     )

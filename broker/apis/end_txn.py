@@ -1,7 +1,7 @@
 """EndTxn (key 26), versions 0 to 5.
 
-v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED may be answered (KIP-588) · v3 tagged fields · v4 TRANSACTION_ABORTABLE
-may be answered · v5 the producer goes on with the epoch in the answer (KIP-890).
+v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED is possible (KIP-588) · v3 tagged fields · v4 TRANSACTION_ABORTABLE is
+possible · v5 the producer continues with the epoch in the response (KIP-890).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EPOCH_BUMP_SINCE = 5
 
 
 def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> EndTxnResponse | None:
-    """None: answered when the decision is written; the markers follow."""
+    """End a transaction. The response is sent when the decision is written; the markers follow."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id):
         return EndTxnResponse(error_code=ErrorCode.transactional_id_authorization_failed)

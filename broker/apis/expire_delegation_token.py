@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (key 40), versions 1 and 2: always refused, see delegation_tokens.py.
+"""ExpireDelegationToken (key 40), versions 1 and 2: always rejected, see delegation_tokens.py.
 
 v1 (KIP-48) · v2 tagged fields.
 """
@@ -16,6 +16,5 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: ExpireDelegationTokenRequest, ticket: Ticket) -> ExpireDelegationTokenResponse:
-    """Says why not."""
     error, time = refusal(ticket)
     return ExpireDelegationTokenResponse(error_code=error, expiry_timestamp_ms=time)

@@ -1,7 +1,7 @@
-"""What a client hears whose login has failed, and when.
+"""Delayed responses to failed logins.
 
-The answer and the closing wait `connection.failed.authentication.delay.ms`, so that guessing passwords takes time.
-Meanwhile the connection reads nothing, and all others are served (logins.md §6).
+The response and the disconnect wait for `connection.failed.authentication.delay.ms`, so that guessing passwords takes
+time. Meanwhile nothing is read from the connection; other connections are not affected (logins.md §6).
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def fail_late(cluster: BrokerCluster, ticket: Ticket, response: object | None, reason: str) -> None:
-    """Answers after the delay, unless `response` is None, and hangs up. `reason`, without a secret, is for the log."""
+    """Send a response, if any, and close the connection after the delay.
+
+    Args:
+        reason: Reason for the log; must not contain secrets.
+    """
     requester, now_ms = ticket.requester, ticket.received_at_ms
     renewed = requester.login is not None and requester.login.renewing
     cluster.logins.failed(requester, reason, now_ms, client_id=ticket.client_id, renewed=renewed)
@@ -30,7 +34,7 @@ def fail_late(cluster: BrokerCluster, ticket: Ticket, response: object | None, r
 
 
 class _Failure(DelayedOperation):
-    """A refusal that is held back."""
+    """A delayed response."""
 
     __slots__ = ("_reason", "_response", "_ticket")
 
@@ -41,5 +45,4 @@ class _Failure(DelayedOperation):
         self._reason = reason
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """The delay is over."""
         self._ticket.reply_and_close(self._response, self._reason)

@@ -1,14 +1,15 @@
-"""FindCoordinator (key 10): which node coordinates a group, or a transactional id.
+"""FindCoordinator (key 10): finds the coordinator of groups, transactional ids and share partitions.
 
 v0
 v1  key types; an error message; throttle time
 v3  flexible
 v4  KIP-699: several keys
-v5  a new error of transactions, which changes nothing here
+v5  a new error of transactions, which is not used here
 v6  KIP-932: keys of share partitions
 
-The first one asks for `__consumer_offsets` or `__transaction_state`, and hears COORDINATOR_NOT_AVAILABLE until that is
-there. `__share_group_state` is made before the answer: only brokers ask for it, and these are one process here.
+The first request creates `__consumer_offsets` or `__transaction_state`, and returns COORDINATOR_NOT_AVAILABLE until the
+topic exists. `__share_group_state` is created before the response, because only brokers request it, and these are one
+process here.
 Source: classic-groups §1.2; the group id is not checked, even "" has a coordinator.
 """
 
@@ -36,8 +37,7 @@ _MESSAGES = {
         "an incompatible broker. See the broker logs for more details."
     ),
     ErrorCode.illegal_sasl_state: "Request is not valid given the current SASL state.",
-}
-"""What Kafka 4.3.0 says beside the code, up to v3; from v4 on nothing, unless the key type is wrong."""
+}  # messages of Kafka 4.3.0 up to v3; from v4 on they are empty, unless the key type is wrong
 
 
 _NEEDED = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTIONAL_ID}
@@ -48,7 +48,7 @@ _NOT_ALLOWED = {
 
 
 def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> Task[FindCoordinatorResponse]:
-    """One coordinator for each key, in the order of the keys."""
+    """Return one coordinator for each key, in the order of the keys."""
     access = node.cluster.access
     if access is not None and request.key_type == SHARE and not access.allows_on_cluster(ticket, CLUSTER_ACTION):
         refused = (_none(key, ErrorCode.cluster_authorization_failed, ticket) for key in request.coordinator_keys)
@@ -60,7 +60,6 @@ def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> Task[
 
 
 def error_response(request: FindCoordinatorRequest, error_code: ErrorCode) -> FindCoordinatorResponse:
-    """The error for every key."""
     message = _MESSAGES.get(error_code)
     return FindCoordinatorResponse(
         coordinators=tuple(
@@ -83,27 +82,27 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
 
 
 def _share_coordinator(node: Node, key: str, ticket: Ticket) -> Coordinator:
-    from kohort.coordinator.share_state.share_partition_key import read_key  # not before somebody asks
+    from kohort.coordinator.share_state.share_partition_key import read_key  # loaded when first needed
 
-    known = read_key(key) if ticket.version >= SHARE_KEYS_FROM else None
-    if known is None:
+    share_partition = read_key(key) if ticket.version >= SHARE_KEYS_FROM else None
+    if share_partition is None:
         return _none(key, ErrorCode.invalid_request, ticket)
     topic = node.cluster.share_state_topic
     topic.create(ticket.received_at_ms)
-    return _leader(node, topic, key, known.text, ticket)
+    return _leader(node, topic, key, share_partition.text, ticket)
 
 
 def _leader(node: Node, topic: CoordinatedTopic[Any], key: str, hashed: str, ticket: Ticket) -> Coordinator:
-    """The node that leads the partition in which `hashed` lies."""
+    """Return the node that leads the partition of `hashed`."""
     home = topic.home_of(hashed)
-    found = None if home is None else node.cluster.node(home)
-    if found is None:
+    leader = None if home is None else node.cluster.node(home)
+    if leader is None:
         topic.wanted(ticket.received_at_ms)
         return _none(key, ErrorCode.coordinator_not_available, ticket)
-    host, port = found.address_for(ticket)
+    host, port = leader.address_for(ticket)
     return Coordinator(
         key=key,
-        node_id=found.id,
+        node_id=leader.id,
         host=host,
         port=port,
         error_code=ErrorCode.none,
@@ -112,7 +111,7 @@ def _leader(node: Node, topic: CoordinatedTopic[Any], key: str, hashed: str, tic
 
 
 def _with_message(refusal: Coordinator) -> Coordinator:
-    """The words that newer versions have, too."""
+    """Add the message to a response of a newer version, too."""
     refusal.error_message = _MESSAGES[refusal.error_code]
     return refusal
 

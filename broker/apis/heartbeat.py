@@ -1,4 +1,4 @@
-"""Heartbeat (key 12), versions 0-4: I am still here; is there anything I should know?
+"""Heartbeat (key 12), versions 0-4: keeps a member in its group, and reports rebalances to it.
 
 v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible.
 """
@@ -15,12 +15,11 @@ from kohort.security.rights import READ_GROUP
 
 _UNKNOWN_MEMBER_ID: Final = ErrorCode.unknown_member_id
 
+# responses are created once, because they never vary
 ANSWERS: Final = {error_code: HeartbeatResponse(error_code=error_code) for error_code in ErrorCode}
-"""Answers that never vary are made once."""
 
 
 def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatResponse:
-    """Always answered at once."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return ANSWERS[ErrorCode.group_authorization_failed]
@@ -28,7 +27,7 @@ def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatRe
 
 
 def heard(node: Node, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
-    """What the group says, of whichever protocol it is. Nobody is asked for rights."""
+    """Return the group's error code, whatever its protocol. Authorization is not checked."""
     group_id, member_id, instance_id = request.group_id, request.member_id, request.group_instance_id
     error_code = heartbeat(node.coordinator, group_id, member_id, instance_id, request.generation_id, now_ms)
     if error_code is not _UNKNOWN_MEMBER_ID:
@@ -39,5 +38,4 @@ def heard(node: Node, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
 
 
 def error_response(request: HeartbeatRequest, error_code: ErrorCode) -> HeartbeatResponse:
-    """What a request hears that failed here."""
     return ANSWERS[error_code]

@@ -1,8 +1,7 @@
 """IncrementalAlterConfigs (key 44), versions 0 and 1.
 
 v0 (KIP-339) · v1 tagged fields.
-
-Left out: settings of brokers, which are fixed at start; of broker loggers and client metrics.
+Not supported: settings of brokers, which are fixed at start, of broker loggers and of client metrics.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
-SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
-"""What may be done to a setting."""
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # operations on a setting
 
 _OPERATIONS = {SET, DELETE, APPEND, SUBTRACT}
 _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
@@ -55,7 +53,7 @@ _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 def handle(
     node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket
 ) -> Task[IncrementalAlterConfigsResponse]:
-    """Changes single settings of topics and groups; of each all or none."""
+    """Alter single settings of topics and groups; of each resource all or none."""
 
     def alter_one(resource: AlterConfigsResource) -> Refusal | None:
         return alter_resource(node, ticket, resource, changed, validate_only=request.validate_only)
@@ -80,15 +78,15 @@ def handle(
 
 
 def _perhaps_fatal(resources: Sequence[AlterConfigsResource]) -> list[AlterConfigsResource]:
-    """Those over which all of the request may fail in Kafka's controller, if it gets to them."""
+    """Return the resources that could fail the whole request in Kafka's controller."""
     if {change.config_operation for resource in resources for change in resource.configs} <= _OPERATIONS:
         return []
-    count = Counter((each.resource_type, each.resource_name) for each in resources)
-    return [each for each in resources if count[each.resource_type, each.resource_name] == 1]
+    count = Counter((entry.resource_type, entry.resource_name) for entry in resources)
+    return [entry for entry in resources if count[entry.resource_type, entry.resource_name] == 1]
 
 
 def _is_fatal(resource: AlterConfigsResource, ordered: Sequence[AlterableConfig]) -> bool:
-    """Return whether the controller comes upon an operation that it does not know."""
+    """Return whether Kafka's controller reaches an unknown operation."""
     for change in ordered:
         if change.config_operation not in _OPERATIONS:
             return True
@@ -100,7 +98,7 @@ def _is_fatal(resource: AlterConfigsResource, ordered: Sequence[AlterableConfig]
 def _refusal_by_broker(
     node: Node, resource: AlterConfigsResource, alter_one: Callable[[AlterConfigsResource], Refusal | None]
 ) -> Refusal | None:
-    """What the controller does not come to know of, settings of brokers included."""
+    """Return the error of Kafka's broker, which also alters its own settings before it calls its controller."""
     refusal = refusal_by_broker(node, resource)
     if refusal is not None or resource.resource_type != BROKER:
         return refusal
@@ -115,7 +113,7 @@ def _is_list(resource: AlterConfigsResource, name: str) -> bool:
 
 
 def _in_order(resource: AlterConfigsResource) -> Task[Sequence[AlterableConfig]]:
-    """Sort the changes of a resource as Kafka's controller walks them: the error is that of the first wrong one."""
+    """Sort the changes of a resource in the order of Kafka's controller, which reports the first error."""
     if len(resource.configs) < 2:
         return resource.configs
     hashes: dict[str, int] = {}
@@ -128,7 +126,7 @@ def _in_order(resource: AlterConfigsResource) -> Task[Sequence[AlterableConfig]]
 def _changed(
     orders: Mapping[int, Sequence[AlterableConfig]], altered: Alterable, resource: AlterConfigsResource
 ) -> Mapping[str, str] | Refusal:
-    """Return what is set now, with the request's changes."""
+    """Return all settings after the request's changes, or the error."""
     configs = dict(altered.configs)
     for change in orders[id(resource)]:
         refusal = _change(configs, altered, change)
@@ -138,7 +136,7 @@ def _changed(
 
 
 def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig) -> Refusal | None:
-    """Applies one change to `configs`. Source: Kafka's `ConfigurationControlManager`."""
+    """Apply one change to `configs`. Source: Kafka's `ConfigurationControlManager`."""
     name, operation = change.name, change.config_operation
     if operation == DELETE:
         configs.pop(name, None)
@@ -163,7 +161,7 @@ def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig
 
 
 def _why_no_list(altered: Alterable, name: str, operation: str) -> str:
-    """Kafka's broker has its own words for its own settings."""
+    """Return Kafka's message for an operation on a setting that is not a list. Its broker has other messages."""
     if not isinstance(altered, AlterableBroker):
         return f"Can't {operation} to key {name} because its type is not LIST."
     if is_known(name):

@@ -1,10 +1,10 @@
 """InitProducerId (key 22), versions 0 to 5.
 
-v0 (KIP-98) and v1 alike · v2 tagged fields · v3 a producer may ask for the next epoch of its id (KIP-360) · v4
-PRODUCER_FENCED may be answered (KIP-588) · v5 as v4 (KIP-890).
+v0 (KIP-98) and v1 alike · v2 tagged fields · v3 a producer may request the next epoch of its id (KIP-360) · v4
+PRODUCER_FENCED is possible (KIP-588) · v5 as v4 (KIP-890).
 
-An idempotent producer without a transactional id that asks for its next epoch gets a new id, as in Kafka, where only a
-transaction coordinator remembers ids. Left out: two-phase commit (v6, KIP-939), which Kafka 4.3 does not advertise.
+An idempotent producer without a transactional id that requests its next epoch gets a new id, as in Kafka, where only
+transaction coordinators store ids. Not supported: two-phase commit (v6, KIP-939), which Kafka 4.3 does not advertise.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 NONE = -1
-FENCED_SINCE = 4
-"""Before, INVALID_PRODUCER_EPOCH stands for PRODUCER_FENCED."""
+FENCED_SINCE = 4  # before, INVALID_PRODUCER_EPOCH is used instead of PRODUCER_FENCED
 
 
 def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitProducerIdResponse | None:
-    """Hands out a producer id, or the next epoch of a transactional one. None: answered when that is written."""
+    """Assign a producer id, or the next epoch of a transactional one.
+
+    The latter's response is sent when it is written.
+    """
     refusal = None if node.cluster.access is None else _not_allowed(node.cluster.access, request, ticket)
     if refusal is not None:
         return _refused(refusal)
@@ -43,7 +45,7 @@ def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitPr
     if request.producer_id != NONE:
         expected = Producer(request.producer_id, request.producer_epoch)
 
-    def given(error: ErrorCode, producer: Producer) -> None:
+    def on_assigned(error: ErrorCode, producer: Producer) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
             error = ErrorCode.invalid_producer_epoch
         ticket.reply(
@@ -55,14 +57,17 @@ def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitPr
         request.transactional_id,
         request.transaction_timeout_ms,
         expected,
-        given,
+        on_assigned,
         ticket.received_at_ms,
     )
     return None
 
 
 def _not_allowed(access: Access, request: InitProducerIdRequest, ticket: Ticket) -> ErrorCode | None:
-    """Without a transactional id it is enough to be allowed to write to some topic (KIP-679)."""
+    """Return the error for an unauthorized client.
+
+    Idempotence needs only the right to write to some topic (KIP-679).
+    """
     if request.transactional_id is not None:
         allowed = access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id)
         return None if allowed else ErrorCode.transactional_id_authorization_failed

@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83), version 0 (KIP-932): group coordinators begin share partitions anew."""
+"""InitializeShareGroupState (key 83), version 0 (KIP-932): group coordinators initialize states of share partitions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: InitializeShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
-    """Answers for each partition when that is written."""
+    """Initialize states. The response is sent when these are written."""
     coordinator = node.share_coordinator
 
-    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
-        initialize_state(coordinator, key, asked.state_epoch, asked.start_offset, then, now_ms)
+    def ask(key: SharePartitionKey, initial: PartitionData, on_outcome: OnOutcome, now_ms: int) -> None:
+        initialize_state(coordinator, key, initial.state_epoch, initial.start_offset, on_outcome, now_ms)
 
     return ask_each(node, request, ticket, ask, _MAKER)
 
@@ -37,7 +37,6 @@ def handle(node: Node, request: InitializeShareGroupStateRequest, ticket: Ticket
 def error_response(
     request: InitializeShareGroupStateRequest, error_code: ErrorCode
 ) -> InitializeShareGroupStateResponse:
-    """The error for every partition."""
     response: InitializeShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
     return response
 

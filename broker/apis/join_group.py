@@ -1,9 +1,8 @@
-"""JoinGroup (key 11), versions 0-9: enter a group, or its next generation.
+"""JoinGroup (key 11), versions 0-9: joins a group or its next generation.
 
-v0: no rebalance timeout, the session timeout stands for it. v1: KIP-62, a rebalance timeout of its own.
-v2: throttle time. v3: as v2. v4: KIP-394, a newcomer is first given an id. v5: KIP-345, group instance ids.
-v6: flexible. v7: KIP-559, the protocol type in the answer. v8: KIP-800, a reason. v9: KIP-814, a static leader that
-comes back hears that it keeps the assignment.
+v0: no rebalance timeout, the session timeout is used. v1: KIP-62, a separate rebalance timeout. v2: throttle time.
+v3: as v2. v4: KIP-394, a new member first gets an id. v5: KIP-345, group instance ids. v6: flexible. v7: KIP-559, the
+protocol type in the response. v8: KIP-800, a reason. v9: KIP-814, a returning static leader may keep the assignment.
 """
 
 from kohort.broker.cluster.node import Node
@@ -17,7 +16,7 @@ from kohort.security.rights import READ_GROUP
 
 
 def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupResponse | None:
-    """None: the join waits for the others, perhaps for minutes."""
+    """Join a group. The response waits for the other members, possibly for minutes."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return error_response(request, ErrorCode.group_authorization_failed)
@@ -34,5 +33,4 @@ def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupRe
 
 
 def error_response(request: JoinGroupRequest, error_code: ErrorCode) -> JoinGroupResponse:
-    """What a request hears that failed here."""
     return join_refused(error_code, "")

@@ -1,4 +1,4 @@
-"""Which partition a request means, and whether this node may answer for it."""
+"""Lookup of a requested partition, and checks whether this node may serve it."""
 
 from __future__ import annotations
 

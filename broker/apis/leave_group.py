@@ -1,7 +1,7 @@
-"""LeaveGroup (key 13), versions 0-5: members go, by their own wish or an administrator's.
+"""LeaveGroup (key 13), versions 0-5: removes members, on their own or an administrator's request.
 
-v0: one member, and its refusal is the whole answer. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id
-or instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a reason.
+v0: one member, whose error is that of the response. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id
+or instance id, each with its own result. v4: flexible. v5: KIP-800, a reason.
 """
 
 from kohort.broker.cluster.node import Node
@@ -13,7 +13,7 @@ from kohort.security.rights import READ_GROUP
 
 
 def handle(node: Node, request: LeaveGroupRequest, ticket: Ticket) -> LeaveGroupResponse | None:
-    """None: answered when the record of the emptied group is written."""
+    """Remove members. If the group is empty afterwards, the response is sent when that is written."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return error_response(request, ErrorCode.group_authorization_failed)
@@ -21,5 +21,4 @@ def handle(node: Node, request: LeaveGroupRequest, ticket: Ticket) -> LeaveGroup
 
 
 def error_response(request: LeaveGroupRequest, error_code: ErrorCode) -> LeaveGroupResponse:
-    """What a request hears that failed here."""
     return LeaveGroupResponse(error_code=error_code, members=())

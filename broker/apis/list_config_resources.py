@@ -1,8 +1,8 @@
 """ListConfigResources (key 74), versions 0 and 1.
 
-v0 client metrics only, of which there are none (KIP-714) · v1 any types of resources (KIP-1142).
+v0 client metrics only, which don't exist here (KIP-714) · v1 any types of resources (KIP-1142).
 
-Topics and brokers are all there are; groups those for which something is set.
+All topics and brokers are listed, and groups that have settings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TYPES_FROM = 1
 
 
 def handle(node: Node, request: ListConfigResourcesRequest, ticket: Ticket) -> ListConfigResourcesResponse:
-    """Answers the names of resources; UNSUPPORTED_VERSION, as in Kafka, if one of the types is unknown."""
+    """Return the names of resources, or UNSUPPORTED_VERSION, as in Kafka, if one of the types is unknown."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CONFIGS_CLUSTER):
         return ListConfigResourcesResponse(error_code=ErrorCode.cluster_authorization_failed, config_resources=())
@@ -46,7 +46,7 @@ def handle(node: Node, request: ListConfigResourcesRequest, ticket: Ticket) -> L
 
 
 def _brokers(node: Node) -> Iterable[str]:
-    return (str(each.id) for each in node.cluster.running_nodes)
+    return (str(broker.id) for broker in node.cluster.running_nodes)
 
 
 _NAMES: dict[int, Callable[[Node], Iterable[str]]] = {
@@ -54,6 +54,5 @@ _NAMES: dict[int, Callable[[Node], Iterable[str]]] = {
     CLIENT_METRICS: lambda node: (),
     BROKER_LOGGER: _brokers,
     BROKER: _brokers,
-    TOPIC: lambda node: (each.name for each in node.cluster.topics),
-}
-"""The names of the resources of each type."""
+    TOPIC: lambda node: (topic.name for topic in node.cluster.topics),
+}  # returns the names of the resources of each type

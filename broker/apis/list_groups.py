@@ -14,7 +14,7 @@ from kohort.security.rights import DESCRIBE_CLUSTER, DESCRIBE_GROUP
 
 
 def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Task[ListGroupsResponse]:
-    """In Kafka's order. Clients ask all nodes to see all groups."""
+    """Return groups in Kafka's order. A client must send the request to all nodes to see all groups."""
     tables = groups_by_partition(node.coordinator)
     if isinstance(tables, ErrorCode):
         return error_response(request, tables)
@@ -32,5 +32,4 @@ def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Task[ListG
 
 
 def error_response(request: ListGroupsRequest, error_code: ErrorCode) -> ListGroupsResponse:
-    """What a request hears that failed here."""
     return ListGroupsResponse(error_code=error_code, groups=())

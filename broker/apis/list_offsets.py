@@ -1,12 +1,11 @@
 """ListOffsets (key 2), versions 1 to 11.
 
 v1 one offset per partition (KIP-79) · v2 isolation level (KIP-98) · v3 as v2 · v4 leader epochs (KIP-320) · v5 as v4 ·
-v6 tagged fields · v7 -3: the record with the largest timestamp (KIP-734) · v8 -4: the start of what is stored locally
-(KIP-405) · v9 -5: the end of what is in tiered storage (KIP-1005) · v10 a timeout (KIP-1075) · v11 -6: the first record
-that still has to go to tiered storage (KIP-1023).
+v6 tagged fields · v7 -3: the record with the largest timestamp (KIP-734) · v8 -4: the start of the local log (KIP-405)
+· v9 -5: the end of tiered storage (KIP-1005) · v10 a timeout (KIP-1075) · v11 -6: the first record that is pending
+upload to tiered storage (KIP-1023).
 
-Left out: tiered storage, so that -4 is the start of the log and -5 and -6 answer that there is none, as in a Kafka
-without it.
+Not supported: tiered storage, so that -4 is the start of the log and -5 and -6 return -1, as in a Kafka without it.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from kohort.storage.log import PartitionLog
     from kohort.storage.topic import Topic
 
+# Replica ids of clients. Brokers send their own id; followers also serve a debugging replica.
 CONSUMER, DEBUGGING_REPLICA = -1, -2
-"""Replica ids of clients. Brokers send their own id; followers serve a debugging replica, too."""
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
@@ -47,27 +46,26 @@ SINCE_VERSION = {
     EARLIEST_LOCAL: 8,
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
-}
-"""From which version on a negative timestamp means something."""
+}  # first version that supports a negative timestamp
 
 
 def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Task[ListOffsetsResponse]:
-    """Finds the offset that belongs to each timestamp. Topics of which no partition is named are left out."""
+    """Return the offset for each timestamp. Topics without partitions are left out."""
     if request.isolation_level not in ISOLATION_LEVELS:
-        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
-    # Who is no consumer sees records of open transactions (Kafka: `ReplicaManager.fetchOffset`, isClientRequest).
+        return error_response(request, ErrorCode.unknown_server_error)  # as in Kafka, which raises
+    # Only consumers are limited by open transactions (Kafka: `ReplicaManager.fetchOffset`, isClientRequest).
     isolation_level = request.isolation_level if request.replica_id == CONSUMER else READ_UNCOMMITTED
-    asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
+    counts = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     access, refused = node.cluster.access, []
-    for each in request.topics:
-        topic = node.cluster.topics.by_name(each.name)
-        if access is not None and not access.allows(ticket, DESCRIBE_TOPIC, each.name):
-            refused.append(_refused_topic(each, ErrorCode.topic_authorization_failed))  # what is named twice, twice
+    for requested_topic in request.topics:
+        topic = node.cluster.topics.by_name(requested_topic.name)
+        if access is not None and not access.allows(ticket, DESCRIBE_TOPIC, requested_topic.name):
+            refused.append(_refused_topic(requested_topic, ErrorCode.topic_authorization_failed))  # duplicates included
             continue
-        answers = responses.setdefault(each.name, {})
-        for part in each.partitions:
-            if asked[each.name, part.partition_index] > 1:
+        answers = responses.setdefault(requested_topic.name, {})
+        for part in requested_topic.partitions:
+            if counts[requested_topic.name, part.partition_index] > 1:
                 answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
             else:
                 find = _find(node, topic, part, isolation_level, request.replica_id, ticket.version)
@@ -103,7 +101,7 @@ def _find(
 
 
 def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Task[tuple[int, int]]:
-    """The timestamp and the offset; -1 and -1: there is none before `end`."""
+    """Return timestamp and offset, or -1 and -1 if no record before `end` matches."""
     if timestamp == LATEST:
         return -1, end
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -111,10 +109,10 @@ def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Task[tuple[int, i
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1
     if timestamp == MAX_TIMESTAMP:
-        found = yield from log.offset_of_max_timestamp()
+        match = yield from log.offset_of_max_timestamp()
     else:
-        found = yield from log.offset_for_timestamp(timestamp)
-    return (-1, -1) if found is None or found[1] >= end else found
+        match = yield from log.offset_for_timestamp(timestamp)
+    return (-1, -1) if match is None or match[1] >= end else match
 
 
 def _refused(part: ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPartitionResponse:
@@ -122,7 +120,6 @@ def _refused(part: ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPa
 
 
 def error_response(request: ListOffsetsRequest, error_code: ErrorCode) -> ListOffsetsResponse:
-    """What a request hears that failed: everything as it was named."""
     return ListOffsetsResponse(topics=tuple(_refused_topic(topic, error_code) for topic in request.topics))
 
 

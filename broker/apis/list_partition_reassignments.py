@@ -1,7 +1,7 @@
 """ListPartitionReassignments (key 46), version 0 (KIP-455).
 
-No reassignment is ever in progress (alter_partition_reassignments.py), and topics that do not exist are passed over, as
-in Kafka: the answer is always empty.
+No reassignment is ever in progress (alter_partition_reassignments.py), and unknown topics are ignored, as in Kafka: the
+response is always empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: ListPartitionReassignmentsRequest, ticket: Ticket
 ) -> ListPartitionReassignmentsResponse:
-    """Answers that no partition is being moved."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         return ListPartitionReassignmentsResponse(

@@ -1,6 +1,6 @@
 """ListTransactions (key 66), versions 0 to 2.
 
-v0 (KIP-664) · v1 only transactions that run for longer than so (KIP-994) · v2 only ids that fit a pattern (KIP-1152).
+v0 (KIP-664) · v1 a minimum duration (KIP-994) · v2 a pattern for ids (KIP-1152).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES = {state.value for state in State}
 
 
 def handle(node: Node, request: ListTransactionsRequest, ticket: Ticket) -> ListTransactionsResponse:
-    """The transactional ids of this node that pass every filter."""
+    """Return the transactional ids of this node that pass every filter."""
     coordinator = node.transactions
     if any(shard is Shard.LOADING for shard, _ in coordinator.shards.values()):
         return ListTransactionsResponse(error_code=ErrorCode.coordinator_load_in_progress, transaction_states=())
@@ -41,19 +41,19 @@ def handle(node: Node, request: ListTransactionsRequest, ticket: Ticket) -> List
     states, producers, longer_ms = set(request.state_filters), set(request.producer_id_filters), request.duration_filter
     return ListTransactionsResponse(
         error_code=ErrorCode.none,
-        unknown_state_filters=tuple(dict.fromkeys(each for each in request.state_filters if each not in _NAMES)),
+        unknown_state_filters=tuple(dict.fromkeys(entry for entry in request.state_filters if entry not in _NAMES)),
         transaction_states=tuple(
             TransactionState(
-                transactional_id=each.transactional_id,
-                producer_id=each.producer_id,
-                transaction_state=each.state.value,
+                transactional_id=entry.transactional_id,
+                producer_id=entry.producer_id,
+                transaction_state=entry.state.value,
             )
-            for each in coordinator.transactions.values()
-            if (not states or each.state.value in states)
-            and (not producers or each.producer_id in producers)
-            and (longer_ms < 0 or wall_ms - each.started_ms > longer_ms)
-            and (pattern is None or pattern.fullmatch(each.transactional_id))
-            and each.pending is not State.DEAD
-            and (access is None or access.shows(ticket, DESCRIBE_TRANSACTIONAL_ID, each.transactional_id))
+            for entry in coordinator.transactions.values()
+            if (not states or entry.state.value in states)
+            and (not producers or entry.producer_id in producers)
+            and (longer_ms < 0 or wall_ms - entry.started_ms > longer_ms)
+            and (pattern is None or pattern.fullmatch(entry.transactional_id))
+            and entry.pending is not State.DEAD
+            and (access is None or access.shows(ticket, DESCRIBE_TRANSACTIONAL_ID, entry.transactional_id))
         ),
     )

@@ -1,16 +1,16 @@
 """Metadata (key 3), versions 0 to 13.
 
-v0 an empty list asks for all topics · v1 null does; controller, racks, internal topics · v2 cluster id · v3 throttle
-time · v4 whether topics may be created (KIP-204) · v5 offline replicas (KIP-112) · v6 as v5 · v7 leader epochs
-(KIP-320) · v8 authorized operations (KIP-430) · v9 tagged fields · v10 topic ids in the answer (KIP-516) · v11 no more
-authorized operations of the cluster (KIP-700) · v12 topics by id · v13 an error for the whole answer (KIP-1102).
+v0 an empty list means all topics · v1 null does; controller, racks, internal topics · v2 cluster id · v3 throttle time
+· v4 whether topics may be created (KIP-204) · v5 offline replicas (KIP-112) · v6 as v5 · v7 leader epochs (KIP-320) ·
+v8 authorized operations (KIP-430) · v9 tagged fields · v10 topic ids in the response (KIP-516) · v11 without authorized
+operations of the cluster (KIP-700) · v12 topics by id · v13 an error for the whole response (KIP-1102).
+REBOOTSTRAP_REQUIRED (v13) is never returned.
 
-REBOOTSTRAP_REQUIRED (v13) is never answered.
-A topic that is created on the way is still unknown in this answer, as in Kafka; clients ask again.
+A topic that the request creates is still unknown in its response, as in Kafka; clients retry.
 
-Ids, or null names, before v12 refuse the whole request: INVALID_REQUEST. From v12 on one id makes all go by ids:
-topics that are named without one are passed over. A null name where nothing has an id is what Kafka does not foresee:
-UNKNOWN_SERVER_ERROR. (`KafkaApis.handleTopicMetadataRequest`, `MetadataRequest.getErrorResponse`; heard from 4.3.0.)
+Before v12, ids or null names fail the whole request: INVALID_REQUEST. From v12 on, if one topic has an id, topics
+without ids are ignored. A null name fails the request if no topic has an id: UNKNOWN_SERVER_ERROR.
+(`KafkaApis.handleTopicMetadataRequest`, `MetadataRequest.getErrorResponse`; observed on 4.3.0.)
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ TOPIC_IDS_FROM = 12
 
 
 def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Task[MetadataResponse]:
-    """Answers which nodes and topics there are, and creates topics that are asked for."""
+    """Return nodes and topics, and create missing topics."""
     cluster, access = node.cluster, node.cluster.access
     topics: list[MetadataResponseTopic] = []
     if request.topics is None or (ticket.version == 0 and not request.topics):
-        there = list(cluster.topics)
+        existing = list(cluster.topics)
         if access is not None:
-            there = [topic for topic in there if access.shows(ticket, DESCRIBE_TOPIC, topic.name)]
-        for topic in there:
+            existing = [topic for topic in existing if access.shows(ticket, DESCRIBE_TOPIC, topic.name)]
+        for topic in existing:
             topics.append((yield from _described(cluster.topics, topic)))
             yield
     else:
@@ -60,25 +60,25 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Task[Metadat
         if refusal is not None:
             return error_response(request, refusal)
         created: set[str] = set()
-        for asked in _once(request.topics):
-            topics.append((yield from _asked(node, asked, request, created, ticket)))
+        for entry in _once(request.topics):
+            topics.append((yield from _describe_or_create(node, entry, request, created, ticket)))
             yield
     if request.include_topic_authorized_operations:
         for described in topics:
             if described.error_code not in _WITHOUT_OPERATIONS:
-                assert described.name is not None, "it would be an unknown id"
+                assert described.name is not None, "only unknown ids have no name"
                 allowed = operations(node, ticket, ResourceType.TOPIC, described.name)
                 described.topic_authorized_operations = allowed
             yield
     response = MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(
-                node_id=each.id,
-                host=(at := each.address_for(ticket))[0],
+                node_id=broker.id,
+                host=(at := broker.address_for(ticket))[0],
                 port=at[1],
                 rack=cluster.settings.broker_rack or None,
             )
-            for each in cluster.running_nodes
+            for broker in cluster.running_nodes
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -93,13 +93,16 @@ _WITHOUT_OPERATIONS = (ErrorCode.unknown_topic_id, ErrorCode.topic_authorization
 
 
 def error_response(request: MetadataRequest, error_code: ErrorCode) -> MetadataResponse:
-    """Every topic of a request that failed, and no broker. No version could carry a null name."""
+    """Return the response for a failed request, without brokers.
+
+    Null names become empty, because no version allows them.
+    """
     return MetadataResponse(
         error_code=error_code,
         brokers=(),
         topics=tuple(
-            MetadataResponseTopic(error_code=error_code, name=asked.name or "", topic_id=asked.topic_id, partitions=())
-            for asked in request.topics or ()
+            MetadataResponseTopic(error_code=error_code, name=entry.name or "", topic_id=entry.topic_id, partitions=())
+            for entry in request.topics or ()
         ),
     )
 
@@ -113,29 +116,29 @@ def _refusal(topics: tuple[MetadataRequestTopic, ...], version: int) -> ErrorCod
 
 
 def _once(topics: tuple[MetadataRequestTopic, ...]) -> list[MetadataRequestTopic]:
-    """A topic that is asked for twice is answered once; those without an id only where none has one."""
+    """Remove duplicates; also topics without an id if another one has an id."""
     with_id = [topic for topic in topics if topic.topic_id is not None]
     return list({(topic.topic_id or topic.name): topic for topic in with_id or topics}.values())
 
 
-def _asked(
-    node: Node, asked: MetadataRequestTopic, request: MetadataRequest, created: set[str], ticket: Ticket
+def _describe_or_create(
+    node: Node, entry: MetadataRequestTopic, request: MetadataRequest, created: set[str], ticket: Ticket
 ) -> Task[MetadataResponseTopic]:
     """Describe a topic, or create it if it is missing and add its name to `created`, the topics of this request."""
     topics = node.cluster.topics
     access = node.cluster.access
-    topic = topics.find(asked.name, asked.topic_id)
+    topic = topics.find(entry.name, entry.topic_id)
     if (
         access is not None
-        and (topic is not None or asked.topic_id is None)
-        and not access.allows(ticket, DESCRIBE_TOPIC, topic.name if topic is not None else asked.name or "")
+        and (topic is not None or entry.topic_id is None)
+        and not access.allows(ticket, DESCRIBE_TOPIC, topic.name if topic is not None else entry.name or "")
     ):
-        return _not_allowed(asked)
+        return _not_allowed(entry)
     if topic is not None:
         return (yield from _described(topics, topic))
-    if asked.topic_id is not None:
-        return _unknown(None, ErrorCode.unknown_topic_id, asked)
-    name, creates = asked.name or "", request.allow_auto_topic_creation
+    if entry.topic_id is not None:
+        return _unknown(None, ErrorCode.unknown_topic_id, entry)
+    name, creates = entry.name or "", request.allow_auto_topic_creation
     creates = creates and node.cluster.settings.auto_create_topics_enable
     if (
         creates
@@ -143,20 +146,20 @@ def _asked(
         and not access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME)
         and not access.allows(ticket, CREATE_TOPIC, name)
     ):
-        return _not_allowed(asked)
+        return _not_allowed(entry)
     if name_refusal(name) is not None:
-        return _unknown(name, ErrorCode.invalid_topic_exception, asked)
+        return _unknown(name, ErrorCode.invalid_topic_exception, entry)
     if creates:
         _create(node, name, created, ticket)
-    return _unknown(name, ErrorCode.unknown_topic_or_partition, asked)
+    return _unknown(name, ErrorCode.unknown_topic_or_partition, entry)
 
 
-def _not_allowed(asked: MetadataRequestTopic) -> MetadataResponseTopic:
-    """Whether or not there is such a topic."""
+def _not_allowed(entry: MetadataRequestTopic) -> MetadataResponseTopic:
+    """Return the error for an unauthorized client, which is the same for missing topics."""
     return MetadataResponseTopic(
         error_code=ErrorCode.topic_authorization_failed,
-        name=None if asked.topic_id is not None else asked.name,
-        topic_id=asked.topic_id,
+        name=None if entry.topic_id is not None else entry.name,
+        topic_id=entry.topic_id,
         partitions=(),
     )
 
@@ -166,7 +169,7 @@ def _create(node: Node, name: str, created: set[str], ticket: Ticket) -> None:
     cluster = node.cluster
     if name == OFFSETS_TOPIC:
         cluster.offsets_topic.wanted(ticket.received_at_ms)
-    elif name not in INTERNAL_TOPICS and name != METADATA_TOPIC:  # these belong to what is not served here
+    elif name not in INTERNAL_TOPICS and name != METADATA_TOPIC:  # kohort does not create these
         outcome = cluster.topics.create(name, siblings=created)
         if isinstance(outcome, Topic):
             created.add(name)
@@ -198,11 +201,11 @@ def _described(topics: Topics, topic: Topic) -> Task[MetadataResponseTopic]:
     )
 
 
-def _unknown(name: str | None, error_code: ErrorCode, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+def _unknown(name: str | None, error_code: ErrorCode, entry: MetadataRequestTopic) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=error_code,
         name=name,
-        topic_id=asked.topic_id,
+        topic_id=entry.topic_id,
         is_internal=name in INTERNAL_TOPICS,
         partitions=(),
     )

@@ -1,11 +1,11 @@
-"""OffsetCommit (key 8), versions 2-10: remember how far a group has got.
+"""OffsetCommit (key 8), versions 2-10: commits offsets of a group.
 
-v2-4: a retention time of its own. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs.
-v7: KIP-345, group instance ids. v8: flexible. v9: KIP-848, a generation of a
-group that does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION. v10: topics by id.
+v2-4: a retention time. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs. v7: KIP-345, group
+instance ids. v8: flexible. v9: KIP-848, an unknown group with a generation returns GROUP_ID_NOT_FOUND, before
+ILLEGAL_GENERATION. v10: topics by id.
 
-Whether topics exist is asked before the group is looked at: what does not exist is refused by itself, and if nothing is
-left the group is not asked at all (classic-groups §7.1).
+Topics are checked before the group: missing partitions are rejected individually, and if no partition exists, the group
+is not checked (classic-groups §7.1).
 """
 
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ IDS_FROM: Final = 10
 
 
 def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | Task[Any] | None:
-    """None: answered when the offsets are written."""
+    """Commit offsets. The response is sent when they are written."""
     partitions = 0
-    for topic in request.topics:  # nearly always one: `sum` would take longer than all of this
+    for topic in request.topics:  # nearly always one topic, for which `sum` is slower
         partitions += len(topic.partitions)
     if partitions > SHORT or len(request.topics) > SHORT:
         return in_chunks(node, ticket, _chunks(request), handle, _merged)
@@ -46,17 +46,17 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
 
 
 def looked_up(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> Commit | OffsetCommitResponse:
-    """The commit that the group is asked for; or the response, if it need not be asked."""
+    """Return the commit for the group, or the response if no partition can be committed."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return error_response(request, ErrorCode.group_authorization_failed)
-    known: list[KnownTopic] = []
+    existing: list[KnownTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
-    for asked in request.topics:
-        _look_up(node, asked, ticket, known, refused)
-    if not known:
+    for topic_request in request.topics:
+        _look_up(node, topic_request, ticket, existing, refused)
+    if not existing:
         return OffsetCommitResponse(topics=merged(refused, []))
-    return Commit(request, known, refused, ticket, knows_epochs=ticket.version >= 9)
+    return Commit(request, existing, refused, ticket, knows_epochs=ticket.version >= 9)
 
 
 def _chunks(request: OffsetCommitRequest) -> Iterator[OffsetCommitRequest]:
@@ -80,58 +80,57 @@ def _merged(answers: list[OffsetCommitResponse]) -> OffsetCommitResponse:
 
 def _look_up(
     node: Node,
-    asked: OffsetCommitRequestTopic,
+    topic_request: OffsetCommitRequestTopic,
     ticket: Ticket,
-    known: list[KnownTopic],
+    existing: list[KnownTopic],
     refused: list[OffsetCommitResponseTopic],
 ) -> None:
     topics, access, by_id = node.cluster.topics, node.cluster.access, ticket.version >= IDS_FROM
-    topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.name)
+    topic = topics.by_id(topic_request.topic_id) if by_id else topics.by_name(topic_request.name)
     if (
         access is not None
         and not (by_id and topic is None)
-        and not access.allows(ticket, READ_TOPIC, asked.name if topic is None else topic.name)
+        and not access.allows(ticket, READ_TOPIC, topic_request.name if topic is None else topic.name)
     ):
-        refused.append(_refusal(asked, ErrorCode.topic_authorization_failed))
+        refused.append(_refusal(topic_request, ErrorCode.topic_authorization_failed))
         return
     if topic is None:
         error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
-        refused.append(_refusal(asked, error))
+        refused.append(_refusal(topic_request, error))
         return
     count = len(topic.partitions)
-    for each in asked.partitions:
-        if not 0 <= each.partition_index < count:
-            asked = _without_missing(asked, count, refused)
+    for partition in topic_request.partitions:
+        if not 0 <= partition.partition_index < count:
+            topic_request = _without_missing(topic_request, count, refused)
             break
-    if asked.partitions:
-        known.append((topic.name, topic.topic_id, asked))
+    if topic_request.partitions:
+        existing.append((topic.name, topic.topic_id, topic_request))
 
 
 def _without_missing(
-    asked: OffsetCommitRequestTopic, count: int, refused: list[OffsetCommitResponseTopic]
+    topic_request: OffsetCommitRequestTopic, count: int, refused: list[OffsetCommitResponseTopic]
 ) -> OffsetCommitRequestTopic:
-    """The partitions that exist; the others are refused."""
-    there = tuple(each for each in asked.partitions if 0 <= each.partition_index < count)
-    missing = tuple(each for each in asked.partitions if not 0 <= each.partition_index < count)
-    refused.append(_refusal(asked, ErrorCode.unknown_topic_or_partition, missing))
-    return OffsetCommitRequestTopic(name=asked.name, topic_id=asked.topic_id, partitions=there)
+    """Return the topic without missing partitions, and add these to `refused`."""
+    existing = tuple(partition for partition in topic_request.partitions if 0 <= partition.partition_index < count)
+    missing = tuple(partition for partition in topic_request.partitions if not 0 <= partition.partition_index < count)
+    refused.append(_refusal(topic_request, ErrorCode.unknown_topic_or_partition, missing))
+    return OffsetCommitRequestTopic(name=topic_request.name, topic_id=topic_request.topic_id, partitions=existing)
 
 
 def _refusal(
-    asked: OffsetCommitRequestTopic,
+    topic_request: OffsetCommitRequestTopic,
     error: ErrorCode,
     partitions: tuple[OffsetCommitRequestPartition, ...] | None = None,
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
-        name=asked.name,
-        topic_id=asked.topic_id,
+        name=topic_request.name,
+        topic_id=topic_request.topic_id,
         partitions=tuple(
-            OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
-            for each in (asked.partitions if partitions is None else partitions)
+            OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in (topic_request.partitions if partitions is None else partitions)
         ),
     )
 
 
 def error_response(request: OffsetCommitRequest, error_code: ErrorCode) -> OffsetCommitResponse:
-    """What a request hears that failed here."""
-    return OffsetCommitResponse(topics=tuple(_refusal(asked, error_code) for asked in request.topics))
+    return OffsetCommitResponse(topics=tuple(_refusal(topic_request, error_code) for topic_request in request.topics))

@@ -1,6 +1,6 @@
-"""OffsetDelete (key 47), version 0: forget what a group has committed for topics that it does not use (KIP-496).
+"""OffsetDelete (key 47), version 0: deletes offsets of topics that a group does not subscribe to (KIP-496).
 
-Topics and partitions that do not exist are refused one by one, first in the answer; the group is asked all the same.
+Missing topics and partitions are rejected individually, first in the response; the group is checked nevertheless.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from kohort.security.rights import DELETE_GROUP, READ_TOPIC
 
 
 def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Task[Any] | None:
-    """None: answered when the deletions are written."""
+    """Delete offsets. The response is sent when the deletions are written."""
     if sum(len(topic.partitions) or 1 for topic in request.topics) > SHORT:
         return in_chunks(node, ticket, _chunks(request), _delete_chunk, _merged_chunks)
     return _delete(node, request, ticket)
@@ -35,29 +35,29 @@ def _delete(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetD
     if access is not None and not access.allows(ticket, DELETE_GROUP, request.group_id):
         return error_response(request, ErrorCode.group_authorization_failed)
     refused: list[OffsetDeleteResponseTopic] = []
-    wanted: list[tuple[str, list[int]]] = []
-    for asked in request.topics:
-        if access is not None and not access.allows(ticket, READ_TOPIC, asked.name):
+    deletable: list[tuple[str, list[int]]] = []
+    for entry in request.topics:
+        if access is not None and not access.allows(ticket, READ_TOPIC, entry.name):
             not_allowed = ErrorCode.topic_authorization_failed
-            refused.append(_answer(asked.name, (each.partition_index for each in asked.partitions), not_allowed))
+            refused.append(_answer(entry.name, (part.partition_index for part in entry.partitions), not_allowed))
             continue
-        topic = topics.by_name(asked.name)
+        topic = topics.by_name(entry.name)
         if topic is None:
-            refused.append(_answer(asked.name, (each.partition_index for each in asked.partitions), _UNKNOWN))
+            refused.append(_answer(entry.name, (part.partition_index for part in entry.partitions), _UNKNOWN))
             continue
-        there = [each.partition_index for each in asked.partitions if topic.partition(each.partition_index) is not None]
-        missing = [each.partition_index for each in asked.partitions if topic.partition(each.partition_index) is None]
+        valid = [part.partition_index for part in entry.partitions if topic.partition(part.partition_index) is not None]
+        missing = [part.partition_index for part in entry.partitions if topic.partition(part.partition_index) is None]
         if missing:
-            refused.append(_answer(asked.name, missing, _UNKNOWN))
-        if there:
-            wanted.append((asked.name, there))
+            refused.append(_answer(entry.name, missing, _UNKNOWN))
+        if valid:
+            deletable.append((entry.name, valid))
 
     def deleted(error: ErrorCode, in_use: set[str]) -> None:
         subscribed = ErrorCode.group_subscribed_to_topic
-        answered = [_answer(name, there, subscribed if name in in_use else error) for name, there in wanted]
+        answered = [_answer(name, valid, subscribed if name in in_use else error) for name, valid in deletable]
         ticket.reply(OffsetDeleteResponse(error_code=ErrorCode.none, topics=_merged(refused, answered)))
 
-    offsets = [(name, partition) for name, there in wanted for partition in there]
+    offsets = [(name, partition) for name, valid in deletable for partition in valid]
     refusal = offset_delete(node.coordinator, request.group_id, offsets, ticket.received_at_ms, deleted)
     return None if refusal is ErrorCode.none else error_response(request, refusal)
 
@@ -72,18 +72,19 @@ def _chunks(request: OffsetDeleteRequest) -> Iterator[OffsetDeleteRequest]:
 
 
 def _delete_chunk(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
-    """As `_delete`, but a refusal names the part's partitions: others of the request may have been deleted before."""
+    """Delete a chunk. Its error is set on each of its partitions, because other chunks may have been deleted."""
     response = _delete(node, request, ticket)
     if response is not None:
         error = response.error_code
         response.topics = tuple(
-            _answer(topic.name, (each.partition_index for each in topic.partitions), error) for topic in request.topics
+            _answer(topic.name, (partition.partition_index for partition in topic.partitions), error)
+            for topic in request.topics
         )
     return response
 
 
 def _merged_chunks(answers: list[OffsetDeleteResponse]) -> OffsetDeleteResponse:
-    if all(each.error_code is not ErrorCode.none for each in answers):
+    if all(chunk.error_code is not ErrorCode.none for chunk in answers):
         return OffsetDeleteResponse(error_code=answers[0].error_code, topics=())
     partitions: dict[str, list[OffsetDeleteResponsePartition]] = {}
     for answer in answers:
@@ -96,24 +97,26 @@ def _merged_chunks(answers: list[OffsetDeleteResponse]) -> OffsetDeleteResponse:
 def _answer(name: str, partitions: Iterable[int], error: ErrorCode) -> OffsetDeleteResponseTopic:
     return OffsetDeleteResponseTopic(
         name=name,
-        partitions=tuple(OffsetDeleteResponsePartition(partition_index=each, error_code=error) for each in partitions),
+        partitions=tuple(
+            OffsetDeleteResponsePartition(partition_index=index, error_code=error) for index in partitions
+        ),
     )
 
 
 def _merged(
     refused: list[OffsetDeleteResponseTopic], answered: list[OffsetDeleteResponseTopic]
 ) -> tuple[OffsetDeleteResponseTopic, ...]:
-    """One entry per topic, if anything was refused (`OffsetDeleteResponse.Builder`)."""
+    """Return one entry per topic if anything was rejected (`OffsetDeleteResponse.Builder`)."""
     if not refused:
         return tuple(answered)
     topics: dict[str, OffsetDeleteResponseTopic] = {}
     for topic in (*refused, *answered):
-        before = topics.setdefault(topic.name, topic)
-        if before is not topic:
-            before.partitions += topic.partitions
+        entry = topics.setdefault(topic.name, topic)
+        if entry is not topic:
+            entry.partitions += topic.partitions
     return tuple(topics.values())
 
 
 def error_response(request: OffsetDeleteRequest, error_code: ErrorCode) -> OffsetDeleteResponse:
-    """A refusal of the whole names no topics."""
+    """Return the response for a request that failed as a whole. It contains no topics."""
     return OffsetDeleteResponse(error_code=error_code, topics=())

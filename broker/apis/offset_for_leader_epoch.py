@@ -1,8 +1,7 @@
 """OffsetForLeaderEpoch (key 23), versions 2 to 4.
 
 v2 the current leader epoch is checked (KIP-320) · v3 replica id · v4 tagged fields.
-
-Left out: nothing. Leader epochs change only when leadership moves.
+Leader epochs change only when leadership moves.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Task[OffsetForLeaderEpochResponse]:
-    """Answers where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
+    """Return the end offset of each leader epoch, by which a consumer detects log truncation."""
     topics = []
     access = node.cluster.access
     if access is not None and access.shows(ticket, CLUSTER_ACTION, CLUSTER_NAME):
         access = None
-    for asked in request.topics:
+    for topic_request in request.topics:
         end_offset: Callable[[OffsetForLeaderPartition], EpochEndOffset] = _not_allowed
-        if access is None or access.allows(ticket, DESCRIBE_TOPIC, asked.topic):
-            end_offset = partial(_end_offset, node, node.cluster.topics.by_name(asked.topic))
-        partitions = yield from one_by_one(end_offset, asked.partitions)
-        topics.append(OffsetForLeaderTopicResult(topic=asked.topic, partitions=partitions))
+        if access is None or access.allows(ticket, DESCRIBE_TOPIC, topic_request.topic):
+            end_offset = partial(_end_offset, node, node.cluster.topics.by_name(topic_request.topic))
+        partitions = yield from one_by_one(end_offset, topic_request.partitions)
+        topics.append(OffsetForLeaderTopicResult(topic=topic_request.topic, partitions=partitions))
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=tuple(topics))
 
 

@@ -1,3 +1,3 @@
-"""What may have a quota: what DescribeClientQuotas and AlterClientQuotas have in common."""
+"""Entity types of DescribeClientQuotas and AlterClientQuotas."""
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"

@@ -1,4 +1,4 @@
-"""ReadShareGroupState (key 84), version 0 (KIP-932): leaders ask what has become of records."""
+"""ReadShareGroupState (key 84), version 0 (KIP-932): leaders read the states of share partitions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: ReadShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
-    """Answers for each partition when that is written."""
+    """Read states. The response is sent when the new leader epochs are written."""
     coordinator = node.share_coordinator
 
-    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
-        read_state(coordinator, key, asked.leader_epoch, then, now_ms)
+    def ask(key: SharePartitionKey, requested: PartitionData, on_outcome: OnOutcome, now_ms: int) -> None:
+        read_state(coordinator, key, requested.leader_epoch, on_outcome, now_ms)
 
     return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(request: ReadShareGroupStateRequest, error_code: ErrorCode) -> ReadShareGroupStateResponse:
-    """The error for every partition."""
     response: ReadShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
     return response
 
@@ -47,7 +46,7 @@ def _result(index: int, outcome: StateOutcome) -> PartitionResult:
         error_message=outcome.error_message,
         state_epoch=outcome.state_epoch,
         start_offset=outcome.start_offset,
-        # Of any number, and not converted: they have the fields of the message's type.
+        # Not converted, because there can be many, and they have the fields of the message's type.
         state_batches=cast("tuple[StateBatch, ...]", outcome.batches),
     )
 

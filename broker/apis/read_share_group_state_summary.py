@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (key 87), versions 0-1: where share partitions begin.
+"""ReadShareGroupStateSummary (key 87), versions 0-1: start offsets of share partitions.
 
 v0 (KIP-932) · v1 the number of records whose delivery is complete (KIP-1226).
 """
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: ReadShareGroupStateSummaryRequest, ticket: Ticket) -> Task[Any]:
-    """Answers for each partition."""
     coordinator = node.share_coordinator
 
-    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
-        then(summarize_state(coordinator, key), now_ms)
+    def ask(key: SharePartitionKey, _data: PartitionData, on_outcome: OnOutcome, now_ms: int) -> None:
+        on_outcome(summarize_state(coordinator, key), now_ms)
 
     return ask_each(node, request, ticket, ask, _MAKER)
 
@@ -39,7 +38,6 @@ def handle(node: Node, request: ReadShareGroupStateSummaryRequest, ticket: Ticke
 def error_response(
     request: ReadShareGroupStateSummaryRequest, error_code: ErrorCode
 ) -> ReadShareGroupStateSummaryResponse:
-    """The error for every partition."""
     response: ReadShareGroupStateSummaryResponse = _MAKER.refuse_each(request, error_code)
     return response
 

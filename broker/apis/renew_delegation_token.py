@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39), versions 1 and 2: always refused, see delegation_tokens.py.
+"""RenewDelegationToken (key 39), versions 1 and 2: always rejected, see delegation_tokens.py.
 
 v1 (KIP-48) · v2 tagged fields.
 """
@@ -16,6 +16,5 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: RenewDelegationTokenRequest, ticket: Ticket) -> RenewDelegationTokenResponse:
-    """Says why not."""
     error, time = refusal(ticket)
     return RenewDelegationTokenResponse(error_code=error, expiry_timestamp_ms=time)

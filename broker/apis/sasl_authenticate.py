@@ -1,7 +1,6 @@
 """SaslAuthenticate (key 36), versions 0 to 2: one message of a login.
 
-v0 (KIP-152) · v1 tells how long the session lasts (KIP-368) · v2 flexible.
-
+v0 (KIP-152) · v1 the lifetime of the session (KIP-368) · v2 flexible.
 Source: Kafka's `SaslServerAuthenticator.handleSaslToken`, `KafkaApis.handleSaslAuthenticateRequest`.
 """
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: SaslAuthenticateRequest, ticket: Ticket) -> SaslAuthenticateResponse | None:
-    """The mechanism's next message to the client, or why the login has failed."""
+    """Return the mechanism's next message to the client, or the error if the login has failed."""
     login = ticket.requester.login
     if login is None or login.state is not State.HANDSHAKEN:
         return SaslAuthenticateResponse(

@@ -1,8 +1,8 @@
-"""SaslHandshake (key 17), versions 0 and 1: a client chooses how to log in.
+"""SaslHandshake (key 17), versions 0 and 1: the client selects a mechanism.
 
 v0 the mechanism's messages follow without headers (KIP-43) · v1 they follow in SaslAuthenticate (KIP-152).
 
-Where nobody is asked to log in, and after a login whose session has no end, it is refused, and the connection stays.
+On listeners without logins, and after a login whose session does not expire, it is rejected, and the connection stays.
 Source: Kafka's `SaslServerAuthenticator.handleHandshakeRequest` and `KafkaApis.handleSaslHandshakeRequest`.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: SaslHandshakeRequest, ticket: Ticket) -> SaslHandshakeResponse | None:
-    """Names the mechanisms that there are."""
+    """Return the enabled mechanisms."""
     login = ticket.requester.login
     if login is None:
         return SaslHandshakeResponse(error_code=ErrorCode.illegal_sasl_state)

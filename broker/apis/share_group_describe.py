@@ -16,7 +16,7 @@ from kohort.protocol.messages.share_group_describe import (
 
 
 def handle(node: Node, request: ShareGroupDescribeRequest, ticket: Ticket) -> Task[ShareGroupDescribeResponse]:
-    """Always answered at once. A group that is named twice is described twice."""
+    """Describe groups in Kafka's order. A duplicate id is described twice."""
     if not node.cluster.features.serves_share_groups:
         return error_response(request, ErrorCode.unsupported_version)
     groups = yield from described_groups(
@@ -36,12 +36,10 @@ _HIDDEN_TOPICS = "The group has described topic(s) that the client is not author
 
 
 def _topics_of(group: DescribedGroup) -> set[str]:
-    """Those that members have."""
-    return {each.topic_name for member in group.members for each in member.assignment.topic_partitions}
+    return {partitions.topic_name for member in group.members for partitions in member.assignment.topic_partitions}
 
 
 def error_response(request: ShareGroupDescribeRequest, error_code: ErrorCode) -> ShareGroupDescribeResponse:
-    """What a request hears that failed here, or that is not served."""
     return ShareGroupDescribeResponse(
         groups=tuple(DescribedGroup(error_code=error_code, group_id=group_id) for group_id in request.group_ids)
     )

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat (key 76), version 1: join a share group, stay in it, leave it (KIP-932)."""
+"""ShareGroupHeartbeat (key 76), version 1: join, stay in and leave a share group (KIP-932)."""
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
@@ -11,7 +11,7 @@ from kohort.security.rights import DESCRIBE_TOPIC, READ_GROUP
 
 
 def handle(node: Node, request: ShareGroupHeartbeatRequest, ticket: Ticket) -> ShareGroupHeartbeatResponse | None:
-    """None: answered when what it changes is written."""
+    """Handle a heartbeat. If it changes the group, the response is sent when the change is written."""
     access = node.cluster.access
     if not node.cluster.features.serves_share_groups:
         return error_response(request, ErrorCode.unsupported_version)
@@ -27,5 +27,4 @@ def handle(node: Node, request: ShareGroupHeartbeatRequest, ticket: Ticket) -> S
 
 
 def error_response(request: ShareGroupHeartbeatRequest, error_code: ErrorCode) -> ShareGroupHeartbeatResponse:
-    """What a request hears that failed here, or that is not served."""
     return refused(Refusal(error_code))

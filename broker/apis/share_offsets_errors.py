@@ -1,4 +1,4 @@
-"""What Kafka says beside the errors of requests about offsets of share groups."""
+"""Kafka's error messages for requests about offsets of share groups."""
 
 from kohort.protocol.errors import ErrorCode
 

@@ -1,7 +1,7 @@
-"""What the five requests to share coordinators have in common: partitions are asked for, and answered together.
+"""Shared parts of the five requests to share coordinators: a call for each partition, and a response for all.
 
-Brokers send them to one another, so that CLUSTER_ACTION is asked for. kohort's own nodes do without
-(`share_persister.py`). Without a group, or where a topic lists no partition, nothing is answered, as in Kafka.
+Brokers send them to each other, hence the check of CLUSTER_ACTION. kohort's own nodes don't use them
+(`share_persister.py`). Without a group, or if a topic has no partitions, the response is empty, as in Kafka.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share_state.state_outcome import OnOutcome
 
+    # calls the coordinator for one partition; the callback gets the outcome and the time
     Ask = Callable[[SharePartitionKey, Any, OnOutcome, int], None]
-    """Asks the coordinator for one partition; gets what the request says of it, and the time."""
 
 PartitionT = TypeVar("PartitionT")
 
@@ -52,23 +52,21 @@ class _Request(Protocol):
     def topics(self) -> Sequence[_Topic]: ...
 
 
-Wanted = dict[tuple["UUID | None", int], _Partition]
-"""What is asked of each partition of each topic."""
+Requested = dict[tuple["UUID | None", int], _Partition]  # the data of each requested partition
 Outcomes = dict[tuple["UUID | None", int], StateOutcome]
 
 
 class ResponseMaker(NamedTuple):
-    """Types of which the response of one of these APIs is made."""
+    """Types from which the response of one of these APIs is built."""
 
     response: Callable[..., Any]
     topic: Callable[..., Any]
-    partition: Callable[[int, StateOutcome], object]
-    """Makes the result of a partition, of its index."""
+    partition: Callable[[int, StateOutcome], object]  # creates the result of a partition from its index
 
-    def make(self, wanted: Iterable[tuple[UUID | None, int]], outcomes: Outcomes) -> Task[Any]:
-        """Make the response: partitions by their topics, in the order of the request."""
+    def make(self, requested: Iterable[tuple[UUID | None, int]], outcomes: Outcomes) -> Task[Any]:
+        """Build the response: partitions by topic, in the order of the request."""
         topics: dict[UUID | None, list[object]] = {}
-        for topic_id, index in wanted:
+        for topic_id, index in requested:
             topics.setdefault(topic_id, []).append(self.partition(index, outcomes[topic_id, index]))
             yield
         results = []
@@ -82,46 +80,46 @@ class ResponseMaker(NamedTuple):
         return finished(self._refusing(request, refused(error_code)))
 
     def _refusing(self, request: _Request, outcome: StateOutcome) -> Task[Any]:
-        wanted = yield from _wanted(request)
-        return (yield from self.make(wanted, dict.fromkeys(wanted, outcome)))
+        requested = yield from _requested(request)
+        return (yield from self.make(requested, dict.fromkeys(requested, outcome)))
 
 
 def ask_each(node: Node, request: _Request, ticket: Ticket, ask: Ask, maker: ResponseMaker) -> Task[Any]:
-    """Call the coordinator for each partition, and answer when all outcomes are there, perhaps later."""
-    wanted = yield from _wanted(request)
+    """Call the coordinator for each partition. The response is sent when all outcomes are available."""
+    requested = yield from _requested(request)
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, CLUSTER_ACTION):
         refusal = refused(ErrorCode.cluster_authorization_failed)
-        return (yield from maker.make(wanted, dict.fromkeys(wanted, refusal)))
+        return (yield from maker.make(requested, dict.fromkeys(requested, refusal)))
     outcomes: Outcomes = {}
-    response: AwaitedResponse[Outcomes, Any] = AwaitedResponse(ticket, partial(maker.make, wanted))
+    response: AwaitedResponse[Outcomes, Any] = AwaitedResponse(ticket, partial(maker.make, requested))
 
-    def known(which: tuple[UUID | None, int], outcome: StateOutcome, now_ms: int) -> None:
-        outcomes[which] = outcome
-        if len(outcomes) == len(wanted):
+    def on_outcome(topic_partition: tuple[UUID | None, int], outcome: StateOutcome, now_ms: int) -> None:
+        outcomes[topic_partition] = outcome
+        if len(outcomes) == len(requested):
             response.set(outcomes)
 
-    for (topic_id, index), asked in wanted.items():
+    for (topic_id, index), data in requested.items():
         key = SharePartitionKey(request.group_id, topic_id or NO_TOPIC, index)
-        ask(key, asked, partial(known, (topic_id, index)), ticket.received_at_ms)
+        ask(key, data, partial(on_outcome, (topic_id, index)), ticket.received_at_ms)
         yield
-    if not wanted:
+    if not requested:
         response.set(outcomes)
     return (yield from response.get())
 
 
 def bare(kind: Callable[..., PartitionT], index: int, outcome: StateOutcome) -> PartitionT:
-    """A partition's answer that says no more than what has come of the request."""
+    """Create the result of a partition that has only an error."""
     return kind(partition=index, error_code=outcome.error_code, error_message=outcome.error_message)
 
 
-def _wanted(request: _Request) -> Task[Wanted]:
-    """Find what is asked of each partition. One that is named twice is called for once, as it was named last."""
-    wanted: Wanted = {}
+def _requested(request: _Request) -> Task[Requested]:
+    """Return the data of each requested partition. Of duplicates, the last counts."""
+    requested: Requested = {}
     if not request.group_id or not all(topic.partitions for topic in request.topics):
-        return wanted
+        return requested
     for topic in request.topics:
-        for each in topic.partitions:
-            wanted[topic.topic_id, each.partition] = each
+        for partition in topic.partitions:
+            requested[topic.topic_id, partition.partition] = partition
             yield
-    return wanted
+    return requested

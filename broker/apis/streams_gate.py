@@ -1,10 +1,10 @@
-"""What opens streams groups to clients (KIP-1071)."""
+"""Settings that enable streams groups (KIP-1071)."""
 
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.streams.streams_group import STREAMS
 
 
 def serves_streams_groups(node: Node) -> bool:
-    """Whether this broker has streams groups: `streams.version`, `group.coordinator.rebalance.protocols`."""
+    """Return whether streams groups are enabled by `streams.version` and `group.coordinator.rebalance.protocols`."""
     protocols = node.coordinator.settings.group_coordinator_rebalance_protocols
     return node.cluster.features.serves_streams_groups and STREAMS in protocols

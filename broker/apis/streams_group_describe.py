@@ -17,7 +17,7 @@ from kohort.protocol.messages.streams_group_describe import (
 
 
 def handle(node: Node, request: StreamsGroupDescribeRequest, ticket: Ticket) -> Task[StreamsGroupDescribeResponse]:
-    """Always answered at once. A group that is named twice is described twice."""
+    """Describe groups in Kafka's order. A duplicate id is described twice."""
     if not serves_streams_groups(node):
         return error_response(request, ErrorCode.unsupported_version)
     groups = yield from described_groups(
@@ -37,22 +37,20 @@ _HIDDEN_TOPICS = "The described group uses topics that the client is not authori
 
 
 def _topics_of(group: DescribedGroup) -> set[str]:
-    """Those of its topology."""
     subtopologies = (group.topology.subtopologies or ()) if group.topology is not None else ()
     return {
         name
-        for each in subtopologies
+        for subtopology in subtopologies
         for name in (
-            *each.source_topics,
-            *each.repartition_sink_topics,
-            *(topic.name for topic in each.repartition_source_topics),
-            *(topic.name for topic in each.state_changelog_topics),
+            *subtopology.source_topics,
+            *subtopology.repartition_sink_topics,
+            *(topic.name for topic in subtopology.repartition_source_topics),
+            *(topic.name for topic in subtopology.state_changelog_topics),
         )
     }
 
 
 def error_response(request: StreamsGroupDescribeRequest, error_code: ErrorCode) -> StreamsGroupDescribeResponse:
-    """What a request hears that failed here, or that is not served."""
     return StreamsGroupDescribeResponse(
         groups=tuple(DescribedGroup(error_code=error_code, group_id=group_id) for group_id in request.group_ids)
     )

@@ -1,6 +1,6 @@
-"""StreamsGroupHeartbeat (key 88), version 0: join a streams group, stay in it, leave it (KIP-1071).
+"""StreamsGroupHeartbeat (key 88), version 0: join, stay in and leave a streams group (KIP-1071).
 
-Left out, as in Kafka 4.3: static members, offsets of tasks, warm-up tasks, patterns of source topics.
+Not supported, as in Kafka 4.3: static members, offsets of tasks, warm-up tasks, patterns of source topics.
 """
 
 from functools import partial
@@ -27,14 +27,16 @@ from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, READ_GROUP
 from kohort.storage.topic_names import name_refusal
 
-FAILURES_KEPT_FOR = 2
-"""How many heartbeats a failure to make an internal topic is remembered for."""
+FAILURES_KEPT_FOR = 2  # number of heartbeat intervals for which a failure to create an internal topic is stored
 
 
 def handle(
     node: Node, request: StreamsGroupHeartbeatRequest, ticket: Ticket
 ) -> StreamsGroupHeartbeatResponse | Task[StreamsGroupHeartbeatResponse | None] | None:
-    """None: answered when what it changes is written. A large topology is looked at in steps."""
+    """Handle a heartbeat. If it changes the group, the response is sent when the change is written.
+
+    Large topologies are processed in slices.
+    """
     if not serves_streams_groups(node):
         return error_response(request, ErrorCode.unsupported_version)
     access = node.cluster.access
@@ -48,9 +50,9 @@ def handle(
 
 
 def _with_topology(
-    node: Node, request: StreamsGroupHeartbeatRequest, said: TopologyMessage, ticket: Ticket
+    node: Node, request: StreamsGroupHeartbeatRequest, message: TopologyMessage, ticket: Ticket
 ) -> Task[StreamsGroupHeartbeatResponse | None]:
-    topology = yield from reading_topology(said)
+    topology = yield from reading_topology(message)
     try:
         names = yield from check_topology(topology, name_refusal)
     except InvalidTopology as problem:
@@ -79,7 +81,7 @@ def _beat(
 
 
 def _make_topics(node: Node, group_id: str, ticket: Ticket, missing: tuple[TopicInfo, ...]) -> str:
-    """All of them, or none where the sender may not create one of them. Returns what the member is told of it."""
+    """Create all missing topics, or none if the client may not create one; return the status detail for the member."""
     access, names = node.cluster.access, [topic.name for topic in missing]
     if access is not None and not access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME):
         refused_names = [name for name in names if not access.allows(ticket, CREATE_TOPIC, name)]
@@ -90,5 +92,4 @@ def _make_topics(node: Node, group_id: str, ticket: Ticket, missing: tuple[Topic
 
 
 def error_response(request: StreamsGroupHeartbeatRequest, error_code: ErrorCode) -> StreamsGroupHeartbeatResponse:
-    """What a request hears that failed here, or that is not served."""
     return refused(Refusal(error_code))

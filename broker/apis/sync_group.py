@@ -1,7 +1,7 @@
-"""SyncGroup (key 14), versions 0-5: hand out the shares (leader), or ask for one's own.
+"""SyncGroup (key 14), versions 0-5: the leader sends the assignments, and every member receives its own.
 
 v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible. v5: KIP-559, protocol type and name in
-request and answer; a request without them is refused before anything else.
+request and response; a request without them is rejected before all other checks.
 """
 
 from kohort.broker.cluster.node import Node
@@ -14,7 +14,7 @@ from kohort.security.rights import READ_GROUP
 
 
 def handle(node: Node, request: SyncGroupRequest, ticket: Ticket) -> SyncGroupResponse | None:
-    """None: the sync waits for the leader's."""
+    """Handle the request. The response of a follower waits for the leader's request."""
     if ticket.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         return sync_refused(ErrorCode.inconsistent_group_protocol)
     access = node.cluster.access
@@ -24,5 +24,4 @@ def handle(node: Node, request: SyncGroupRequest, ticket: Ticket) -> SyncGroupRe
 
 
 def error_response(request: SyncGroupRequest, error_code: ErrorCode) -> SyncGroupResponse:
-    """What a request hears that failed here."""
     return sync_refused(error_code)

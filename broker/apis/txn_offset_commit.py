@@ -1,9 +1,8 @@
 """TxnOffsetCommit (key 28), versions 0 to 5.
 
 v0 (KIP-98) and v1 alike · v2 leader epochs (KIP-320) · v3 the member that commits, tagged fields (KIP-447) · v4
-TRANSACTION_ABORTABLE may be answered · v5 adds the group to the transaction by itself (KIP-890).
-
-Before v5, the group must have been added (AddOffsetsToTxn).
+TRANSACTION_ABORTABLE is possible · v5 adds the group to the transaction (KIP-890).
+Before v5, AddOffsetsToTxn must have added the group.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ ADDS_BY_ITSELF_SINCE = 5
 def handle(
     node: Node, request: TxnOffsetCommitRequest, ticket: Ticket
 ) -> TxnOffsetCommitResponse | Task[TxnOffsetCommitResponse | None] | None:
-    """None: answered when the offsets are written. A long request is a task, and is written at once."""
+    """Commit offsets in a transaction. The response is sent when they are written. A long request is a task."""
     steps = _handle(node, request, ticket)
     is_short = sum([len(topic.partitions) or 1 for topic in request.topics]) <= SHORT
     return at_once(steps) if is_short else steps
@@ -60,12 +59,12 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
             return (yield from _refused(request, ErrorCode.transactional_id_authorization_failed))
         if not access.allows(ticket, READ_GROUP, request.group_id):
             return (yield from _refused(request, ErrorCode.group_authorization_failed))
-    asked = _Asked(node, ticket)
-    yield from asked.look(request)
-    if not asked.known:
-        return (yield from asked.answer(ErrorCode.none))
+    topics = _RequestedTopics(node, ticket)
+    yield from topics.look(request)
+    if not topics.known:
+        return (yield from topics.answer(ErrorCode.none))
     if not request.group_id:
-        return (yield from asked.answer(ErrorCode.invalid_group_id))
+        return (yield from topics.answer(ErrorCode.invalid_group_id))
     committer = Committer(
         request.producer_id,
         request.producer_epoch,
@@ -75,7 +74,7 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
         request.group_instance_id,
     )
 
-    pending = yield from records_of(node.coordinator, request.group_id, asked.commits, ticket.received_at_ms)
+    pending = yield from records_of(node.coordinator, request.group_id, topics.commits, ticket.received_at_ms)
     waits = False
     refused: list[ErrorCode] = []
 
@@ -83,8 +82,8 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
         if not waits:
             refused.append(error)
             return
-        answer = asked.answer(_as_answered(error, ticket.version))
-        if len(asked.commits) > SHORT:
+        answer = topics.answer(_as_answered(error, ticket.version))
+        if len(topics.commits) > SHORT:
             ticket.work_on(answer)
         else:
             ticket.reply(at_once(answer))
@@ -97,46 +96,46 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
 
     error = node.coordinator.creatable(request.group_id)
     if error is not ErrorCode.none:
-        return (yield from asked.answer(_as_answered(error, ticket.version)))
+        return (yield from topics.answer(_as_answered(error, ticket.version)))
     _ask_for(node, request, ticket, added)
     if refused:
-        return (yield from asked.answer(_as_answered(refused[0], ticket.version)))
+        return (yield from topics.answer(_as_answered(refused[0], ticket.version)))
     waits = True
     return None
 
 
 def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_added: OnWritten) -> None:
-    """Whether the group belongs to the transaction; newer clients leave it to the broker to add it.
+    """Verify that the group belongs to the transaction, or add it for newer clients.
 
-    As for a Produce nobody is asked where this epoch of the producer has a transaction open in the partition of the
-    group, whatever its id, or where the partition knows a later epoch (`UnifiedLog.maybeStartTransactionVerification`).
+    As for Produce, the coordinator is not called if this producer epoch has an open transaction in the group's
+    partition, whatever its id, or if the partition has a later epoch (`UnifiedLog.maybeStartTransactionVerification`).
     """
-    known = _known_already(node, request)
-    if known is not None:
-        on_added(known, ticket.received_at_ms)
+    error = _error_of_partition(node, request)
+    if error is not None:
+        on_added(error, ticket.received_at_ms)
         return
     coordinator = node.cluster.transaction_topic.coordinator_of(request.transactional_id)
     if coordinator is None:
         on_added(ErrorCode.coordinator_not_available, ticket.received_at_ms)
         return
     topic_partition = OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id)
-    who = request.transactional_id, request.producer_id, request.producer_epoch
+    producer = request.transactional_id, request.producer_id, request.producer_epoch
     if ticket.version >= ADDS_BY_ITSELF_SINCE:
         add_partitions(
             coordinator,
-            *who,
+            *producer,
             frozenset({topic_partition}),
             on_added,
             ticket.received_at_ms,
             client_version=WITH_EPOCH_BUMP,
         )
     else:
-        verified = verify_partitions(coordinator, *who, frozenset({topic_partition}))
+        verified = verify_partitions(coordinator, *producer, frozenset({topic_partition}))
         on_added(verified[topic_partition], ticket.received_at_ms)
 
 
-def _known_already(node: Node, request: TxnOffsetCommitRequest) -> ErrorCode | None:
-    """What the partition of the group says by itself; None: the transaction coordinator is to be asked."""
+def _error_of_partition(node: Node, request: TxnOffsetCommitRequest) -> ErrorCode | None:
+    """Return the error that the group's partition can determine itself, or None if the coordinator must verify."""
     topic = node.cluster.topics.by_name(OFFSETS_TOPIC)
     partition = None if topic is None else topic.partition(node.coordinator.partition_of(request.group_id))
     producers = None if partition is None else partition.producers
@@ -148,7 +147,7 @@ def _known_already(node: Node, request: TxnOffsetCommitRequest) -> ErrorCode | N
 
 
 def _refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Task[TxnOffsetCommitResponse]:
-    """Everything as it was named."""
+    """Return the same error for all partitions as requested, duplicates included."""
     topics = []
     for topic in request.topics:
         answers = yield from one_by_one(partial(_refused_partition, error), topic.partitions)
@@ -156,47 +155,45 @@ def _refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Task[TxnOffse
     return TxnOffsetCommitResponse(topics=tuple(topics))
 
 
-def _refused_partition(error: ErrorCode, asked: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
-    return TxnOffsetCommitResponsePartition(partition_index=asked.partition_index, error_code=error)
+def _refused_partition(error: ErrorCode, commit: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
+    return TxnOffsetCommitResponsePartition(partition_index=commit.partition_index, error_code=error)
 
 
-class _Asked:
-    """What a request names: commits of partitions that exist, and what is refused by itself."""
+class _RequestedTopics:
+    """Content of a request: commits of existing partitions, and errors of others."""
 
     def __init__(self, node: Node, ticket: Ticket) -> None:
-        self.known: list[TxnOffsetCommitRequestTopic] = []
-        """The topics that exist, without the partitions that do not."""
+        self.known: list[TxnOffsetCommitRequestTopic] = []  # topics that exist, without missing partitions
         self.commits: list[PendingCommit] = []
+        # Ids of entries with too much metadata. Duplicates of a partition are checked separately.
         self._too_large: set[int] = set()
-        """Which entries have too much metadata, by identity: of a partition that is named twice each is judged."""
         self._refused: list[TxnOffsetCommitResponseTopic] = []
         self._topics = node.cluster.topics
         self._access, self._ticket = node.cluster.access, ticket
         self._longest = node.coordinator.settings.offset_metadata_max_bytes
 
     def look(self, request: TxnOffsetCommitRequest) -> Task[None]:
-        """Sorts out what the request names."""
-        for asked in request.topics:
+        for entry in request.topics:
             yield
-            if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, asked.name):
-                self._refuse(asked.name, asked.partitions, ErrorCode.topic_authorization_failed)
+            if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, entry.name):
+                self._refuse(entry.name, entry.partitions, ErrorCode.topic_authorization_failed)
                 continue
-            topic = self._topics.by_name(asked.name)
+            topic = self._topics.by_name(entry.name)
             if topic is None:
-                self._refuse(asked.name, asked.partitions)
+                self._refuse(entry.name, entry.partitions)
                 continue
-            there, missing = [], []
-            for each in asked.partitions:
-                if topic.partition(each.partition_index) is None:
-                    missing.append(each)
+            valid, missing = [], []
+            for part in entry.partitions:
+                if topic.partition(part.partition_index) is None:
+                    missing.append(part)
                 else:
-                    there.append(each)
-                    self._commit(topic, each, self._longest)
+                    valid.append(part)
+                    self._commit(topic, part, self._longest)
                 yield
             if missing:
-                self._refuse(asked.name, tuple(missing))
-            if there:
-                self.known.append(TxnOffsetCommitRequestTopic(name=asked.name, partitions=tuple(there)))
+                self._refuse(entry.name, tuple(missing))
+            if valid:
+                self.known.append(TxnOffsetCommitRequestTopic(name=entry.name, partitions=tuple(valid)))
 
     def _refuse(
         self,
@@ -208,25 +205,28 @@ class _Asked:
             TxnOffsetCommitResponseTopic(
                 name=name,
                 partitions=tuple(
-                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
-                    for each in refused
+                    TxnOffsetCommitResponsePartition(partition_index=part.partition_index, error_code=error)
+                    for part in refused
                 ),
             )
         )
 
-    def _commit(self, topic: Topic, asked: TxnOffsetCommitRequestPartition, longest: int) -> None:
-        index, metadata = asked.partition_index, asked.committed_metadata or ""
+    def _commit(self, topic: Topic, part: TxnOffsetCommitRequestPartition, longest: int) -> None:
+        index, metadata = part.partition_index, part.committed_metadata or ""
         if len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * longest:
-            self._too_large.add(id(asked))
+            self._too_large.add(id(part))
             return
         self.commits.append(
             PendingCommit(
-                topic.name, topic.topic_id, index, asked.committed_offset, asked.committed_leader_epoch, metadata
+                topic.name, topic.topic_id, index, part.committed_offset, part.committed_leader_epoch, metadata
             )
         )
 
     def answer(self, error: ErrorCode) -> Task[TxnOffsetCommitResponse]:
-        """`error` for everything that exists. One entry per topic, if anything was refused (`Builder.merge`)."""
+        """Return the response with `error` for all existing partitions.
+
+        Errors and results are merged (`Builder.merge`).
+        """
         answered = []
         for topic in self.known:
             answers = yield from one_by_one(partial(self._answer, error), topic.partitions)
@@ -234,8 +234,8 @@ class _Asked:
         if not self._refused:
             return TxnOffsetCommitResponse(topics=tuple(answered))
         topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
-        for each in (*self._refused, *answered):
-            topics.setdefault(each.name, []).extend(each.partitions)
+        for result in (*self._refused, *answered):
+            topics.setdefault(result.name, []).extend(result.partitions)
             yield
         merged = []
         for name, partitions in topics.items():
@@ -243,14 +243,14 @@ class _Asked:
             yield
         return TxnOffsetCommitResponse(topics=tuple(merged))
 
-    def _answer(self, error: ErrorCode, asked: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
-        if error is ErrorCode.none and id(asked) in self._too_large:
+    def _answer(self, error: ErrorCode, part: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
+        if error is ErrorCode.none and id(part) in self._too_large:
             error = ErrorCode.offset_metadata_too_large
-        return TxnOffsetCommitResponsePartition(partition_index=asked.partition_index, error_code=error)
+        return TxnOffsetCommitResponsePartition(partition_index=part.partition_index, error_code=error)
 
 
 def _as_answered(error: ErrorCode, version: int) -> ErrorCode:
-    """What a client of that version understands. Source: Kafka's `AddPartitionsToTxnManager`, `KafkaApis`."""
+    """Convert an error for the client's version. Source: Kafka's `AddPartitionsToTxnManager`, `KafkaApis`."""
     if error is ErrorCode.producer_fenced:
         return ErrorCode.invalid_producer_epoch
     if error is ErrorCode.transaction_abortable and version < ABORTABLE_SINCE:

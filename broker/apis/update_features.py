@@ -1,9 +1,9 @@
 """UpdateFeatures (key 57), versions 0 to 2.
 
-v0 (KIP-584) · v1 kinds of downgrades, dry runs (KIP-778) · v2 one error for all (KIP-1022).
+v0 (KIP-584) · v1 types of downgrades, dry runs (KIP-778) · v2 one error for all (KIP-1022).
 
-`share.version` and `streams.version` can be switched off and on. Other features keep their level: there is nothing
-older that could be served instead.
+`share.version` and `streams.version` can be switched off and on. Other features keep their level, because kohort does
+not implement older ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ONE_ERROR_FROM = 2
 
 
 def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> UpdateFeaturesResponse:
-    """All or nothing. A level that a feature has already is no change. Source: Kafka's `FeatureControlManager`."""
+    """Update all features or none. The current level is accepted. Source: Kafka's `FeatureControlManager`."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)
@@ -50,23 +50,23 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
     results = () if ticket.version >= ONE_ERROR_FROM else request.feature_updates
     return UpdateFeaturesResponse(
         error_code=ErrorCode.none,
-        results=tuple(UpdatableFeatureResult(feature=each.feature, error_code=ErrorCode.none) for each in results),
+        results=tuple(UpdatableFeatureResult(feature=result.feature, error_code=ErrorCode.none) for result in results),
     )
 
 
 def _problem(node: Node, update: FeatureUpdateKey) -> str | None:
-    feature, wanted = FEATURES.get(update.feature), update.max_version_level
-    if wanted < 0:
+    feature, requested_level = FEATURES.get(update.feature), update.max_version_level
+    if requested_level < 0:
         return "A feature version cannot be less than 0."
     if feature is None:
         return f"Local controller {node.cluster.controller_id} does not support this feature."
-    if not feature.lowest <= wanted <= feature.highest:
+    if not feature.lowest <= requested_level <= feature.highest:
         levels = f"{feature.lowest}-{feature.highest}"
         return f"Local controller {node.cluster.controller_id} only supports versions {levels}"
     level = node.cluster.features.level(update.feature)
-    if wanted == level:
+    if requested_level == level:
         return None
-    if wanted < level and update.upgrade_type == UPGRADE and not update.allow_downgrade:
+    if requested_level < level and update.upgrade_type == UPGRADE and not update.allow_downgrade:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
             "downgrade."

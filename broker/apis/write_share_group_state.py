@@ -1,4 +1,4 @@
-"""WriteShareGroupState (key 85), versions 0-1: leaders say what has become of records.
+"""WriteShareGroupState (key 85), versions 0-1: leaders write the states of share partitions.
 
 v0 (KIP-932) · v1 the number of records whose delivery is complete (KIP-1226).
 """
@@ -29,27 +29,26 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: WriteShareGroupStateRequest, ticket: Ticket) -> Task[Any]:
-    """Answers for each partition when that is written."""
+    """Write states. The response is sent when these are written."""
     coordinator = node.share_coordinator
 
-    def ask(key: SharePartitionKey, asked: PartitionData, then: OnOutcome, now_ms: int) -> None:
-        write_state(coordinator, key, _write(asked), then, now_ms)
+    def ask(key: SharePartitionKey, data: PartitionData, on_outcome: OnOutcome, now_ms: int) -> None:
+        write_state(coordinator, key, _write(data), on_outcome, now_ms)
 
     return ask_each(node, request, ticket, ask, _MAKER)
 
 
 def error_response(request: WriteShareGroupStateRequest, error_code: ErrorCode) -> WriteShareGroupStateResponse:
-    """The error for every partition."""
     response: WriteShareGroupStateResponse = _MAKER.refuse_each(request, error_code)
     return response
 
 
-def _write(asked: PartitionData) -> StateWrite:
-    batches = (  # made one by one in the coordinator's slices
-        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
-        for each in asked.state_batches
+def _write(data: PartitionData) -> StateWrite:
+    batches = (  # created one by one in the coordinator's slices
+        StateBatch(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count)
+        for batch in data.state_batches
     )
-    return StateWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, asked.delivery_complete_count, batches)
+    return StateWrite(data.state_epoch, data.leader_epoch, data.start_offset, data.delivery_complete_count, batches)
 
 
 _MAKER = ResponseMaker(WriteShareGroupStateResponse, WriteStateResult, partial(bare, PartitionResult))

@@ -1,10 +1,10 @@
 """WriteTxnMarkers (key 27), versions 1 and 2: coordinators end transactions at the leaders of partitions.
 
-v1 tagged fields · v2 the version of the transaction (KIP-1228): from EPOCHS_FROM on a marker has a newer epoch than
-what it ends.
+v1 tagged fields · v2 the version of the transaction (KIP-1228): from EPOCHS_FROM on a marker has a newer epoch than the
+transaction that it ends.
 
-Administrators end hanging transactions with it. kohort's own coordinators write markers without this request, since all
-nodes share a process.
+Administrators use it to end hanging transactions. kohort's own coordinators write markers without this request, because
+all nodes share a process.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
-EPOCHS_FROM = 2
-"""The version of transactions in which each end has a new epoch (`TransactionVersion.TV_2`)."""
+EPOCHS_FROM = 2  # first version of transactions in which each end has a new epoch (`TransactionVersion.TV_2`)
 
 
 def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Task[WriteTxnMarkersResponse]:
-    """Writes each marker to each of its partitions that this node leads. Answers by producer, topic and partition.
+    """Write each marker to its partitions that this node leads. Results are grouped by producer, topic and partition.
 
-    A marker of no producer or no epoch, -1, is answered UNKNOWN_SERVER_ERROR, all of the request: Kafka fails over it.
+    A marker without producer id or epoch (-1) fails the whole request with UNKNOWN_SERVER_ERROR, as in Kafka.
     """
     access = node.cluster.access
     if (
@@ -84,7 +83,7 @@ def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableT
 
 
 def _is_impossible(node: Node, marker: WritableTxnMarker) -> Task[bool]:
-    """Return whether Kafka fails over a number when it writes the marker; to nowhere it writes none."""
+    """Return whether Kafka fails when it writes the marker. A marker without existing partitions is not written."""
     yield
     if marker.producer_id != NO_PRODUCER and marker.producer_epoch != NO_EPOCH:
         return False
@@ -100,7 +99,7 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms
     partition = led_partition(node, node.cluster.topics.by_name(topic), index)
     if isinstance(partition, ErrorCode):
         return partition
-    if marker.transaction_version < 0:  # Kafka fails over it, for this partition only
+    if marker.transaction_version < 0:  # as in Kafka, for this partition only
         return ErrorCode.unknown_server_error
     return write_marker(
         node.cluster,
@@ -115,7 +114,6 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms
 
 
 def error_response(request: WriteTxnMarkersRequest, error_code: ErrorCode) -> WriteTxnMarkersResponse:
-    """What a request hears that failed: everything as it was named."""
     return WriteTxnMarkersResponse(
         markers=tuple(
             WritableTxnMarkerResult(

@@ -26,8 +26,8 @@ def test_missing_quota_can_be_removed(version: int) -> None:
 @pytest.mark.parametrize(
     ("entity", "key", "words"),
     [
-        ({"user": "ada", "client-id": None}, "producer_byte_rate", "kohort keeps no quotas: it slows nobody down"),
-        ({"ip": "10.0.0.1"}, "connection_creation_rate", "kohort keeps no quotas: it slows nobody down"),
+        ({"user": "ada", "client-id": None}, "producer_byte_rate", "kohort does not support client quotas"),
+        ({"ip": "10.0.0.1"}, "connection_creation_rate", "kohort does not support client quotas"),
         ({"ip": "10.0.0.1"}, "producer_byte_rate", "Invalid configuration key producer_byte_rate"),
         ({"user": "ada"}, "speed", "Invalid configuration key speed"),
         ({"user": "ada", "ip": "10.0.0.1"}, "producer_byte_rate", "Invalid empty client quota entity"),

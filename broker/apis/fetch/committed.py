@@ -1,4 +1,4 @@
-"""What a reader of committed records is given."""
+"""Records for consumers that read only committed ones."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def committed(
     partition: Partition, offset: int, records: list[Chunk]
 ) -> tuple[list[Chunk], tuple[AbortedTransaction, ...]]:
-    """What of `records` is decided, and which transactions were aborted: the client passes over those itself.
+    """Return the records before the last stable offset, and the aborted transactions, which the client filters out.
 
-    Some of those begin behind `records`: see `PartitionLog.aborted_until`.
+    Some transactions begin after `records`: see `PartitionLog.aborted_until`.
     """
     producers = partition.producers
     if producers is None or not records:
@@ -31,7 +31,7 @@ def committed(
     aborted = transactions.aborted_in(offset, high_watermark)
     if aborted:
         end = partition.log.aborted_until(offset, end_of(records))
-        aborted = [each for each in aborted if each.first_offset < end]
+        aborted = [entry for entry in aborted if entry.first_offset < end]
     return records, tuple(
-        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted
+        AbortedTransaction(producer_id=entry.producer_id, first_offset=entry.first_offset) for entry in aborted
     )

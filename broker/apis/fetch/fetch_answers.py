@@ -1,4 +1,4 @@
-"""Parts of a Fetch response that do not depend on what is read: which partitions are named, refused and together."""
+"""Parts of a Fetch response that do not depend on records: duplicates, errors and grouping by topic."""
 
 from __future__ import annotations
 
@@ -18,38 +18,42 @@ if TYPE_CHECKING:
 
 
 def ids_first(unknown: tuple[object, ...]) -> bool:
-    """Kafka answers ids that nobody knows before partitions that a topic does not have."""
+    """Return the sort key of an error: Kafka puts unknown topic ids before missing partitions."""
     data = unknown[-1]
     assert isinstance(data, PartitionData)
     return data.error_code is not ErrorCode.unknown_topic_id
 
 
 def named_once(topics: Sequence[FetchTopic]) -> list[tuple[FetchTopic, Sequence[FetchPartition]]]:
-    """Each partition once, where it was named first and as it was named last (Kafka: `FetchRequest.fetchData`)."""
-    if len({(asked.topic_id, asked.topic) for asked in topics}) == len(topics) and all(
-        len(asked.partitions) < 2 or len({part.partition for part in asked.partitions}) == len(asked.partitions)
-        for asked in topics
+    """Return each partition once, at its first position and with its last values (Kafka: `FetchRequest.fetchData`)."""
+    if len({(topic.topic_id, topic.topic) for topic in topics}) == len(topics) and all(
+        len(topic.partitions) < 2 or len({part.partition for part in topic.partitions}) == len(topic.partitions)
+        for topic in topics
     ):
-        return [(asked, asked.partitions) for asked in topics]
-    wanted: dict[tuple[UUID | None, str, int], tuple[FetchTopic, FetchPartition]] = {}
-    for asked in topics:
-        for part in asked.partitions:
-            wanted[asked.topic_id, asked.topic, part.partition] = asked, part
-    found: list[tuple[FetchTopic, list[FetchPartition]]] = []
-    for (topic_id, name, _), (asked, part) in wanted.items():
-        if not found or (found[-1][0].topic_id, found[-1][0].topic) != (topic_id, name):
-            found.append((asked, []))
-        found[-1][1].append(part)
-    return [*found]
+        return [(topic, topic.partitions) for topic in topics]
+    partitions: dict[tuple[UUID | None, str, int], tuple[FetchTopic, FetchPartition]] = {}
+    for topic in topics:
+        for part in topic.partitions:
+            partitions[topic.topic_id, topic.topic, part.partition] = topic, part
+    grouped: list[tuple[FetchTopic, list[FetchPartition]]] = []
+    for (topic_id, name, _), (topic, part) in partitions.items():
+        if not grouped or (grouped[-1][0].topic_id, grouped[-1][0].topic) != (topic_id, name):
+            grouped.append((topic, []))
+        grouped[-1][1].append(part)
+    return [*grouped]
 
 
 def by_topic(
     answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool
 ) -> Task[list[TopicAnswer] | None]:
-    """Put partitions together that follow one another and belong to one topic.
+    """Group consecutive partitions of the same topic.
 
-    answered: Id and name under which it is answered, and a partition. Returns None where Kafka fails: it compares names
-    of topics without an id, and finds none (`FetchResponse.matchingTopic`).
+    Args:
+        answered: Topic id and name for the response, and the partition.
+
+    Returns:
+        The topics, or None where Kafka fails: it compares the names of topics without an id, and finds none
+        (`FetchResponse.matchingTopic`).
     """
     topics: list[TopicAnswer] = []
     last: object = None
@@ -70,12 +74,16 @@ def topic_response(topic: TopicAnswer) -> FetchableTopicResponse:
 
 
 def unknown(part: FetchPartition, *, by_id: bool) -> PartitionData:
-    """`by_id`: it is the topic's id that nobody knows."""
+    """Return the error for an unknown topic id (`by_id`), topic or partition."""
     return refused(part, ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition, ())
 
 
 def refused(part: FetchPartition, error_code: ErrorCode, aborted: tuple[()] | None) -> PartitionData:
-    """`aborted`: Kafka answers an empty list before it has looked at the partition, and null afterwards."""
+    """Return an error for a partition.
+
+    Args:
+        aborted: Kafka returns an empty list before it has looked up the partition, and null afterwards.
+    """
     return PartitionData(
         partition_index=part.partition,
         error_code=error_code,

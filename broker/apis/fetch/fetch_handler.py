@@ -5,8 +5,8 @@ epochs (KIP-320) · v10 zstd (KIP-110) · v11 racks (KIP-392) · v12 tagged fiel
 by id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 new leaders (KIP-951) ·
 v17 directory ids (KIP-853) · v18 followers send their high watermark (KIP-1166).
 
-Left out: what only followers use: replica ids, high watermarks, sessions that evict others' sooner.
-Replicas nearby are never named (one copy).
+Not supported: fields of followers, which are replica ids, high watermarks and precedence in the cache of sessions.
+Preferred read replicas are never returned, because there is one copy.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ ISOLATION_LEVELS = (0, 1)
 
 
 def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | Task[Any] | None:
-    """Answers with what there is, or waits until there is enough."""
+    """Return the available records, or park the request until there are enough."""
     now_ms = ticket.received_at_ms
     if request.session_epoch == FINAL_EPOCH and request.session_id == NO_SESSION:
         reading: Reading = PlainReading(node, request, ticket)
     else:
-        found = _reading(node, request, ticket)
-        if isinstance(found, ErrorCode):
-            if found is ErrorCode.unknown_server_error:
-                return error_response(request, found, ticket.version)
-            return FetchResponse(error_code=found, responses=())
-        reading = found
+        outcome = _reading(node, request, ticket)
+        if isinstance(outcome, ErrorCode):
+            if outcome is ErrorCode.unknown_server_error:
+                return error_response(request, outcome, ticket.version)
+            return FetchResponse(error_code=outcome, responses=())
+        reading = outcome
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
     if reading.is_long:
         return _in_steps(node, request, fetch)
     reading.look_at_once()
     if request.isolation_level not in ISOLATION_LEVELS and reading.keys():
-        return error_response(request, ErrorCode.unknown_server_error, ticket.version)  # Kafka fails over it
+        return error_response(request, ErrorCode.unknown_server_error, ticket.version)  # as in Kafka, which raises
     reading.read_at_once()
     return None if _waits(node, request, fetch) else reading.response(now_ms)
 
@@ -61,7 +61,7 @@ def _in_steps(node: Node, request: FetchRequest, fetch: DelayedFetch) -> Task[An
 
 
 def _waits(node: Node, request: FetchRequest, fetch: DelayedFetch) -> bool:
-    """Let a fetch wait that has not read enough. Return whether it does."""
+    """Let a fetch wait that has not read enough. Return whether it waits."""
     reading, ticket = fetch.reading, fetch.reading.ticket
     keys = [] if reading.is_enough or request.max_wait_ms <= 0 else reading.keys()
     if not keys:
@@ -74,7 +74,10 @@ def _waits(node: Node, request: FetchRequest, fetch: DelayedFetch) -> bool:
 
 
 def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | ErrorCode:
-    """What a request with a session means, or why it is refused. Source: Kafka's `FetchManager.newContext`."""
+    """Return the partitions to read for a request with a session, or the error.
+
+    Source: Kafka's `FetchManager.newContext`.
+    """
     sessions = node.fetch_sessions
     by_id = ticket.version >= TOPIC_IDS_FROM
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -86,52 +89,52 @@ def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | Err
         session = FetchSession(by_id=by_id)
         session.update(request)
         return SessionReading(node, request, ticket, session, begins=True)
-    found = sessions.find(request.session_id, request.session_epoch, by_id=by_id)
-    if isinstance(found, ErrorCode):
-        return found
-    found.update(request)
-    if not found.partitions:
-        sessions.remove(found.id)
+    cached_session = sessions.find(request.session_id, request.session_epoch, by_id=by_id)
+    if isinstance(cached_session, ErrorCode):
+        return cached_session
+    cached_session.update(request)
+    if not cached_session.partitions:
+        sessions.remove(cached_session.id)
         return PlainReading(node, request, ticket)
-    sessions.use(found, ticket.received_at_ms)
-    found.end_epoch()
-    return SessionReading(node, request, ticket, found, begins=False)
+    sessions.use(cached_session, ticket.received_at_ms)
+    cached_session.end_epoch()
+    return SessionReading(node, request, ticket, cached_session, begins=False)
 
 
 def error_response(request: FetchRequest, error_code: ErrorCode, version: int = 0) -> FetchResponse:
-    """The answer to a fetch that failed: with topics where the version names them (`FetchRequest.getErrorResponse`).
+    """Return the response for a failed fetch, with topics if its version has names (`FetchRequest.getErrorResponse`).
 
-    Called without a version. Then topics are there: clients before version 7 look at nothing else.
+    Without a version, topics are included, because clients before version 7 read only their errors.
     """
     return FetchResponse(
         error_code=error_code,
         session_id=request.session_id,
         responses=tuple(
             FetchableTopicResponse(
-                topic=asked.topic, partitions=tuple(refused(part, error_code, ()) for part in asked.partitions)
+                topic=topic.topic, partitions=tuple(refused(part, error_code, ()) for part in topic.partitions)
             )
-            for asked in (request.topics if version < TOPIC_IDS_FROM else ())
+            for topic in (request.topics if version < TOPIC_IDS_FROM else ())
         ),
     )
 
 
 class DelayedFetch(DelayedOperation):
-    """A fetch that waits for its `min_bytes`, or for something to be wrong.
+    """A fetch that waits for `min_bytes`, or for an error.
 
-    One of many partitions reads them when it is its connection's turn: a record that is appended wakes all who wait.
+    If it has many partitions, it reads them in a turn of its connection, because one append wakes all waiting fetches.
     """
 
-    __slots__ = ("_again", "_is_being_read", "_time_is_up", "reading")
+    __slots__ = ("_has_appends", "_is_being_read", "_time_is_up", "reading")
 
     def __init__(self, reading: Reading, deadline_ms: int) -> None:
         super().__init__(deadline_ms)
         self.reading = reading
-        self._is_being_read = self._again = False
-        """Whether the partitions are being read, and whether something was appended since that began."""
+        # whether a read is in progress, and whether records were appended since it began
+        self._is_being_read = self._has_appends = False
         self._time_is_up = False
 
     def can_complete(self, now_ms: int) -> bool:
-        """Whether there is enough now. What was read is let go of otherwise: who waits holds offsets only."""
+        """Return whether there is enough now. If not, records are dropped: a waiting fetch keeps only offsets."""
         reading = self.reading
         if not reading.may_be_enough:
             return False
@@ -144,11 +147,9 @@ class DelayedFetch(DelayedOperation):
         return reading.is_enough
 
     def abandon(self) -> None:
-        """It has failed: its connection ends."""
         self.reading.ticket.fail()
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Answers with what made it complete, or with what there is when the time is up."""
         reading = self.reading
         if reading.is_long:
             self._time_is_up = True
@@ -159,16 +160,16 @@ class DelayedFetch(DelayedOperation):
         reading.ticket.reply(reading.response(now_ms))
 
     def _read_in_steps(self) -> None:
-        self._again = True
+        self._has_appends = True
         if not self._is_being_read:
             self._is_being_read = True
             self.reading.ticket.work_on(self._steps())
 
     def _steps(self) -> Task[FetchResponse | None]:
-        """Reads until nothing has been appended meanwhile. None: it waits on."""
+        """Read until nothing was appended meanwhile. Return None if the fetch continues to wait."""
         reading, cluster = self.reading, self.reading.node.cluster
-        while self._again:
-            self._again = False
+        while self._has_appends:
+            self._has_appends = False
             yield from reading.read()
             if self._time_is_up or reading.is_enough:
                 cluster.purgatory.cancel(self)

@@ -1,4 +1,4 @@
-"""Who leads the partitions that a fetch asked the wrong node for (KIP-951)."""
+"""Leaders of partitions that a fetch requested from the wrong node (KIP-951)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASK_THE_LEADER = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epo
 
 
 def name_leaders(node: Node, ticket: Ticket, response: FetchResponse) -> None:
-    """Names the leaders of the partitions that this node does not lead."""
+    """Add to the response the leaders of partitions that this node does not lead."""
     cluster = node.cluster
     leaders = {}
     for data in response.responses:
@@ -28,7 +28,7 @@ def name_leaders(node: Node, ticket: Ticket, response: FetchResponse) -> None:
                 leaders[partition.leader] = cluster.node(partition.leader)
     rack = cluster.settings.broker_rack or None
     response.node_endpoints = tuple(
-        NodeEndpoint(node_id=each.id, host=(at := each.address_for(ticket))[0], port=at[1], rack=rack)
-        for each in leaders.values()
-        if each is not None
+        NodeEndpoint(node_id=leader.id, host=(at := leader.address_for(ticket))[0], port=at[1], rack=rack)
+        for leader in leaders.values()
+        if leader is not None
     )

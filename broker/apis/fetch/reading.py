@@ -1,4 +1,4 @@
-"""What a fetch reads: partitions that a request names, or those that its session remembers."""
+"""Reads the partitions of a fetch request or of its session."""
 
 from __future__ import annotations
 
@@ -37,17 +37,16 @@ if TYPE_CHECKING:
     from kohort.protocol.messages.fetch import FetchTopic
     from kohort.storage.topic import Partition, Topic
 
-SHORT = 32
-"""At most this many partitions are read without a pause."""
+SHORT = 32  # partitions that are read in one slice
 
 LEADERS_FROM = 16
 READ_COMMITTED = 1
 
 
 class Reading:
-    """What a fetch asks for, and what reading it gave the last time: `read`, then `response`.
+    """Partitions of a fetch, and the result of reading them last: call `read`, then `response`.
 
-    Partitions that nobody knows are looked up once, and their errors do not end the wait for the others, as in Kafka.
+    Unknown partitions are looked up once, and their errors do not complete the fetch, as in Kafka.
     """
 
     __slots__ = (
@@ -56,7 +55,7 @@ class Reading:
         "_limit",
         "_max_bytes",
         "_room",
-        "_session_asked",
+        "_session_id",
         "failed",
         "forgotten",
         "full",
@@ -69,74 +68,72 @@ class Reading:
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         self.ticket = ticket
         self.node = node
-        self._session_asked = request.session_id
+        self._session_id = request.session_id
         self._max_bytes = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
+        # Bytes that may still be read. A negative limit applies to the first partition, as in Kafka.
         self._limit = self._room = 0
-        """How many bytes may still be read. A negative limit is the first partition's, as in Kafka."""
         self._committed_only = request.isolation_level == READ_COMMITTED
         self.min_bytes = min(request.min_bytes, self._max_bytes)
         self.size_bytes = 0
-        self.failed = False
-        """Whether a partition could not be read: that is answered at once."""
-        self._growth: Growth | None = None
-        """None: whether there is enough now is known only by reading again."""
-        self.forgotten = False
-        """Whether what was read was let go of."""
-        self.full = False
-        """Whether a limit, or the end of a segment, left something out: waiting would not bring more."""
+        self.failed = False  # whether reading a partition failed, which completes the fetch
+        self._growth: Growth | None = None  # None: reading again is the only way to find out whether there is enough
+        self.forgotten = False  # whether the records read last were dropped
+        self.full = False  # whether a limit or the end of a segment left records out: waiting would not bring more
 
     def look(self) -> Task[None]:
-        """Look up what is named; other clients may be served after each partition."""
+        """Look up the partitions, in slices."""
         yield
 
     def look_at_once(self) -> None:
-        """Look up what is named, without a pause."""
+        """Look up the partitions, without a pause."""
 
     def keys(self) -> list[Partition]:
-        """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
+        """Return the existing partitions: an append to one checks the operations under it.
+
+        Without any, the fetch can't wait.
+        """
         raise NotImplementedError
 
     def read(self) -> Task[Any]:
-        """Reads every partition, within the request's and the broker's limits; others may come after each.
+        """Read every partition, within the limits of the request and the broker, in slices.
 
-        The first batch found comes whatever its size, so that a large one does not stop a consumer (KIP-74).
+        The first batch is returned whatever its size, so that a large one does not block a consumer (KIP-74).
         """
         raise NotImplementedError
 
     def read_at_once(self) -> None:
-        """Reads all without a pause."""
         for _ in self.read():
             pass
 
     @property
     def is_long(self) -> bool:
-        """Whether reading takes so long that others are served in between."""
+        """Whether reading is done in slices."""
         raise NotImplementedError
 
     @property
     def is_enough(self) -> bool:
-        """Whether what was read is enough to answer with. Source: Kafka's `DelayedFetch.tryComplete`."""
+        """Whether enough was read for a response. Source: Kafka's `DelayedFetch.tryComplete`."""
         return self.failed or self.full or self.size_bytes >= self.min_bytes
 
     def forget(self) -> None:
-        """Lets go of what was read. Where that was much, it is read again when there may be enough."""
+        """Drop the records. If these were many, they are read again only when there may be enough."""
         self.forgotten = True
         partitions = self.keys() if self.size_bytes >= MUCH_BYTES else []
-        if all(only_grows(each, committed_only=self._committed_only) for each in partitions):
+        if all(only_grows(partition, committed_only=self._committed_only) for partition in partitions):
             self._growth = Growth(partitions) if partitions else None
 
     @property
     def may_be_enough(self) -> bool:
-        """Whether it is worth reading again."""
+        """Whether reading again could give enough."""
         grown = None if self._growth is None else self._growth.bytes_since()
         return grown is None or self.size_bytes + grown >= self.min_bytes
 
     def response(self, now_ms: int) -> FetchResponse:
-        """The answer made of what was read last."""
+        """Return the response with the records that were read last."""
         raise NotImplementedError
 
     def respond(self, now_ms: int) -> Task[FetchResponse]:
-        """Make the response as `response` does, in steps."""
+        """Return the response as `response` does, in slices."""
         yield
         return self.response(now_ms)
 
@@ -154,7 +151,7 @@ class Reading:
         if node.cluster.topics.by_name(topic.name) is not topic:
             return self._failure(part, ErrorCode.unknown_topic_or_partition)
         if part.current_leader_epoch >= 0 or partition.leader != node.id:
-            # Any negative epoch is none (Kafka: `FetchRequest.optionalEpoch`).
+            # A negative epoch means no epoch (Kafka: `FetchRequest.optionalEpoch`).
             refusal = refusal_to_lead(node, partition, max(part.current_leader_epoch, NO_EPOCH))
             if refusal is not None:
                 return self._failure(part, refusal)
@@ -166,7 +163,7 @@ class Reading:
             return self._failure(part, ErrorCode.offset_out_of_range)
         size, limit = self.size_bytes, min(part.partition_max_bytes, room)
         if limit < 0 and offset < self._readable_end(partition):
-            return self._failure(part, ErrorCode.unknown_server_error)  # Kafka fails over it (`LogSegment.read`)
+            return self._failure(part, ErrorCode.unknown_server_error)  # as in Kafka (`LogSegment.read`)
         try:
             records, full = log.read_segment(offset, max(limit, 0), at_least_one=size == 0)
         except OSError as problem:
@@ -194,11 +191,10 @@ class Reading:
         )
 
     def _readable_end(self, partition: Partition) -> int:
-        """Up to which offset this fetch may read."""
         return partition.last_stable_offset if self._committed_only else partition.log.high_watermark
 
     def _diverged(self, part: FetchPartition, partition: Partition) -> PartitionData | None:
-        """What a client hears whose last records are gone, or who knows an epoch that never was; None: neither.
+        """Return the response for a client whose last records are not in the log, or None if they are.
 
         Source: KIP-595; Kafka's `Partition.readRecords`.
         """
@@ -227,7 +223,7 @@ class Reading:
     def _answer(self, session_id: int, topics: list[TopicAnswer] | None) -> FetchResponse:
         if topics is None:
             unknown = ErrorCode.unknown_server_error
-            return FetchResponse(error_code=unknown, session_id=self._session_asked, responses=())
+            return FetchResponse(error_code=unknown, session_id=self._session_id, responses=())
         return self._whole(session_id, tuple([topic_response(topic) for topic in topics]))
 
     def _whole(self, session_id: int, responses: tuple[FetchableTopicResponse, ...]) -> FetchResponse:
@@ -238,63 +234,63 @@ class Reading:
 
 
 class PlainReading(Reading):
-    """Reads the partitions that the request names."""
+    """The partitions of a request without a session."""
 
-    __slots__ = ("_asked", "_datas", "_named", "_unknown")
+    __slots__ = ("_by_topic", "_datas", "_named", "_unknown")
 
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         super().__init__(node, request, ticket)
-        self._asked: list[tuple[FetchTopic, Topic, list[tuple[FetchPartition, Partition]]]] = []
+        self._by_topic: list[tuple[FetchTopic, Topic, list[tuple[FetchPartition, Partition]]]] = []
         self._unknown: list[tuple[FetchTopic, str, PartitionData]] = []
         self._named = request.topics
 
     def look_at_once(self) -> None:
-        for asked, parts in named_once(self._named):
-            self._look_up(asked, parts)
+        for entry, parts in named_once(self._named):
+            self._look_up(entry, parts)
 
     def look(self) -> Task[None]:
-        for asked, parts in named_once(self._named):
+        for entry, parts in named_once(self._named):
             for start in range(0, max(len(parts), 1), SHORT):
-                self._look_up(asked, parts[start : start + SHORT])
+                self._look_up(entry, parts[start : start + SHORT])
                 yield
 
-    def _look_up(self, asked: FetchTopic, parts: Sequence[FetchPartition]) -> None:
-        """Look up partitions of a topic, perhaps only the next ones."""
+    def _look_up(self, entry: FetchTopic, parts: Sequence[FetchPartition]) -> None:
+        """Look up partitions of a topic; a topic with many is looked up in several calls."""
         ticket, topics, access = self.ticket, self.node.cluster.topics, self.node.cluster.access
         by_id = ticket.version >= TOPIC_IDS_FROM
-        topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
-        if access is not None and not _may_read(access, ticket, topic, "" if by_id else asked.topic):
-            self._unknown += ((asked, asked.topic, refused(part, _NOT_ALLOWED, ())) for part in parts)
+        topic = topics.by_id(entry.topic_id) if by_id else topics.by_name(entry.topic)
+        if access is not None and not _may_read(access, ticket, topic, "" if by_id else entry.topic):
+            self._unknown += ((entry, entry.topic, refused(part, _NOT_ALLOWED, ())) for part in parts)
             return
-        known = []
+        pairs = []
         for part in parts:
             partition = topic.partition(part.partition) if topic is not None else None
             if partition is not None:
-                known.append((part, partition))
+                pairs.append((part, partition))
             else:
-                self._unknown.append((asked, asked.topic, unknown(part, by_id=by_id and topic is None)))
-        if topic is None or not known:
+                self._unknown.append((entry, entry.topic, unknown(part, by_id=by_id and topic is None)))
+        if topic is None or not pairs:
             return
-        if self._asked and self._asked[-1][0] is asked and self._asked[-1][1] is topic:
-            self._asked[-1][2].extend(known)
+        if self._by_topic and self._by_topic[-1][0] is entry and self._by_topic[-1][1] is topic:
+            self._by_topic[-1][2].extend(pairs)
         else:
-            self._asked.append((asked, topic, known))
+            self._by_topic.append((entry, topic, pairs))
 
     def keys(self) -> list[Partition]:
-        return [partition for _, _, known in self._asked for _, partition in known]
+        return [partition for _, _, pairs in self._by_topic for _, partition in pairs]
 
     @property
     def is_long(self) -> bool:
-        return sum([len(asked.partitions) or 1 for asked in self._named]) > SHORT
+        return sum([len(entry.partitions) or 1 for entry in self._named]) > SHORT
 
     def read(self) -> Task[Any]:
         self._begin()
         read = self._read_partition
         self._datas = []
-        for _, topic, known in self._asked:
+        for _, topic, pairs in self._by_topic:
             datas: list[PartitionData] = []
             self._datas.append(datas)
-            for part, partition in known:
+            for part, partition in pairs:
                 datas.append(read(topic, part, partition))
                 yield
 
@@ -303,18 +299,18 @@ class PlainReading(Reading):
         self._datas = []
 
     def response(self, now_ms: int) -> FetchResponse:
-        answers = zip(self._asked, self._datas, strict=True)
+        answers = zip(self._by_topic, self._datas, strict=True)
         if not self._unknown:
-            return self._answer(NO_SESSION, [(asked.topic_id, asked.topic, datas) for (asked, _, _), datas in answers])
+            return self._answer(NO_SESSION, [(entry.topic_id, entry.topic, datas) for (entry, _, _), datas in answers])
         return finished(self.respond(now_ms))
 
     def respond(self, now_ms: int) -> Task[FetchResponse]:
         if not self._unknown:
             yield
             return self.response(now_ms)
-        answers = zip(self._asked, self._datas, strict=True)
-        answered = [(asked.topic_id, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
-        answered += [(asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=ids_first)]
+        answers = zip(self._by_topic, self._datas, strict=True)
+        answered = [(entry.topic_id, entry.topic, data) for (entry, _, _), datas in answers for data in datas]
+        answered += [(entry.topic_id, name, data) for entry, name, data in sorted(self._unknown, key=ids_first)]
         topics = yield from by_topic(answered, by_id=self.ticket.version >= TOPIC_IDS_FROM)
         if topics is None:
             return self._answer(NO_SESSION, None)
@@ -322,9 +318,9 @@ class PlainReading(Reading):
 
 
 class SessionReading(Reading):
-    """Reads the partitions that a session remembers, and answers only those with news.
+    """The partitions of a session. The response contains only those with news.
 
-    The first one of a session (`begins`) finds everything new; then the session is offered to the node's cache.
+    In the first fetch of a session (`begins`) all partitions are news; then the session is added to the node's cache.
     """
 
     __slots__ = ("_begins", "_cached", "_datas", "_expected_epoch", "_not_allowed", "_session")
@@ -338,14 +334,14 @@ class SessionReading(Reading):
         self._begins = begins
         self._expected_epoch = session.epoch
         self._cached = list(session.partitions.values())
+        # they stay in the session, and are read once the client is authorized
         self._not_allowed: list[SessionPartition] = []
-        """They stay in the session, and are read once that is allowed."""
         if node.cluster.access is not None:
             self._leave_out_what_is_not_allowed(node.cluster.access)
         self._datas: list[tuple[SessionPartition, PartitionData]] = []
 
     def keys(self) -> list[Partition]:
-        return [each.partition for each in self._cached if each.partition is not None]
+        return [cached.partition for cached in self._cached if cached.partition is not None]
 
     @property
     def is_long(self) -> bool:
@@ -371,7 +367,7 @@ class SessionReading(Reading):
                 and partition.leader == node_id
                 and up_to_date
             ):
-                continue  # nothing to read, nothing to answer: what most partitions of a session hear, made cheap
+                continue  # fast path of most partitions of a session: no news
             topic = cached.topic
             if topic.made_anew or topic.topic is None:
                 data = self._failure(part, ErrorCode.inconsistent_topic_id)
@@ -401,7 +397,7 @@ class SessionReading(Reading):
 
     def _leave_out_what_is_not_allowed(self, access: Access) -> None:
         topics = {cached.topic for cached in self._cached}
-        allowed = {each for each in topics if _may_read(access, self.ticket, each.topic, each.name)}
+        allowed = {topic for topic in topics if _may_read(access, self.ticket, topic.topic, topic.name)}
         self._not_allowed = [cached for cached in self._cached if cached.topic not in allowed]
         self._cached = [cached for cached in self._cached if cached.topic in allowed]
 
@@ -418,6 +414,6 @@ _NOT_ALLOWED = ErrorCode.topic_authorization_failed
 
 
 def _may_read(access: Access, ticket: Ticket, topic: Topic | None, name: str) -> bool:
-    """Whether a topic is not refused for want of a right. One without a name is an id that nobody knows."""
+    """Return whether the client may read a topic. An unknown topic id, which has no name, is not checked."""
     name = name if topic is None else topic.name
     return not name or access.allows(ticket, READ_TOPIC, name)

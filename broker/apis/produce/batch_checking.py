@@ -1,7 +1,7 @@
-"""Checks the batches of a Produce request: at once, unless there is so much that others would wait.
+"""Checks of the batches of a Produce request: immediate, or in a thread if they would delay other requests.
 
-How long it takes depends on the number of records and on what compressed ones come to, which a client may make as large
-as it likes. What is too much for a turn is checked in a thread (`Worker`).
+The time depends on the number of records and on the size of decompressed ones, which clients can make as large as they
+like. Checks that exceed the limits below run in a thread (`Worker`).
 """
 
 from __future__ import annotations
@@ -20,37 +20,33 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition, Topic
     from kohort.storage.topic_configs import LogConfig
 
+# Records of one request that are checked immediately: half a microsecond each, more if some are invalid.
 RECORDS_PER_TURN = 10_000
-"""Records of one request that are checked at once: half a microsecond each, and more where something is wrong."""
-BYTES_PER_TURN = 4 << 20
-"""Bytes of one request whose checksums are looked at at once: a millisecond."""
-DECOMPRESSED_PER_TURN = 1 << 20
-"""Bytes that its compressed records may come to: a few milliseconds of gzip."""
+BYTES_PER_TURN = 4 << 20  # bytes of one request whose checksums are verified immediately: a millisecond
+DECOMPRESSED_PER_TURN = 1 << 20  # decompressed bytes of one request: a few milliseconds for gzip
 
 
 class Candidate(NamedTuple):
-    """A batch that only the log itself may still refuse."""
+    """A batch that passed all checks except those of its records."""
 
     topic: Topic
     partition: Partition
     config: LogConfig
     batch: bytes
     header: BatchInfo
-    refusal: PartitionProduceResponse | None = None
-    """What is answered nevertheless: another batch for the partition was refused."""
+    refusal: PartitionProduceResponse | None = None  # the response if another batch for the partition was rejected
 
 
-candidate = partial(tuple.__new__, Candidate)
-"""As `Candidate._make`, without a call in Python: every batch is one."""
+candidate = partial(tuple.__new__, Candidate)  # `Candidate._make` without a Python call, because every batch needs one
 
 
 def check_in_a_turn(candidates: Sequence[Candidate], wall_ms: int) -> list[Verdict] | None:
-    """What is to be done with each batch; None: that would take too long."""
+    """Return a verdict for each batch, or None if the checks exceed the limits."""
     records = size = 0
-    for each in candidates:
-        size += len(each.batch)
-        if each.header.record_count > 0:  # as it says itself; below that nothing is looked at
-            records += each.header.record_count
+    for batch_candidate in candidates:
+        size += len(batch_candidate.batch)
+        if batch_candidate.header.record_count > 0:  # a declared count; the records of other batches are not checked
+            records += batch_candidate.header.record_count
     if records > RECORDS_PER_TURN or size > BYTES_PER_TURN:
         return None
     try:
@@ -64,8 +60,8 @@ def check_in_a_turn(candidates: Sequence[Candidate], wall_ms: int) -> list[Verdi
 
 
 def check_all(candidates: Sequence[Candidate], wall_ms: int, most_bytes: int) -> list[Verdict]:
-    """What is to be done with each batch; one whose records come to more than `most_bytes` is too large."""
-    return [_check_limited(each, wall_ms, most_bytes) for each in candidates]
+    """Return a verdict for each batch. Batches with more than `most_bytes` decompressed bytes are too large."""
+    return [_check_limited(batch_candidate, wall_ms, most_bytes) for batch_candidate in candidates]
 
 
 def _check_limited(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdict:
@@ -75,5 +71,5 @@ def _check_limited(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdi
     except TooLargeError:
         return Rejection(
             ErrorCode.message_too_large,
-            f"The records come to more than {most_bytes} bytes when decompressed (kohort.batch.decompressed.max.bytes)",
+            f"The records exceed {most_bytes} bytes when decompressed (kohort.batch.decompressed.max.bytes)",
         )

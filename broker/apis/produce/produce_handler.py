@@ -1,11 +1,11 @@
 """Produce (key 0), versions 3 to 13; 0 to 2 are advertised only.
 
-v3 record batches of magic 2, transactional id (KIP-98) · v4 KAFKA_STORAGE_ERROR may be answered · v5 the log's start is
-answered · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9 tagged fields · v10 new leaders
-(KIP-951) · v11 as v10 · v12 transactions may begin with it (KIP-890) · v13 topics by id (KIP-516).
+v3 record batches of magic 2, transactional id (KIP-98) · v4 KAFKA_STORAGE_ERROR is possible · v5 the start of the log ·
+v6 as v5 · v7 zstd (KIP-110) · v8 errors of records (KIP-467) · v9 tagged fields · v10 new leaders (KIP-951) · v11 as
+v10 · v12 adds partitions to transactions (KIP-890) · v13 topics by id (KIP-516).
 
-Left out: `compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1
-and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
+Not supported: `compression.type` other than `producer`: batches are stored as they were sent. acks: there is one copy,
+so that 1 and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
 """
 
 from __future__ import annotations
@@ -44,17 +44,15 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
     from kohort.storage.topic import Partition, Topic
 
-ADMIN_CLIENT_ID = "__admin_client"
-"""Kafka lets a client of this name write to internal topics."""
+ADMIN_CLIENT_ID = "__admin_client"  # client id that may write to internal topics, as in Kafka
 
 TOPIC_IDS_FROM = 13
 
-ALL = -1
-"""As acks: every copy that is in sync must have the record."""
+ALL = -1  # as acks: every in-sync replica must have the record
 
 
 def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | Task[Any] | object | None:
-    """Stores the batches of each partition, or says why not. None: a transaction is asked first."""
+    """Store the batches of each partition, after verification of the transaction, if any."""
     if request.transactional_id is not None:
         from kohort.broker.apis.produce.transactional import NOT_ALLOWED, ask
 
@@ -80,7 +78,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
 def _store_in_chunks(
     node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals
 ) -> ProduceResponse | Task[Any] | object | None:
-    """As `_store`; a long request is stored in chunks, after its transaction was asked about all of it."""
+    """Store a request, in chunks if it is long, after its transaction has verified all partitions."""
     if sum([len(data.partition_data) for data in request.topic_data]) <= SHORT:
         return _store(node, request, ticket, refusals)
 
@@ -100,7 +98,7 @@ def _merged(answers: list[ProduceResponse]) -> ProduceResponse:
     topics: list[TopicProduceResponse] = []
     nodes: dict[int, NodeEndpoint] = {}
     for answer in answers:
-        nodes |= {each.node_id: each for each in answer.node_endpoints}
+        nodes |= {endpoint.node_id: endpoint for endpoint in answer.node_endpoints}
         for topic in answer.responses:
             if topics and (topics[-1].name, topics[-1].topic_id) == (topic.name, topic.topic_id):
                 topics[-1].partition_responses += topic.partition_responses
@@ -110,7 +108,7 @@ def _merged(answers: list[ProduceResponse]) -> ProduceResponse:
 
 
 def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
-    """Checks the batches and appends them; in a thread in between, when there is much to check."""
+    """Check the batches and append them. Expensive checks run in a thread in between."""
     looked = _look_at_all(node, request, ticket, refusals)
     candidates = _candidates(looked)
     cluster = node.cluster
@@ -120,39 +118,39 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
         return _append_all(node, request, ticket, looked, verdicts)
 
     def checked(verdicts: list[Verdict]) -> ProduceResponse | object | None:
-        # Meanwhile topics may have gone, and leaders moved: such a batch is refused as if it came now.
-        again, verdict = _look_at_all(node, request, ticket, refusals), iter(verdicts)
+        # Meanwhile topics may have been deleted, and leaders moved: such a batch is rejected as if it arrived now.
+        current, verdict = _look_at_all(node, request, ticket, refusals), iter(verdicts)
         still: list[Verdict] = []
         for key, parts in looked.items():
-            for index, found in parts.items():
-                if not isinstance(found, Candidate):
-                    again[key][index] = found
-                elif isinstance(again[key][index], Candidate):
+            for index, checked_batch in parts.items():
+                if not isinstance(checked_batch, Candidate):
+                    current[key][index] = checked_batch
+                elif isinstance(current[key][index], Candidate):
                     still.append(next(verdict))
                 else:
                     next(verdict)
-        return _append_all(node, request, ticket, again, still)
+        return _append_all(node, request, ticket, current, still)
 
     most_bytes = cluster.settings.kohort_batch_decompressed_max_bytes
     cluster.worker.answer(ticket, partial(check_all, candidates, wall_ms, most_bytes), checked)
     return None
 
 
-Found = Candidate | PartitionProduceResponse
-"""The batch to append for a partition, or why there is none."""
+# the batch to append to a partition, or the response if there is an error
+BatchOrError = Candidate | PartitionProduceResponse
 
-Looked = dict[UUID | str | None, dict[int, Found]]
-"""What is found by the topic's name or id, and the partition, as far as that is known before records are read."""
+# results of the checks before records are read, by topic name or id, and partition
+Looked = dict[UUID | str | None, dict[int, BatchOrError]]
 
 
 def _candidates(looked: Looked) -> list[Candidate]:
-    return [found for parts in looked.values() for found in parts.values() if isinstance(found, Candidate)]
+    return [result for parts in looked.values() for result in parts.values() if isinstance(result, Candidate)]
 
 
 def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> Looked:
-    """Looks at every batch. If a partition is named twice its last batch counts, and one that is none is what it hears.
+    """Check every batch, without its records. Of duplicate partitions, the last batch is stored, and an error returned.
 
-    Source: what Kafka 4.3.0 answered to such requests, and stored.
+    Source: observed on Kafka 4.3.0, responses and stored records.
     """
     by_id = ticket.version >= TOPIC_IDS_FROM
     may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
@@ -160,7 +158,7 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
     looked: Looked = {}
     for data in request.topic_data:
         if not data.partition_data:
-            continue  # such a topic is left out of the answer
+            continue  # such a topic is left out of the response
         key = data.topic_id if by_id else data.name
         topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
         allowed = access is None or _may_write(access, ticket, topic, data)
@@ -170,48 +168,52 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
         for part in data.partition_data:
             index = part.index
             if not may_use_transactions:
-                found: Found = _refused(index, ErrorCode.transactional_id_authorization_failed)
+                result: BatchOrError = _refused(index, ErrorCode.transactional_id_authorization_failed)
             elif topic is None and by_id:
-                found = _refused(index, ErrorCode.unknown_topic_id)
+                result = _refused(index, ErrorCode.unknown_topic_id)
             elif not allowed:
-                found = _refused(index, ErrorCode.topic_authorization_failed)
+                result = _refused(index, ErrorCode.topic_authorization_failed)
             else:
-                found = _look(node, topic, part, request.acks, ticket, refusals)
-            parts[index] = _named_twice(parts[index], found) if index in parts else found
+                result = _look(node, topic, part, request.acks, ticket, refusals)
+            parts[index] = _named_twice(parts[index], result) if index in parts else result
     return looked
 
 
 def _may_write(access: Access, ticket: Ticket, topic: Topic | None, data: TopicProduceData) -> bool:
-    """Whether the topic is not refused for want of a right; an id that nobody knows is refused as such."""
+    """Return whether the client may write to a topic. Unknown ids pass; they are rejected later."""
     if ticket.version >= TOPIC_IDS_FROM:
         return topic is None or access.allows(ticket, WRITE_TOPIC, topic.name)
     return access.allows(ticket, WRITE_TOPIC, data.name)
 
 
-def _named_twice(before: Found, found: Found) -> Found:
-    if isinstance(found, Candidate):
-        return found._replace(refusal=before.refusal if isinstance(before, Candidate) else before)
-    if isinstance(before, Candidate) and before.refusal is None:
-        return before._replace(refusal=found)
-    return before
+def _named_twice(previous: BatchOrError, latest: BatchOrError) -> BatchOrError:
+    if isinstance(latest, Candidate):
+        return latest._replace(refusal=previous.refusal if isinstance(previous, Candidate) else previous)
+    if isinstance(previous, Candidate) and previous.refusal is None:
+        return previous._replace(refusal=latest)
+    return previous
 
 
 def _append_all(
     node: Node, request: ProduceRequest, ticket: Ticket, looked: Looked, verdicts: list[Verdict]
 ) -> ProduceResponse | object | None:
-    """`verdicts`: of the candidates, in their order."""
+    """Append the batches and return the response.
+
+    Args:
+        verdicts: Verdicts of the candidates in `looked`, in order.
+    """
     verdict = iter(verdicts)
     now_ms = ticket.received_at_ms
     responses = []
     all_stored = True
     for key, parts in looked.items():
         answers = []
-        for found in parts.values():
-            if isinstance(found, Candidate):
-                answer = _append(node, found, next(verdict), now_ms)
-                answer = found.refusal or answer
+        for result in parts.values():
+            if isinstance(result, Candidate):
+                answer = _append(node, result, next(verdict), now_ms)
+                answer = result.refusal or answer
             else:
-                answer = found
+                answer = result
             if answer.error_code:
                 all_stored = False
             answers.append(answer)
@@ -229,7 +231,10 @@ def _append_all(
 
 
 def _refuse_all(request: ProduceRequest, ticket: Ticket, refused: Refused) -> ProduceResponse | object:
-    """Every partition hears the same, also one that there is not. Source: Kafka's `ProduceRequest.getErrorResponse`."""
+    """Return the same error for all partitions, missing ones included.
+
+    Source: Kafka's `ProduceRequest.getErrorResponse`.
+    """
     by_id = ticket.version >= TOPIC_IDS_FROM
     named: dict[UUID | str | None, dict[int, PartitionProduceResponse]] = {}
     for data in request.topic_data:
@@ -261,7 +266,7 @@ def _has_stored_something(response: ProduceResponse) -> bool:
 
 
 def _synced(response: ProduceResponse, problem: OSError | None) -> ProduceResponse:
-    """What is answered once the disk has what was stored, or does not."""
+    """Return the response after the disk sync. If that failed, stored partitions get an error."""
     if problem is not None:
         for topic in response.responses:
             for part in topic.partition_responses:
@@ -271,7 +276,10 @@ def _synced(response: ProduceResponse, problem: OSError | None) -> ProduceRespon
 
 
 def _without_reply(response: ProduceResponse) -> object:
-    """With acks=0 the only way to show an error is to hang up, upon which clients look for the leader again."""
+    """Return NO_REPLY for acks=0.
+
+    The only way to report an error is to disconnect, which makes clients refresh metadata.
+    """
     for topic in response.responses:
         for part in topic.partition_responses:
             if part.error_code != ErrorCode.none:
@@ -282,13 +290,13 @@ def _without_reply(response: ProduceResponse) -> object:
 def _look(
     node: Node, topic: Topic | None, part: PartitionProduceData, acks: int, ticket: Ticket, refusals: Refusals
 ) -> PartitionProduceResponse | Candidate:
-    """The checks that come before the log's own, in Kafka's order."""
+    """Check a batch, without its records, in Kafka's order."""
     partition = None if topic is None else topic.partition(part.index)
     if topic is None or partition is None:
         return _refused(part.index, ErrorCode.unknown_topic_or_partition)
-    found = only_batch(part.records, ticket.version)
-    if isinstance(found, Rejection):
-        return _rejected(part.index, found, -1)
+    batch = only_batch(part.records, ticket.version)
+    if isinstance(batch, Rejection):
+        return _rejected(part.index, batch, -1)
     if refusals and (refused := refusals.get((topic.name, part.index))) is not None:
         return _refused(part.index, *refused)
     if not -1 <= acks <= 1:
@@ -300,11 +308,11 @@ def _look(
         return _refused(part.index, refusal)
     if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
         return _refused(part.index, ErrorCode.not_enough_replicas)
-    return candidate((topic, partition, topic.log_config, *found, None))
+    return candidate((topic, partition, topic.log_config, *batch, None))
 
 
 def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> PartitionProduceResponse:
-    """Stores a batch that was checked, or says why not."""
+    """Append a batch that was checked, or return the error."""
     cluster, partition, header = node.cluster, candidate.partition, candidate.header
     log = partition.log
     if isinstance(verdict, Rejection):
@@ -345,7 +353,7 @@ def _remember(
 
 
 def _out_of_sequence(node: Node, partition: Partition, header: BatchInfo) -> PartitionProduceResponse | None:
-    """The answer to an idempotent batch that came before, or that does not follow; None: it is to be stored."""
+    """Return the response to a duplicate or out-of-order idempotent batch, or None if the batch must be stored."""
     producers = node.cluster.topics.producers_of(partition)
     duplicate = producers.find_duplicate(
         header.producer_id, header.producer_epoch, header.base_sequence, header.record_count
@@ -388,7 +396,7 @@ def _rejected(index: int, rejection: Rejection, log_start_offset: int) -> Partit
 
 
 def _name_leaders(node: Node, response: ProduceResponse, ticket: Ticket) -> None:
-    """Names the leaders of the partitions that this node does not lead (KIP-951)."""
+    """Add to the response the leaders of partitions that this node does not lead (KIP-951)."""
     leaders = {}
     for data in response.responses:
         for part in data.partition_responses:
@@ -403,7 +411,7 @@ def _name_leaders(node: Node, response: ProduceResponse, ticket: Ticket) -> None
     if leaders:
         rack = node.cluster.settings.broker_rack or None
         response.node_endpoints = tuple(
-            NodeEndpoint(node_id=each.id, host=(at := each.address_for(ticket))[0], port=at[1], rack=rack)
-            for each in leaders.values()
-            if each is not None
+            NodeEndpoint(node_id=leader.id, host=(at := leader.address_for(ticket))[0], port=at[1], rack=rack)
+            for leader in leaders.values()
+            if leader is not None
         )

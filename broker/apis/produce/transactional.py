@@ -1,8 +1,8 @@
-"""Whether the partitions that a transactional Produce writes to belong to its transaction (KIP-890).
+"""Verification that the partitions of a transactional Produce belong to its transaction (KIP-890).
 
-Nobody is asked about a partition in which this epoch of the producer has a transaction open already. For clients before
-version 12 the transaction coordinator is asked whether they have added the partition; for newer ones, which leave that
-to the broker, it adds it.
+Partitions in which this producer epoch already has an open transaction need none. For clients before version 12 the
+transaction coordinator verifies that they have added the partition; for newer ones, which leave that to the broker, it
+adds the partition.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ _RETRIABLE = (
     ErrorCode.coordinator_load_in_progress,
     ErrorCode.coordinator_not_available,
     ErrorCode.not_coordinator,
-)
-"""A producer would not ask the transaction coordinator again for the sake of these; NOT_ENOUGH_REPLICAS it retries."""
+)  # Errors that producers would not retry here. They are replaced by NOT_ENOUGH_REPLICAS, which they retry.
 
 
 class Refused(NamedTuple):
-    """What a partition hears that is not part of the transaction."""
+    """The error of a partition that is not part of the transaction."""
 
     error_code: ErrorCode
     message: str | None
@@ -51,16 +50,15 @@ Refusals = dict[TopicPartition, Refused]
 
 SEVERAL_PRODUCERS = Refused(
     ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
-)
-"""What every partition of a request hears that has transactional batches of several producers, or epochs of one."""
+)  # the error of all partitions if a request has transactional batches of several producers or epochs
 
 
+# the error of all partitions if the producer may not use the transactional id
 NOT_ALLOWED = Refused(ErrorCode.transactional_id_authorization_failed, None)
-"""What every partition hears if its producer may not use the transactional id."""
 
 
 class _Batch(NamedTuple):
-    """A batch for a partition that is led here."""
+    """A batch for a partition that this node leads."""
 
     topic_partition: TopicPartition
     partition: Partition
@@ -68,12 +66,12 @@ class _Batch(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        """Whether its producer sends it as part of a transaction."""
+        """Whether the batch is part of a transaction."""
         return self.header.producer_id > NO_PRODUCER and bool(self.header.attributes & TRANSACTIONAL)
 
     @property
     def is_fenced(self) -> bool:
-        """Whether its partition knows a later epoch of its producer."""
+        """Whether the partition has a later epoch of the producer."""
         producers, header = self.partition.producers, self.header
         if producers is None:
             return False
@@ -81,12 +79,12 @@ class _Batch(NamedTuple):
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether its producer has a transaction open here."""
+        """Whether the producer has an open transaction in the partition."""
         producers, header = self.partition.producers, self.header
         return producers is not None and producers.is_in_transaction(header.producer_id, header.producer_epoch)
 
     def begin(self, node: Node, wall_ms: int, *, begins_with_0: bool) -> None:
-        """Its partition notes that a transaction is about to begin with it."""
+        """Prepare the partition for the beginning of a transaction."""
         header, producers = self.header, node.cluster.topics.producers_of(self.partition)
         producers.verifying(
             header.producer_id, header.producer_epoch, header.base_sequence, wall_ms, begins_with_0=begins_with_0
@@ -97,14 +95,15 @@ def ask(
     node: Node,
     request: ProduceRequest,
     ticket: Ticket,
-    then: Callable[[Refusals], object | None],
+    on_verified: Callable[[Refusals], object | None],
     refuse_all: Callable[[Refused], object],
 ) -> object | None:
-    """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later.
+    """Verify the partitions, and call `then` with the errors, or `refuse_all` if the whole request is rejected.
 
-    A long request is a task. `refuse_all`: called instead when the whole request is refused.
+    Returns:
+        The result of the call, a task for a long request, or None if the response is sent later.
     """
-    steps = _ask(node, request, ticket, then, refuse_all)
+    steps = _ask(node, request, ticket, on_verified, refuse_all)
     return steps if sum([len(data.partition_data) for data in request.topic_data]) > SHORT else at_once(steps)
 
 
@@ -112,53 +111,53 @@ def _ask(
     node: Node,
     request: ProduceRequest,
     ticket: Ticket,
-    then: Callable[[Refusals], object | None],
+    on_verified: Callable[[Refusals], object | None],
     refuse_all: Callable[[Refused], object],
 ) -> Task[object | None]:
     batches = yield from _transactional_batches(node, request, ticket)
-    if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
+    if len({(batch.header.producer_id, batch.header.producer_epoch) for batch in batches}) > 1:
         return refuse_all(SEVERAL_PRODUCERS)
-    # A partition refuses what it knows to be fenced itself (Kafka: `UnifiedLog.maybeStartTransactionVerification`).
+    # A partition rejects fenced epochs itself (Kafka: `UnifiedLog.maybeStartTransactionVerification`).
     fenced = Refused(ErrorCode.invalid_producer_epoch, None)
     refusals: Refusals = {}
     strangers = []
     wall_ms = ticket.received_at_ms + node.cluster.clock.epoch_ms
-    for each in batches:
-        if each.is_fenced:
-            refusals[each.topic_partition] = fenced
-        elif not each.is_in_transaction:
-            each.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
-            strangers.append(each)
+    for batch in batches:
+        if batch.is_fenced:
+            refusals[batch.topic_partition] = fenced
+        elif not batch.is_in_transaction:
+            batch.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
+            strangers.append(batch)
         yield
     if not strangers:
-        return (yield from _response(then(refusals)))
+        return (yield from _response(on_verified(refusals)))
     producer = strangers[0].header.producer_id, strangers[0].header.producer_epoch
-    topic_partitions = frozenset(each.topic_partition for each in strangers)
+    topic_partitions = frozenset(batch.topic_partition for batch in strangers)
     transactional_id = request.transactional_id
-    assert transactional_id is not None, "the caller has looked"
+    assert transactional_id is not None, "checked by the caller"
     coordinator = node.cluster.transaction_topic.coordinator_of(transactional_id)
     if coordinator is None:
         _refuse(refusals, topic_partitions, ErrorCode.coordinator_not_available, ticket.version)
-        return (yield from _response(then(refusals)))
+        return (yield from _response(on_verified(refusals)))
     if ticket.version < ADDS_BY_ITSELF_SINCE or request.acks == 0:
         for topic_partition, error in verify_partitions(
             coordinator, transactional_id, *producer, topic_partitions
         ).items():
             _refuse(refusals, {topic_partition}, error, ticket.version)
             yield
-        return (yield from _response(then(refusals)))
+        return (yield from _response(on_verified(refusals)))
 
     waits = False
-    heard: list[object | None] = []
+    responses: list[object | None] = []
 
     def added(error: ErrorCode, _: int) -> None:
         _refuse(refusals, topic_partitions, error, ticket.version)
-        response = then(refusals)
+        response = on_verified(refusals)
         if not waits:
-            heard.append(response)
+            responses.append(response)
         elif isinstance(response, Generator):
             ticket.work_on(response)
-        elif response is not None:  # else it is answered once it is synced
+        elif response is not None:  # otherwise it is sent after the disk sync
             ticket.reply(response)
 
     add_partitions(
@@ -171,21 +170,21 @@ def _ask(
         client_version=WITH_EPOCH_BUMP,
     )
     waits = True
-    return (yield from _response(heard[0])) if heard else None
+    return (yield from _response(responses[0])) if responses else None
 
 
 def _response(response: object | None) -> Task[object | None]:
-    """What a handler returns, if need be a task."""
+    """Return the result of a handler, which may be a task."""
     return (yield from response) if isinstance(response, Generator) else response
 
 
 def _transactional_batches(node: Node, request: ProduceRequest, ticket: Ticket) -> Task[list[_Batch]]:
-    """If a partition is named twice, its last batch counts, also one outside of transactions.
+    """Return the transactional batches of partitions. Of duplicates, the last batch counts, transactional or not.
 
-    What is refused in the end, for want of a right for example, is left out.
+    Batches that are rejected later, for example as unauthorized, are left out.
     """
     topics, access, version = node.cluster.topics, node.cluster.access, ticket.version
-    found: dict[TopicPartition, _Batch] = {}
+    batches: dict[TopicPartition, _Batch] = {}
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
         if access is not None and topic is not None and not access.shows(ticket, WRITE_TOPIC, topic.name):
@@ -197,9 +196,9 @@ def _transactional_batches(node: Node, request: ProduceRequest, ticket: Ticket) 
                 continue
             batch = only_batch(part.records, version)
             if isinstance(batch, Rejection):
-                continue  # it is refused as what it is, later
-            found[topic.name, part.index] = _Batch((topic.name, part.index), partition, batch[1])
-    return [each for each in found.values() if each.is_transactional]
+                continue  # it is rejected later
+            batches[topic.name, part.index] = _Batch((topic.name, part.index), partition, batch[1])
+    return [candidate for candidate in batches.values() if candidate.is_transactional]
 
 
 def _refuse(
@@ -208,7 +207,7 @@ def _refuse(
     error: ErrorCode,
     version: int,
 ) -> None:
-    """Notes a refusal as a client of that version understands it. Source: Kafka's `ReplicaManager`."""
+    """Add an error to `refusals`, converted for the client's version. Source: Kafka's `ReplicaManager`."""
     if error is ErrorCode.none:
         return
     message = None

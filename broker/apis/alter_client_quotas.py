@@ -44,12 +44,12 @@ def handle(node: Node, request: AlterClientQuotasRequest, ticket: Ticket) -> Tas
 
 
 def _answer(entry: EntryRequest) -> EntryResponse:
-    problem = _problem(entry)
-    error = ErrorCode.none if problem is None else ErrorCode.invalid_request
-    return EntryResponse(error_code=error, error_message=problem, entity=entry.entity)
+    message = _error_message(entry)
+    error = ErrorCode.none if message is None else ErrorCode.invalid_request
+    return EntryResponse(error_code=error, error_message=message, entity=entry.entity)
 
 
-def _problem(entry: EntryRequest) -> str | None:
+def _error_message(entry: EntryRequest) -> str | None:
     types = [component.entity_type for component in entry.entity]
     unknown = next((component for component in types if component not in KEYS), None)
     if unknown is not None:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: AlterPartitionReassignmentsRequest, ticket: Ticket
 ) -> Task[AlterPartitionReassignmentsResponse]:
-    """Give each partition its new replicas, independently of the others."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)

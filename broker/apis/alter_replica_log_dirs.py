@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: AlterReplicaLogDirsRequest, ticket: Ticket) -> Task[AlterReplicaLogDirsResponse]:
-    """Return a result for each distinct partition."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         return error_response(request, ErrorCode.cluster_authorization_failed)

@@ -105,14 +105,14 @@ class MissingTopic:
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """Return the error: an invalid name before invalid settings, and an unknown topic last."""
-        problem = name_refusal(self._name)
+        message = name_refusal(self._name)
         if not self._name:
             return Refusal(ErrorCode.invalid_request, "Default topic resources are not allowed.")
-        if problem is not None:
-            return Refusal(ErrorCode.invalid_topic_exception, problem)
-        problem = refusal_of(configs.items(), self._topics.defaults)
-        if problem is not None:
-            return Refusal(ErrorCode.invalid_config, problem)
+        if message is not None:
+            return Refusal(ErrorCode.invalid_topic_exception, message)
+        message = refusal_of(configs.items(), self._topics.defaults)
+        if message is not None:
+            return Refusal(ErrorCode.invalid_config, message)
         return Refusal(ErrorCode.unknown_topic_or_partition, f"The topic '{self._name}' does not exist.")
 
 
@@ -142,10 +142,10 @@ class AlterableBroker:
             return _not_to_update("Cannot update these configs dynamically", fixed)
         if without_listener:
             return _not_to_update(_WITH_LISTENER, without_listener)
-        problems = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
-        problem = next((message for message in problems if message is not None), None)
-        if problem is not None:
-            return Refusal(ErrorCode.invalid_request, problem)
+        messages = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
+        error_message = next((message for message in messages if message is not None), None)
+        if error_message is not None:
+            return Refusal(ErrorCode.invalid_request, error_message)
         of_one = [name for name in configs if name in ONLY_OF_ONE_BROKER and self._of_all]
         return _not_to_update(_OF_ONE_BROKER, of_one) if of_one else None
 
@@ -201,7 +201,6 @@ class AlterableGroup:
         self.configs: Mapping[str, str] = group_configs.of(group_id)
 
     def list_setting(self, name: str) -> str | None:
-        """Return None: no setting of a group is a list."""
         return None
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:

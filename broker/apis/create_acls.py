@@ -48,13 +48,13 @@ def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Task[Creat
     if len(acls) > MAX_RECORDS_PER_USER_OP:
         too_much = "Unable to perform excessively large batch operation."
         return _refused(request, ErrorCode.policy_violation, too_much)
-    problems = [_problem(acl) for acl in acls]
+    messages = [_error_message(acl) for acl in acls]
     yield
-    access.add(acl for acl, problem in zip(acls, problems, strict=True) if problem is None)
+    access.add(acl for acl, message in zip(acls, messages, strict=True) if message is None)
     return CreateAclsResponse(
         results=tuple(
-            _OK if problem is None else AclCreationResult(error_code=ErrorCode.invalid_request, error_message=problem)
-            for problem in problems
+            _OK if message is None else AclCreationResult(error_code=ErrorCode.invalid_request, error_message=message)
+            for message in messages
         )
     )
 
@@ -83,7 +83,7 @@ def _is_for_filters(acl: AclBinding) -> bool:
     )
 
 
-def _problem(acl: AclBinding) -> str | None:
+def _error_message(acl: AclBinding) -> str | None:
     """Return Kafka's error message, or None (checks of `AclApis`, then of the controller)."""
     if acl.resource_type == ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
@@ -91,8 +91,8 @@ def _problem(acl: AclBinding) -> str | None:
         return "Invalid empty resource name"
     try:
         parse_principal(acl.principal)
-    except PrincipalError as problem:
-        return str(problem)
+    except PrincipalError as error:
+        return str(error)
     return None
 
 

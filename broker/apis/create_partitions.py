@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Task[CreatePartitionsResponse]:
-    """Add partitions to topics, independently of each other."""
     named = Counter(topic.name for topic in request.topics)
     access = node.cluster.access
     refused = set()

@@ -35,9 +35,9 @@ def handle(node: Node, request: DeleteAclsRequest, ticket: Ticket) -> Task[Delet
     deleted: list[AclBinding] = []
     existing = list(access.authorizer.acls)
     for acl_filter in map(read_filter, request.filters):
-        problem = _problem(acl_filter)
-        if problem is not None:
-            results.append(_failed(ErrorCode.invalid_request, problem))
+        message = _error_message(acl_filter)
+        if message is not None:
+            results.append(_failed(ErrorCode.invalid_request, message))
             continue
         acls = []
         for acl in existing:
@@ -56,7 +56,7 @@ def handle(node: Node, request: DeleteAclsRequest, ticket: Ticket) -> Task[Delet
     return DeleteAclsResponse(filter_results=tuple(results))
 
 
-def _problem(acl_filter: AclFilter) -> str | None:
+def _error_message(acl_filter: AclFilter) -> str | None:
     """Return Kafka's error message, or None. Source: `AclControlManager.validateFilter`."""
     if 0 in (acl_filter.resource_type, acl_filter.pattern_type):
         return "Unknown patternFilter."

@@ -128,7 +128,6 @@ class _Rights:
         self._access, self._ticket = access, ticket
 
     def may_delete(self, name: str) -> bool:
-        """Return whether the sender may delete and see a topic."""
         access, ticket = self._access, self._ticket
         return access is None or (access.allows(ticket, DELETE_TOPIC, name) and self.may_see(name))
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DescribeAclsRequest, ticket: Ticket) -> Task[DescribeAclsResponse]:
-    """Return the ACLs that match the filter, grouped by resource."""
     access = node.cluster.access
     if access is None or not access.keeps_acls:
         return _refused(ErrorCode.security_disabled, "No Authorizer is configured on the broker")

@@ -156,9 +156,9 @@ def _configs(
     """
     name = resource.resource_name
     if resource.resource_type == TOPIC:
-        problem = name_refusal(name)
-        if problem is not None:
-            return Refusal(ErrorCode.invalid_topic_exception, problem)
+        message = name_refusal(name)
+        if message is not None:
+            return Refusal(ErrorCode.invalid_topic_exception, message)
         topic = node.cluster.topics.by_name(name)
         return Refusal(ErrorCode.unknown_topic_or_partition, "") if topic is None else _of_topic(node, topic)
     if resource.resource_type == BROKER:

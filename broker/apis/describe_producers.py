@@ -35,9 +35,9 @@ def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Tas
 
 
 def _describe(node: Node, ticket: Ticket, name: str, index: int) -> PartitionResponse:
-    problem = name_refusal(name)
-    if problem is not None:
-        return _refused(index, ErrorCode.invalid_topic_exception, problem)
+    message = name_refusal(name)
+    if message is not None:
+        return _refused(index, ErrorCode.invalid_topic_exception, message)
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_TOPIC, name):
         return _refused(index, ErrorCode.topic_authorization_failed, "Topic authorization failed.")

@@ -111,8 +111,8 @@ class _Group:
         """Call share coordinators for the partitions of the group, PARTITIONS_AT_ONCE per slice."""
         try:
             yield from self._call_coordinators()
-        except Exception as problem:
-            self._fail(problem)
+        except Exception as error:
+            self._fail(error)
         self._call_answered()
 
     def response(self) -> Task[DescribeShareGroupOffsetsResponseGroup]:
@@ -172,8 +172,8 @@ class _Group:
             try:
                 for at, index in enumerate(indexes, start):
                     partitions[at] = _partition(node, topic_id, index, outcomes.get((topic_id, index)))
-            except Exception as problem:
-                self._fail(problem)
+            except Exception as error:
+                self._fail(error)
             self._call_answered()
 
         self._pending += 1
@@ -184,8 +184,8 @@ class _Group:
         if not self._pending:
             self._on_described()
 
-    def _fail(self, problem: Exception) -> None:
-        log.error(f"{self._request.group_id}: describing offsets of a share group failed", problem)
+    def _fail(self, error: Exception) -> None:
+        log.error(f"{self._request.group_id}: describing offsets of a share group failed", error)
         self._refusal = UNFORESEEN
 
 

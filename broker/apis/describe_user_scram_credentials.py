@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: DescribeUserScramCredentialsRequest, ticket: Ticket
 ) -> Task[DescribeUserScramCredentialsResponse]:
-    """Return the requested users, or all users, with mechanisms and iterations."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
         error = ErrorCode.cluster_authorization_failed

@@ -53,8 +53,8 @@ def described_groups(
             return refused(group_id, ErrorCode.group_authorization_failed)
         try:
             group = describe(group_id)
-        except Exception as problem:  # the other groups of the request are still described
-            log.error(f"{group_id}: describing a group failed", problem)
+        except Exception as error:  # the other groups of the request are still described
+            log.error(f"{group_id}: describing a group failed", error)
             return refused(group_id, ErrorCode.unknown_server_error)
         if group.error_code is not ErrorCode.none:
             return group

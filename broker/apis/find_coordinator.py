@@ -111,7 +111,6 @@ def _leader(node: Node, topic: CoordinatedTopic[Any], key: str, hashed: str, tic
 
 
 def _with_message(refusal: Coordinator) -> Coordinator:
-    """Add the message to a response of a newer version, too."""
     refusal.error_message = _MESSAGES[refusal.error_code]
     return refusal
 

@@ -26,7 +26,6 @@ _NAMES = {state.value for state in State}
 
 
 def handle(node: Node, request: ListTransactionsRequest, ticket: Ticket) -> ListTransactionsResponse:
-    """Return the transactional ids of this node that pass every filter."""
     coordinator = node.transactions
     if any(shard is Shard.LOADING for shard, _ in coordinator.shards.values()):
         return ListTransactionsResponse(error_code=ErrorCode.coordinator_load_in_progress, transaction_states=())

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: SaslHandshakeRequest, ticket: Ticket) -> SaslHandshakeResponse | None:
-    """Return the enabled mechanisms."""
     login = ticket.requester.login
     if login is None:
         return SaslHandshakeResponse(error_code=ErrorCode.illegal_sasl_state)

@@ -55,8 +55,8 @@ def _with_topology(
     topology = yield from reading_topology(message)
     try:
         names = yield from check_topology(topology, name_refusal)
-    except InvalidTopology as problem:
-        return refused(Refusal(ErrorCode.streams_invalid_topology, str(problem)))
+    except InvalidTopology as error:
+        return refused(Refusal(ErrorCode.streams_invalid_topology, str(error)))
     if node.cluster.access is not None:
         for name in names:
             if not node.cluster.access.allows(ticket, DESCRIBE_TOPIC, name):

@@ -36,12 +36,12 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
         message = needs_permission(ticket, ALTER_CLUSTER)
         return UpdateFeaturesResponse(error_code=ErrorCode.cluster_authorization_failed, error_message=message)
     for update in request.feature_updates:
-        problem = _problem(node, update)
-        if problem is not None:
+        reason = _rejection_reason(node, update)
+        if reason is not None:
             return UpdateFeaturesResponse(
                 error_code=ErrorCode.invalid_update_version,
                 error_message="The update failed for all features since the following feature had an error: "
-                f"Invalid update version {update.max_version_level} for feature {update.feature}. {problem}",
+                f"Invalid update version {update.max_version_level} for feature {update.feature}. {reason}",
             )
     if not request.validate_only:
         for update in request.feature_updates:
@@ -54,7 +54,7 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
     )
 
 
-def _problem(node: Node, update: FeatureUpdateKey) -> str | None:
+def _rejection_reason(node: Node, update: FeatureUpdateKey) -> str | None:
     feature, requested_level = FEATURES.get(update.feature), update.max_version_level
     if requested_level < 0:
         return "A feature version cannot be less than 0."

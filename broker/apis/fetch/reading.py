@@ -166,8 +166,8 @@ class Reading:
             return self._failure(part, ErrorCode.unknown_server_error)  # as in Kafka (`LogSegment.read`)
         try:
             records, full = log.read_segment(offset, max(limit, 0), at_least_one=size == 0)
-        except OSError as problem:
-            node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", problem)
+        except OSError as error:
+            node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", error)
             return self._failure(part, ErrorCode.kafka_storage_error)
         if full or (log.segment_count > 1 and log.is_in_older_segment(offset, self._readable_end(partition))):
             self.full = True

@@ -120,16 +120,16 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
     def checked(verdicts: list[Verdict]) -> ProduceResponse | object | None:
         # Meanwhile topics may have been deleted, and leaders moved: such a batch is rejected as if it arrived now.
         current, verdict = _look_at_all(node, request, ticket, refusals), iter(verdicts)
-        still: list[Verdict] = []
+        remaining_verdicts: list[Verdict] = []
         for key, parts in looked.items():
             for index, checked_batch in parts.items():
                 if not isinstance(checked_batch, Candidate):
                     current[key][index] = checked_batch
                 elif isinstance(current[key][index], Candidate):
-                    still.append(next(verdict))
+                    remaining_verdicts.append(next(verdict))
                 else:
                     next(verdict)
-        return _append_all(node, request, ticket, current, still)
+        return _append_all(node, request, ticket, current, remaining_verdicts)
 
     most_bytes = cluster.settings.kohort_batch_decompressed_max_bytes
     cluster.worker.answer(ticket, partial(check_all, candidates, wall_ms, most_bytes), checked)
@@ -225,7 +225,7 @@ def _append_all(
         return _without_reply(response)
     syncs = node.cluster.syncs
     if syncs is not None and _has_stored_something(response):
-        syncs.after(lambda now_ms, problem: ticket.reply(_synced(response, problem)))
+        syncs.after(lambda now_ms, error: ticket.reply(_synced(response, error)))
         return None
     return response
 
@@ -265,9 +265,9 @@ def _has_stored_something(response: ProduceResponse) -> bool:
     return any(part.error_code is ErrorCode.none for topic in response.responses for part in topic.partition_responses)
 
 
-def _synced(response: ProduceResponse, problem: OSError | None) -> ProduceResponse:
+def _synced(response: ProduceResponse, error: OSError | None) -> ProduceResponse:
     """Return the response after the disk sync. If that failed, stored partitions get an error."""
-    if problem is not None:
+    if error is not None:
         for topic in response.responses:
             for part in topic.partition_responses:
                 if part.error_code is ErrorCode.none:
@@ -312,7 +312,6 @@ def _look(
 
 
 def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> PartitionProduceResponse:
-    """Append a batch that was checked, or return the error."""
     cluster, partition, header = node.cluster, candidate.partition, candidate.header
     log = partition.log
     if isinstance(verdict, Rejection):
@@ -327,8 +326,8 @@ def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> 
             base_offset = cluster.append(partition, batch, now_ms, remember)
         else:
             base_offset = cluster.append(partition, batch, now_ms)
-    except OSError as problem:
-        cluster.storage_failed(f"{candidate.topic.name}-{partition.index}", problem)
+    except OSError as error:
+        cluster.storage_failed(f"{candidate.topic.name}-{partition.index}", error)
         return _refused(partition.index, ErrorCode.kafka_storage_error)
     return PartitionProduceResponse(
         index=partition.index,
@@ -388,8 +387,8 @@ def _rejected(index: int, rejection: Rejection, log_start_offset: int) -> Partit
         base_offset=-1,
         log_start_offset=log_start_offset if rejection.has_log_start else -1,
         record_errors=tuple(
-            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=problem)
-            for number, problem in rejection.record_errors
+            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+            for number, message in rejection.record_errors
         ),
         error_message=rejection.message,
     )

@@ -120,19 +120,19 @@ def _ask(
     # A partition rejects fenced epochs itself (Kafka: `UnifiedLog.maybeStartTransactionVerification`).
     fenced = Refused(ErrorCode.invalid_producer_epoch, None)
     refusals: Refusals = {}
-    strangers = []
+    unverified = []
     wall_ms = ticket.received_at_ms + node.cluster.clock.epoch_ms
     for batch in batches:
         if batch.is_fenced:
             refusals[batch.topic_partition] = fenced
         elif not batch.is_in_transaction:
             batch.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
-            strangers.append(batch)
+            unverified.append(batch)
         yield
-    if not strangers:
+    if not unverified:
         return (yield from _response(on_verified(refusals)))
-    producer = strangers[0].header.producer_id, strangers[0].header.producer_epoch
-    topic_partitions = frozenset(batch.topic_partition for batch in strangers)
+    producer = unverified[0].header.producer_id, unverified[0].header.producer_epoch
+    topic_partitions = frozenset(batch.topic_partition for batch in unverified)
     transactional_id = request.transactional_id
     assert transactional_id is not None, "checked by the caller"
     coordinator = node.cluster.transaction_topic.coordinator_of(transactional_id)
@@ -174,7 +174,6 @@ def _ask(
 
 
 def _response(response: object | None) -> Task[object | None]:
-    """Return the result of a handler, which may be a task."""
     return (yield from response) if isinstance(response, Generator) else response
 
 

@@ -61,7 +61,7 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
             return (yield from _refused(request, ErrorCode.group_authorization_failed))
     topics = _RequestedTopics(node, ticket)
     yield from topics.look(request)
-    if not topics.known:
+    if not topics.existing:
         return (yield from topics.answer(ErrorCode.none))
     if not request.group_id:
         return (yield from topics.answer(ErrorCode.invalid_group_id))
@@ -163,7 +163,7 @@ class _RequestedTopics:
     """Content of a request: commits of existing partitions, and errors of others."""
 
     def __init__(self, node: Node, ticket: Ticket) -> None:
-        self.known: list[TxnOffsetCommitRequestTopic] = []  # topics that exist, without missing partitions
+        self.existing: list[TxnOffsetCommitRequestTopic] = []  # topics that exist, without missing partitions
         self.commits: list[PendingCommit] = []
         # Ids of entries with too much metadata. Duplicates of a partition are checked separately.
         self._too_large: set[int] = set()
@@ -193,7 +193,7 @@ class _RequestedTopics:
             if missing:
                 self._refuse(entry.name, tuple(missing))
             if valid:
-                self.known.append(TxnOffsetCommitRequestTopic(name=entry.name, partitions=tuple(valid)))
+                self.existing.append(TxnOffsetCommitRequestTopic(name=entry.name, partitions=tuple(valid)))
 
     def _refuse(
         self,
@@ -228,7 +228,7 @@ class _RequestedTopics:
         Errors and results are merged (`Builder.merge`).
         """
         answered = []
-        for topic in self.known:
+        for topic in self.existing:
             answers = yield from one_by_one(partial(self._answer, error), topic.partitions)
             answered.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
         if not self._refused:

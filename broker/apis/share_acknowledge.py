@@ -1,13 +1,20 @@
-"""ShareAcknowledge (key 79), versions 1-2: a member of a share group says what has become of the records it holds.
+"""ShareAcknowledge (key 79), versions 1-2: a member of a share group acknowledges records that it has acquired.
 
-v1 (KIP-932) · v2 records may be held for longer, and for how long is answered (KIP-1222).
+v1 (KIP-932) · v2 renewal of locks, whose duration is returned (KIP-1222).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, Said, fail, is_refused, said_in
+from kohort.broker.apis.share_acknowledgements import (
+    Acknowledged,
+    Acknowledging,
+    BatchesByPartition,
+    fail,
+    is_refused,
+    read_acknowledgements,
+)
 from kohort.broker.apis.share_requests import Leaders, refusal_of, reply_in_steps, topic_responses
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
 from kohort.broker.scheduling.cooperative import begin
@@ -27,11 +34,11 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
-    Which = tuple[UUID | None, int]
+    TopicIdPartition = tuple[UUID | None, int]
 
 
 def handle(node: Node, request: ShareAcknowledgeRequest, ticket: Ticket) -> ShareAcknowledgeResponse | Task[Any] | None:
-    """Answers when all of it is written down; errors of partitions are theirs alone."""
+    """Acknowledge records. The response is sent when all changes are written. Partitions fail individually."""
     refusal = refusal_of(node, request.group_id, request.member_id, ticket)
     if refusal is not None:
         return error_response(request, refusal)
@@ -42,47 +49,49 @@ def handle(node: Node, request: ShareAcknowledgeRequest, ticket: Ticket) -> Shar
 
 
 def _session(node: Node, request: ShareAcknowledgeRequest) -> ShareSession | ErrorCode:
-    """The member's session, whose epoch is used up, or why there is none."""
+    """Return the member's session and advance its epoch, or return the error."""
     if request.share_session_epoch == INITIAL_EPOCH:
         return ErrorCode.invalid_share_session_epoch
     sessions = node.led_share_partitions.sessions
-    found = sessions.find(request.group_id or "", request.member_id or "", request.share_session_epoch)
-    if isinstance(found, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
-        found.end_epoch()
-    return found
+    session = sessions.find(request.group_id or "", request.member_id or "", request.share_session_epoch)
+    if isinstance(session, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
+        session.end_epoch()
+    return session
 
 
 def _steps(
     node: Node, request: ShareAcknowledgeRequest, ticket: Ticket, session: ShareSession
 ) -> Task[ShareAcknowledgeResponse | None]:
     pace = Pace()
-    said = yield from said_in(request.topics, pace)
-    if not (yield from _is_any_acceptable(said, request, ticket, pace)):
-        # Partitions of which nothing is said are answered beside others only, as in Kafka.
-        said = {which: batches for which, batches in said.items() if batches}
-    outcomes_there: list[dict[Which, Acknowledged]] = []
+    acks = yield from read_acknowledgements(request.topics, pace)
+    if not (yield from _is_any_acceptable(acks, request, ticket, pace)):
+        # Partitions without acknowledgements are only in a response with others, as in Kafka.
+        acks = {topic_partition: batches for topic_partition, batches in acks.items() if batches}
+    immediate_outcomes: list[dict[TopicIdPartition, Acknowledged]] = []
     waits = False
 
-    def acknowledged(outcomes: dict[Which, Acknowledged], now_ms: int) -> None:
+    def acknowledged(outcomes: dict[TopicIdPartition, Acknowledged], now_ms: int) -> None:
         if request.share_session_epoch == FINAL_EPOCH:
             node.led_share_partitions.close_session(session, now_ms)
         if waits:
             reply_in_steps(ticket, _response(node, request, ticket, session.group_id, outcomes))
         else:
-            outcomes_there.append(outcomes)
+            immediate_outcomes.append(outcomes)
 
     acknowledging = Acknowledging(
-        node, ticket, session.group_id, session.member_id, renews=request.is_renew_ack, then=acknowledged
+        node, ticket, session.group_id, session.member_id, renews=request.is_renew_ack, on_acknowledged=acknowledged
     )
-    yield from acknowledging.run(said, pace)
-    if outcomes_there:
-        return (yield from _response(node, request, ticket, session.group_id, outcomes_there[0]))
+    yield from acknowledging.run(acks, pace)
+    if immediate_outcomes:
+        return (yield from _response(node, request, ticket, session.group_id, immediate_outcomes[0]))
     waits = True
     return None
 
 
-def _is_any_acceptable(said: Said, request: ShareAcknowledgeRequest, ticket: Ticket, pace: Pace) -> Task[bool]:
-    for batches in said.values():
+def _is_any_acceptable(
+    acks: BatchesByPartition, request: ShareAcknowledgeRequest, ticket: Ticket, pace: Pace
+) -> Task[bool]:
+    for batches in acks.values():
         if batches and not (yield from is_refused(batches, ticket, pace, renews=request.is_renew_ack)):
             return True
         if pace.add():
@@ -95,19 +104,19 @@ def _response(
     request: ShareAcknowledgeRequest,
     ticket: Ticket,
     group_id: str,
-    outcomes: dict[Which, Acknowledged],
+    outcomes: dict[TopicIdPartition, Acknowledged],
 ) -> Task[ShareAcknowledgeResponse]:
     if fail(outcomes):
         return error_response(request, ErrorCode.unknown_server_error)
     leaders, pace = Leaders(node, ticket), Pace()
     topics: dict[UUID | None, list[PartitionData]] = {}
-    for which, outcome in outcomes.items():
-        topics.setdefault(which[0], []).append(
+    for topic_partition, outcome in outcomes.items():
+        topics.setdefault(topic_partition[0], []).append(
             PartitionData(
-                partition_index=which[1],
+                partition_index=topic_partition[1],
                 error_code=outcome.error_code,
                 error_message=outcome.message,
-                current_leader=leaders.of(which, outcome.error_code),
+                current_leader=leaders.of(topic_partition, outcome.error_code),
             )
         )
         if pace.add():
@@ -121,5 +130,4 @@ def _response(
 
 
 def error_response(request: ShareAcknowledgeRequest, error_code: ErrorCode) -> ShareAcknowledgeResponse:
-    """What a request hears that is not served."""
     return ShareAcknowledgeResponse(error_code=error_code)

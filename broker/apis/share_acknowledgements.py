@@ -1,4 +1,4 @@
-"""What a member of a share group says of records, in a ShareFetch or a ShareAcknowledge: partition by partition.
+"""Acknowledgements in ShareFetch and ShareAcknowledge, by partition.
 
 Source: Kafka's `KafkaApis.handleAcknowledgements`; share-groups §9.
 """
@@ -31,15 +31,14 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_partitions.share_partition import SharePartition
     from kohort.protocol.messages.share_acknowledgements import AcknowledgementBatch
 
-    Which = tuple[UUID | None, int]
-    OnAcknowledged = Callable[[dict[Which, "Acknowledged"], int], None]
+    TopicIdPartition = tuple[UUID | None, int]
+    OnAcknowledged = Callable[[dict[TopicIdPartition, "Acknowledged"], int], None]
 
-RENEWAL_FROM: Final = 2
-"""The version from which a record may be held for longer (KIP-1222)."""
+RENEWAL_FROM: Final = 2  # first version in which a lock can be renewed (KIP-1222)
 
 
 class Acknowledged(NamedTuple):
-    """What a partition's client hears."""
+    """The result of the acknowledgements of a partition."""
 
     error_code: ErrorCode
     message: str | None = None
@@ -59,71 +58,77 @@ class _Topic(Protocol):
     def partitions(self) -> Sequence[_Partition]: ...
 
 
-Said = dict["Which", "list[Acknowledgement]"]
-"""By partition what is said of its records."""
+BatchesByPartition = dict["TopicIdPartition", "list[Acknowledgement]"]  # acknowledgements of records, by partition
 
 
-def said_in(topics: Sequence[_Topic], pace: Pace) -> Task[Said]:
-    """Return what a request says; one that names a partition twice means what it says last."""
-    said: Said = {}
+def read_acknowledgements(topics: Sequence[_Topic], pace: Pace) -> Task[BatchesByPartition]:
+    """Return the acknowledgements of a request. Of a duplicate partition, the last ones count."""
+    acks: BatchesByPartition = {}
     for topic in topics:
         for part in topic.partitions:
-            batches = said[topic.topic_id, part.partition_index] = []
-            for each in part.acknowledgement_batches:
-                batches.append(Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types))
+            batches = acks[topic.topic_id, part.partition_index] = []
+            for batch in part.acknowledgement_batches:
+                batches.append(Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types))
                 if pace.add():
                     yield
             if pace.add():
                 yield
-    return said
+    return acks
 
 
 def is_refused(batches: Sequence[Acknowledgement], ticket: Ticket, pace: Pace, *, renews: bool) -> Task[bool]:
-    """Return whether what is said contradicts itself, or is more than the request's version has."""
+    """Return whether acknowledgements are contradictory, or not supported by the request's version."""
     highest = RENEW if ticket.version >= RENEWAL_FROM else REJECT
     return (yield from badly_formed(batches, highest, pace, renews=renews))
 
 
-def fail(outcomes: Mapping[Which, Acknowledged]) -> bool:
-    """Whether what came of partitions makes the whole request fail."""
+def fail(outcomes: Mapping[TopicIdPartition, Acknowledged]) -> bool:
+    """Return whether the results of partitions fail the whole request."""
     return any(outcome.message is NOTHING_TO_BEGIN_WITH for outcome in outcomes.values())
 
 
 class Acknowledging:
-    """All that one request says, on behalf of one member. `then` gets what came of each partition."""
+    """Handles the acknowledgements of one request."""
 
     def __init__(
-        self, node: Node, ticket: Ticket, group_id: str, member_id: str, *, renews: bool, then: OnAcknowledged
+        self,
+        node: Node,
+        ticket: Ticket,
+        group_id: str,
+        member_id: str,
+        *,
+        renews: bool,
+        on_acknowledged: OnAcknowledged,
     ) -> None:
         self._node = node
         self._ticket = ticket
         self._group_id = group_id
         self._member_id = member_id
         self._renews = renews
-        self._then = then
-        self._outcomes: dict[Which, Acknowledged] = {}
-        self._left = 0
+        self._on_acknowledged = on_acknowledged
+        self._outcomes: dict[TopicIdPartition, Acknowledged] = {}
+        self._pending = 0
 
-    def run(self, said: Said, pace: Pace) -> Task[Any]:
-        """Begin all of it; others may be served in between. `then` is called when all is written."""
+    def run(self, acks: BatchesByPartition, pace: Pace) -> Task[Any]:
+        """Start all acknowledgements, in slices. `on_acknowledged` is called with the results when all are written."""
         now_ms = self._ticket.received_at_ms
-        self._left = len(said) + 1
-        for which, batches in said.items():
-            found = yield from self._find(which, batches, pace)
-            if isinstance(found, Acknowledged):
-                self._done(which, found.error_code, found.message, now_ms)
+        self._pending = len(acks) + 1
+        for topic_partition, batches in acks.items():
+            outcome = yield from self._find(topic_partition, batches, pace)
+            if isinstance(outcome, Acknowledged):
+                self._on_done(topic_partition, outcome.error_code, outcome.message, now_ms)
             else:
-                then = partial(self._done, which)
-                yield from acknowledging(found, self._member_id, batches, then, now_ms)
+                on_done = partial(self._on_done, topic_partition)
+                yield from acknowledging(outcome, self._member_id, batches, on_done, now_ms)
             if pace.add():
                 yield
         self._one_less(now_ms)
 
     def _find(
-        self, which: Which, batches: Sequence[Acknowledgement], pace: Pace
+        self, topic_partition: TopicIdPartition, batches: Sequence[Acknowledgement], pace: Pace
     ) -> Task[SharePartition | Acknowledged]:
-        """The share partition, or why nothing can be said of it."""
-        topic_id, index = which
+        """Return the share partition, or the error of its acknowledgements."""
+        topic_id, index = topic_partition
         node = self._node
         topic = node.cluster.topics.by_id(topic_id)
         if topic is None or topic_id is None:
@@ -135,17 +140,17 @@ class Acknowledging:
             return Acknowledged(ErrorCode.topic_authorization_failed)
         if topic.partition(index) is None:
             return Acknowledged(ErrorCode.unknown_topic_or_partition)
-        found = node.led_share_partitions.known(SharePartitionKey(self._group_id, topic_id, index))
-        if found is None:
+        share_partition = node.led_share_partitions.known(SharePartitionKey(self._group_id, topic_id, index))
+        if share_partition is None:
             error = ErrorCode.unknown_topic_or_partition
             return Acknowledged(error, MESSAGES[error])
-        return found
+        return share_partition
 
-    def _done(self, which: Which, error: ErrorCode, message: str | None, now_ms: int) -> None:
-        self._outcomes[which] = Acknowledged(error, message)
+    def _on_done(self, topic_partition: TopicIdPartition, error: ErrorCode, message: str | None, now_ms: int) -> None:
+        self._outcomes[topic_partition] = Acknowledged(error, message)
         self._one_less(now_ms)
 
     def _one_less(self, now_ms: int) -> None:
-        self._left -= 1
-        if not self._left:
-            self._then(self._outcomes, now_ms)
+        self._pending -= 1
+        if not self._pending:
+            self._on_acknowledged(self._outcomes, now_ms)

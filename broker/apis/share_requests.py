@@ -1,4 +1,4 @@
-"""What ShareFetch and ShareAcknowledge have in common: who may ask, leaders that are named, topics put together."""
+"""Shared parts of ShareFetch and ShareAcknowledge: authorization, current leaders and grouping by topic."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 TopicT = TypeVar("TopicT")
 
+# value of the current leader without a leader error (observed on Kafka 4.3.0)
 NO_LEADER_NAMED: Final = LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
-"""What is answered where nothing is said of leaders (heard from Kafka 4.3.0)."""
 
 
 def refusal_of(node: Node, group_id: str | None, member_id: str | None, ticket: Ticket) -> ErrorCode | None:
-    """Why a member is not served, in Kafka's order; None: it is."""
+    """Return the error for a member that is not served, in Kafka's order, or None."""
     if not node.cluster.features.serves_share_groups:
         return ErrorCode.unsupported_version
     if group_id is None:
@@ -38,20 +38,20 @@ def refusal_of(node: Node, group_id: str | None, member_id: str | None, ticket: 
 
 
 class Leaders:
-    """The leaders that an answer names, since its client should ask them."""
+    """Current leaders of partitions, and their endpoints, in a response."""
 
     def __init__(self, node: Node, ticket: Ticket) -> None:
         self._node = node
         self._ticket = ticket
         self._named: dict[int, NodeEndpoint] = {}
 
-    def of(self, which: tuple[UUID | None, int], error: ErrorCode) -> LeaderIdAndEpoch:
-        """Who leads a partition, where an error says that it is somebody else, or was."""
+    def of(self, topic_partition: tuple[UUID | None, int], error: ErrorCode) -> LeaderIdAndEpoch:
+        """Return the leader of a partition if an error reports a change of leaders."""
         if error not in (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch):
             return NO_LEADER_NAMED
         cluster = self._node.cluster
-        topic = cluster.topics.by_id(which[0])
-        partition = None if topic is None else topic.partition(which[1])
+        topic = cluster.topics.by_id(topic_partition[0])
+        partition = None if topic is None else topic.partition(topic_partition[1])
         if partition is None:
             return NO_LEADER_NAMED
         leader = cluster.node(partition.leader)
@@ -63,14 +63,14 @@ class Leaders:
 
     @property
     def endpoints(self) -> tuple[NodeEndpoint, ...]:
-        """Where those are that were named."""
+        """Endpoints of the leaders that `of` has returned."""
         return tuple(self._named.values())
 
 
 def topic_responses(
     topics: Mapping[UUID | None, Sequence[object]], of_topic: Callable[..., TopicT], pace: Pace
 ) -> Task[tuple[TopicT, ...]]:
-    """Make the elements of a response: their type has a topic id and partitions."""
+    """Build the topics of a response; their type has a topic id and partitions."""
     responses = []
     for topic_id, partitions in topics.items():
         responses.append(of_topic(topic_id=topic_id, partitions=tuple(partitions)))
@@ -80,7 +80,7 @@ def topic_responses(
 
 
 def reply_in_steps(ticket: Ticket, steps: Task[Any]) -> None:
-    """Answer a request that waited with what `steps` return, at once if they do not yield."""
+    """Send the response of `steps`, immediately if they do not yield."""
     response = begin(steps)
     if is_task(response):
         ticket.work_on(response)

@@ -1,4 +1,4 @@
-"""Record batches as a log gives them: where they begin and end, which were aborted, and the part that was acquired."""
+"""Record batches of a share fetch: offset ranges, aborted batches and acquired parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReadBatches:
-    """Batches that were read of one partition."""
+    """Batches that were read from one partition."""
 
     def __init__(self) -> None:
         self._pieces: list[memoryview] = []
@@ -29,7 +29,7 @@ class ReadBatches:
     def read(
         self, chunks: Sequence[Chunk], end: int | None, needs_no_more: Callable[[Sequence[LogBatch]], bool], pace: Pace
     ) -> Task[None]:
-        """Look at batches that begin before `end` (None: at all), until `needs_no_more` says so."""
+        """Read the headers of batches before `end`, if any, until `needs_no_more` returns True."""
         self.size_bytes = sum(map(len, chunks))
         size = 0
         for chunk in chunks:
@@ -48,21 +48,21 @@ class ReadBatches:
                     yield
 
     def aborted(self, transactions: Sequence[Aborted]) -> list[LogBatch]:
-        """The batches that belong to transactions that were aborted."""
-        coming = sorted(transactions, key=lambda each: each.first_offset)
+        """Return the batches that belong to aborted transactions."""
+        pending = sorted(transactions, key=lambda transaction: transaction.first_offset)
         producers: set[int] = set()
-        found = []
+        aborted_batches = []
         for piece, info, batch in zip(self._pieces, self._infos, self.batches, strict=True):
-            while coming and coming[0].first_offset <= info.last_offset:
-                producers.add(coming.pop(0).producer_id)
+            while pending and pending[0].first_offset <= info.last_offset:
+                producers.add(pending.pop(0).producer_id)
             if _is_abort_marker(piece, info):
                 producers.discard(info.producer_id)
             elif info.attributes & TRANSACTIONAL and not info.attributes & CONTROL and info.producer_id in producers:
-                found.append(batch)
-        return found
+                aborted_batches.append(batch)
+        return aborted_batches
 
     def part(self, acquired: Sequence[Acquired]) -> list[Chunk]:
-        """Whole batches, from the one that holds the first acquired offset to the one that holds the last."""
+        """Return whole batches, from the one with the first acquired offset to the one with the last."""
         if not acquired:
             return []
         first, last = acquired[0].first_offset, acquired[-1].last_offset

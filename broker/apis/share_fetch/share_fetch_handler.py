@@ -1,6 +1,6 @@
-"""ShareFetch (key 78), versions 1-2: a member says what has become of records, and is given others.
+"""ShareFetch (key 78), versions 1-2: a member acknowledges records and acquires others.
 
-v1 (KIP-932) · v2 how many records are acquired at most (KIP-1206), records may be held for longer (KIP-1222).
+v1 (KIP-932) · v2 acquire modes (KIP-1206), renewal of locks (KIP-1222).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, fail, said_in
+from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, fail, read_acknowledgements
 from kohort.broker.apis.share_fetch.share_reading import ACQUIRE_MODES, ReadPartition, ShareReading
 from kohort.broker.apis.share_requests import Leaders, refusal_of, reply_in_steps, topic_responses
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
 
-    Which = tuple[UUID | None, int]
+    TopicIdPartition = tuple[UUID | None, int]
 
 _NONE: Final = ErrorCode.none
 
 
 def handle(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareFetchResponse | Task[Any] | None:
-    """Answers with what can be acquired, or waits until there is enough. Errors of partitions are theirs alone."""
+    """Acknowledge and acquire records, or wait until enough are available. Partitions fail individually."""
     refusal = refusal_of(node, request.group_id, request.member_id, ticket)
     if refusal is None and request.is_renew_ack and _asks_for_records(request):
         refusal = ErrorCode.invalid_request
@@ -66,45 +66,44 @@ def _steps(
             _refuse_later(node, request, ticket, error)
             return None
     if request.share_acquire_mode not in ACQUIRE_MODES:
-        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
+        return error_response(request, ErrorCode.unknown_server_error)  # as in Kafka, which raises
     return (yield from fetch.steps())
 
 
 def error_response(request: ShareFetchRequest, error_code: ErrorCode) -> ShareFetchResponse:
-    """What a request hears that is not served."""
     return ShareFetchResponse(error_code=error_code)
 
 
 def _asks_for_records(request: ShareFetchRequest) -> bool:
-    """Whether a request that renews locks asks for more, which it must not."""
+    """Return whether a request that renews locks also requests records, which is invalid."""
     return bool(request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms)
 
 
 def _session(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareSession | ErrorCode:
-    """Return the member's session, or why there is none. Source: Kafka's `SharePartitionManager.newContext`."""
+    """Return the member's session, or the error. Source: Kafka's `SharePartitionManager.newContext`."""
     sessions = node.led_share_partitions.sessions
     group_id, member_id = request.group_id or "", request.member_id or ""
     if request.share_session_epoch == INITIAL_EPOCH:
         if any(part.acknowledgement_batches for topic in request.topics for part in topic.partitions):
             return ErrorCode.invalid_request
         if ticket.origin.closed:
-            raise CloseConnection("it is closed, and so would be a session of it")
+            raise CloseConnection("the connection is closed")
         return sessions.open(group_id, member_id, ticket.origin)
-    found = sessions.find(group_id, member_id, request.share_session_epoch)
-    if isinstance(found, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
-        found.end_epoch()
-    return found
+    session = sessions.find(group_id, member_id, request.share_session_epoch)
+    if isinstance(session, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
+        session.end_epoch()
+    return session
 
 
 def _refuse_later(node: Node, request: ShareFetchRequest, ticket: Ticket, error: ErrorCode) -> None:
-    """Answers an error when the request's time is up: whoever is refused at once would be back at once."""
+    """Send an error when the request's wait time is up, because an immediate error would be retried immediately."""
     refusal = _LateRefusal(ticket, error_response(request, error), max(request.max_wait_ms, 0))
     ticket.when_gone(partial(node.cluster.purgatory.cancel, refusal))
     node.cluster.purgatory.wait(refusal)
 
 
 class _LateRefusal(DelayedOperation):
-    """An error on its way."""
+    """A delayed error response."""
 
     __slots__ = ("_response", "_ticket")
 
@@ -118,11 +117,11 @@ class _LateRefusal(DelayedOperation):
 
 
 class ShareFetch(DelayedOperation):
-    """A share fetch, from its session to its answer: it waits for records, and for what it says to be written down."""
+    """A share fetch, from session to response: waits for records, and until its acknowledgements are written."""
 
     __slots__ = (
         "_acknowledged",
-        "_again",
+        "_activity_since",
         "_answer",
         "_fetched",
         "_handled",
@@ -144,35 +143,34 @@ class ShareFetch(DelayedOperation):
         self._session = session
         self._session_epoch = session.epoch
         self.reading = ShareReading(node, request, ticket, session.group_id, session.member_id)
-        self._acknowledged: dict[Which, Acknowledged] | None = None
-        """What came of what the request says; None: not all of it is written down."""
+        # results of the acknowledgements, or None until all are written
+        self._acknowledged: dict[TopicIdPartition, Acknowledged] | None = None
         self._fetched = False
-        self._handled = False
-        """Whether its handler has returned: what comes then is a reply of its own."""
+        self._handled = False  # whether the handler has returned, so that the response is sent through the ticket
         self._answer: Task[ShareFetchResponse] | None = None
-        self._is_attempting = self._again = False
-        """Whether reading takes several slices, and whether something has happened since that began."""
+        # whether an attempt takes several slices, and whether another event has happened since it began
+        self._is_attempting = self._activity_since = False
         self._time_is_up = False
 
     @property
     def _is_overtaken(self) -> bool:
-        """Whether another request of the session has come meanwhile, or the session is over."""
+        """Whether the session has received another request or was closed."""
         return self._session.closed or self._session.epoch != self._session_epoch
 
     def steps(self) -> Task[ShareFetchResponse | None]:
-        """Handle what is said of records, then read what there is. Yields where others may be served."""
+        """Handle acknowledgements, then read. Yields between slices."""
         pace = Pace()
-        said = yield from said_in(self._request.topics, pace)
-        said = {which: batches for which, batches in said.items() if batches}
+        acks = yield from read_acknowledgements(self._request.topics, pace)
+        acks = {topic_partition: batches for topic_partition, batches in acks.items() if batches}
         acknowledging = Acknowledging(
             self._node,
             self.ticket,
             self._session.group_id,
             self._session.member_id,
             renews=self._request.is_renew_ack,
-            then=self._was_acknowledged,
+            on_acknowledged=self._was_acknowledged,
         )
-        yield from acknowledging.run(said, pace)
+        yield from acknowledging.run(acks, pace)
         yield from self._begin(pace)
         self._handled = True
         return None if self._answer is None else (yield from self._answer)
@@ -193,15 +191,15 @@ class ShareFetch(DelayedOperation):
             self._wait()
 
     def _is_complete(self, now_ms: int, pace: Pace) -> Task[bool]:
-        """Return whether there is nothing to wait for."""
+        """Return whether the fetch need not wait."""
         reading = self.reading
         if reading.has_only_errors or (yield from reading.attempt(now_ms, final=False)):
             return True
         if self._request.max_wait_ms <= 0:
             return (yield from reading.attempt(now_ms, final=True))
-        for known in reading.next_known():
-            # Each attempt looks at all partitions.
-            may_be_enough = reading.is_short and reading.may_be_enough(known)
+        for part in reading.next_known():
+            # Each attempt processes all partitions.
+            may_be_enough = reading.is_short and reading.may_be_enough(part)
             if may_be_enough and (yield from reading.attempt(now_ms, final=False)):
                 return True
             if pace.add():
@@ -217,14 +215,13 @@ class ShareFetch(DelayedOperation):
     # While it waits
 
     def can_complete(self, now_ms: int) -> bool:
-        """Acquire what there is, if there is enough. Return whether that is the end of it.
+        """Acquire records, if there are enough. Return whether the fetch is complete.
 
-        An attempt that takes several slices ends the wait by itself.
+        An attempt that takes several slices completes the fetch itself.
         """
         return not self._is_overtaken and self._attempt(now_ms)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Answer with what made it complete, or with what there is when its time is up."""
         if not expired or self._is_overtaken or not self.reading.knows_all_topics:
             self._was_fetched(now_ms)
             return
@@ -234,43 +231,45 @@ class ShareFetch(DelayedOperation):
 
     def _attempt(self, now_ms: int) -> bool:
         if self._is_attempting:
-            self._again = True
+            self._activity_since = True
             return False
         steps = self.reading.attempt(now_ms, final=self._time_is_up)
-        done = begin(steps)
-        if isinstance(done, bool):
-            return done
+        outcome = begin(steps)
+        if isinstance(outcome, bool):
+            return outcome
         self._is_attempting = True
         self.ticket.work_on(self._attempts(steps))
         return False
 
     def _attempts(self, steps: Task[bool]) -> Task[ShareFetchResponse | None]:
-        """Continue an attempt, and try again until nothing has happened meanwhile. Returns None if it waits on."""
+        """Finish an attempt, and repeat it until nothing happens meanwhile.
+
+        Return None if the fetch continues to wait.
+        """
         cluster = self._node.cluster
         while True:
-            done = (yield from steps) or self._time_is_up
+            is_complete = (yield from steps) or self._time_is_up
             if self._fetched:
                 break
-            if done:
+            if is_complete:
                 cluster.purgatory.cancel(self)
                 self._handled = False
                 self._was_fetched(cluster.clock.now_ms())
                 self._handled = True
                 break
-            if not self._again or self._is_overtaken:
+            if not self._activity_since or self._is_overtaken:
                 break
-            self._again = False
+            self._activity_since = False
             steps = self.reading.attempt(cluster.clock.now_ms(), final=False)
         self._is_attempting = False
         return None if self._answer is None else (yield from self._answer)
 
     def abandon(self) -> None:
-        """It has failed: its connection ends."""
         self.ticket.fail()
 
-    # Its answer
+    # The response
 
-    def _was_acknowledged(self, outcomes: dict[Which, Acknowledged], now_ms: int) -> None:
+    def _was_acknowledged(self, outcomes: dict[TopicIdPartition, Acknowledged], now_ms: int) -> None:
         if self._request.share_session_epoch == FINAL_EPOCH:
             self._node.led_share_partitions.close_session(self._session, now_ms)
         self._acknowledged = outcomes
@@ -289,9 +288,9 @@ class ShareFetch(DelayedOperation):
         else:
             self._answer = response
 
-    def _response(self, acknowledged: dict[Which, Acknowledged]) -> Task[ShareFetchResponse]:
+    def _response(self, acknowledged: dict[TopicIdPartition, Acknowledged]) -> Task[ShareFetchResponse]:
         if not self.reading.knows_all_topics or fail(acknowledged):
-            return error_response(self._request, ErrorCode.unknown_server_error)  # Kafka fails over it (heard)
+            return error_response(self._request, ErrorCode.unknown_server_error)  # as in Kafka, which raises (observed)
         lock_ms = self._node.cluster.group_configs.share_config(self._session.group_id).record_lock_duration_ms
         if self._request.share_session_epoch != FINAL_EPOCH and self._is_overtaken:
             error = ErrorCode.invalid_share_session_epoch
@@ -306,44 +305,44 @@ class ShareFetch(DelayedOperation):
         )
 
     def _parts(
-        self, acknowledged: dict[Which, Acknowledged], leaders: Leaders, pace: Pace
+        self, acknowledged: dict[TopicIdPartition, Acknowledged], leaders: Leaders, pace: Pace
     ) -> Task[dict[UUID | None, list[PartitionData]]]:
-        """Return what is answered of partitions that have news, or of whose records the request says something."""
-        left = dict(acknowledged)
+        """Return the partitions with news or acknowledgements."""
+        unreported = dict(acknowledged)
         begins = self._request.share_session_epoch == INITIAL_EPOCH
         topics: dict[UUID | None, list[PartitionData]] = {}
-        for each in self.reading.partitions:
+        for part in self.reading.partitions:
             if pace.add():
                 yield
-            if not each.has_result:
+            if not part.has_result:
                 continue
-            failed, has_records = each.error is not _NONE, bool(each.records)
-            # The first answer leaves the session as it is, as in Kafka.
-            is_news = begins or self._session.is_news(each.which, failed=failed, has_records=has_records)
-            if is_news or each.which in left:
-                data = yield from _data(each, left.pop(each.which, None), leaders, pace)
-                topics.setdefault(each.which[0], []).append(data)
-        for which, outcome in left.items():
-            nothing = ReadPartition(which, None, None, _NONE)
-            topics.setdefault(which[0], []).append((yield from _data(nothing, outcome, leaders, pace)))
+            failed, has_records = part.error is not _NONE, bool(part.records)
+            # The first response does not change the session, as in Kafka.
+            is_news = begins or self._session.is_news(part.topic_partition, failed=failed, has_records=has_records)
+            if is_news or part.topic_partition in unreported:
+                data = yield from _data(part, unreported.pop(part.topic_partition, None), leaders, pace)
+                topics.setdefault(part.topic_partition[0], []).append(data)
+        for topic_partition, outcome in unreported.items():
+            nothing = ReadPartition(topic_partition, None, None, _NONE)
+            topics.setdefault(topic_partition[0], []).append((yield from _data(nothing, outcome, leaders, pace)))
             if pace.add():
                 yield
         return topics
 
 
-def _data(each: ReadPartition, said: Acknowledged | None, leaders: Leaders, pace: Pace) -> Task[PartitionData]:
-    error = each.error if each.error is not _NONE or said is None else said.error_code
+def _data(part: ReadPartition, acknowledged: Acknowledged | None, leaders: Leaders, pace: Pace) -> Task[PartitionData]:
+    error = part.error if part.error is not _NONE or acknowledged is None else acknowledged.error_code
     acquired = []
-    for first, last, count in each.acquired or ():
+    for first, last, count in part.acquired or ():
         acquired.append(AcquiredRecords(first_offset=first, last_offset=last, delivery_count=count))
         if pace.add():
             yield
     return PartitionData(
-        partition_index=each.which[1],
-        error_code=each.error,
-        acknowledge_error_code=0 if said is None else int(said.error_code),
-        acknowledge_error_message=None if said is None else said.message,
-        current_leader=leaders.of(each.which, error),
-        records=each.records if each.error is _NONE else (),
+        partition_index=part.topic_partition[1],
+        error_code=part.error,
+        acknowledge_error_code=0 if acknowledged is None else int(acknowledged.error_code),
+        acknowledge_error_message=None if acknowledged is None else acknowledged.message,
+        current_leader=leaders.of(part.topic_partition, error),
+        records=part.records if part.error is _NONE else (),
         acquired_records=tuple(acquired),
     )

@@ -1,4 +1,4 @@
-"""The partitions of a share fetch: which may be read, how much there is, and what its member acquires of them.
+"""The partitions of a share fetch: lookup, available bytes and acquisition of records.
 
 Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-groups §8.
 """
@@ -29,22 +29,20 @@ if TYPE_CHECKING:
     from kohort.storage.segment import Chunk
     from kohort.storage.topic import Partition, Topic
 
-    Which = tuple[UUID | None, int]
+    TopicIdPartition = tuple[UUID | None, int]
 
 _NONE: Final = ErrorCode.none
 READ_COMMITTED: Final = "read_committed"
 BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1
-ACQUIRE_MODES: Final = (BATCH_OPTIMIZED, RECORD_LIMIT)
-"""KIP-1206."""
+ACQUIRE_MODES: Final = (BATCH_OPTIMIZED, RECORD_LIMIT)  # KIP-1206
 
 SHORT: Final = 32
 
-COSTLY: Final = 6
-"""Reading the log of a partition counts as this many elements."""
+COSTLY: Final = 6  # cost of reading the log of a partition, in elements of a slice
 
 
 class ReadPartition:
-    """A partition of a share fetch, and what came of it."""
+    """A partition of a share fetch, and its result."""
 
     __slots__ = (
         "_measured",
@@ -55,31 +53,31 @@ class ReadPartition:
         "records",
         "share_partition",
         "topic",
-        "which",
+        "topic_partition",
     )
 
-    def __init__(self, which: Which, topic: Topic | None, partition: Partition | None, error: ErrorCode) -> None:
-        self.which = which
+    def __init__(
+        self, topic_partition: TopicIdPartition, topic: Topic | None, partition: Partition | None, error: ErrorCode
+    ) -> None:
+        self.topic_partition = topic_partition
         self.topic = topic
         self.partition = partition
-        self.error = error
-        """Why it is not read; NONE: it is."""
+        self.error = error  # NONE if the partition is read
         self.share_partition: SharePartition | None = None
-        self.is_new = False
-        """Whether this fetch is the first one that asks for its state."""
+        self.is_new = False  # whether this fetch is the first one that needs its state
+        # records acquired by this fetch, or None if the partition was not read
         self.acquired: list[Acquired] | None = None
-        """What its member holds of it now; None: it was not read."""
         self.records: list[Chunk] = []
+        # Offset from which bytes were counted, size of the log at that time, and number of bytes.
         self._measured = (-1, 0, 0)
-        """The offset from which bytes were counted, how large the log was then, and how many there were."""
 
     @property
     def has_result(self) -> bool:
-        """Whether there is anything to say of it."""
+        """Whether the partition can be in the response."""
         return self.error is not _NONE or self.acquired is not None
 
-    def bytes_from(self, offset: int, end: int, most: int) -> int:
-        """About how many bytes there are to read. They are counted once, and again only from another offset."""
+    def bytes_from(self, offset: int, end: int, max_bytes: int) -> int:
+        """Estimate the number of bytes to read. They are counted once, and again only if the offset changes."""
         assert self.partition is not None
         log = self.partition.log
         if not log.log_start_offset <= offset < end:
@@ -87,14 +85,14 @@ class ReadPartition:
         counted_from, size_then, bytes_then = self._measured
         grown = log.size_bytes - size_then
         if counted_from != offset or grown < 0 or end != log.log_end_offset:
-            found = sum(map(len, before(log.read_segment(offset, most, at_least_one=True)[0], end)))
-            self._measured = offset, log.size_bytes, found
-            return found
+            counted_bytes = sum(map(len, before(log.read_segment(offset, max_bytes, at_least_one=True)[0], end)))
+            self._measured = offset, log.size_bytes, counted_bytes
+            return counted_bytes
         return bytes_then + grown
 
 
 class ShareReading:
-    """What a fetch asks for, and what it was given."""
+    """Partitions of a share fetch, and the result of the last attempt."""
 
     def __init__(self, node: Node, request: ShareFetchRequest, ticket: Ticket, group_id: str, member_id: str) -> None:
         self._node = node
@@ -104,40 +102,39 @@ class ShareReading:
         self._max_bytes = min(request.max_bytes, cluster.settings.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._exactly = request.share_acquire_mode == RECORD_LIMIT
-        self._wanted = Wanted(member_id, request.max_records, request.batch_size, self._exactly)
+        self._limits = Wanted(member_id, request.max_records, request.batch_size, self._exactly)
         self._config = cluster.group_configs.share_config(group_id)
         self.partitions: list[ReadPartition] = []
-        self.knows_all_topics = True
-        """Whether the ids of all topics mean something."""
+        self.knows_all_topics = True  # whether all topic ids are known
 
-    def look_up(self, partitions: Iterable[Which], now_ms: int, pace: Pace) -> Task[None]:
-        """Find out what partitions mean; share partitions nobody has fetched from yet begin."""
-        for which in partitions:
-            found = self._find(which)
-            if found is not None:
-                if found.error is _NONE:
-                    self._begin(found, now_ms)
-                self.partitions.append(found)
+    def look_up(self, partitions: Iterable[TopicIdPartition], now_ms: int, pace: Pace) -> Task[None]:
+        """Look up partitions. New share partitions are initialized."""
+        for topic_partition in partitions:
+            part = self._find(topic_partition)
+            if part is not None:
+                if part.error is _NONE:
+                    self._begin(part, now_ms)
+                self.partitions.append(part)
             if pace.add():
                 yield
 
-    def look_up_errors(self, partitions: Iterable[Which], pace: Pace) -> Task[None]:
-        """Find out what is wrong with partitions that are not to be read."""
-        for which in partitions:
-            found = self._find(which)
-            if found is not None and found.error is not _NONE:
-                self.partitions.append(found)
+    def look_up_errors(self, partitions: Iterable[TopicIdPartition], pace: Pace) -> Task[None]:
+        """Look up partitions that are not read, for their errors."""
+        for topic_partition in partitions:
+            part = self._find(topic_partition)
+            if part is not None and part.error is not _NONE:
+                self.partitions.append(part)
             if pace.add():
                 yield
 
-    def _find(self, which: Which) -> ReadPartition | None:
-        """Return the partition with what is wrong with it, or None if there is no such topic."""
-        topic = self._node.cluster.topics.by_id(which[0])
+    def _find(self, topic_partition: TopicIdPartition) -> ReadPartition | None:
+        """Return the partition with its error, if any, or None if the topic id is unknown."""
+        topic = self._node.cluster.topics.by_id(topic_partition[0])
         if topic is None:
             self.knows_all_topics = False
             return None
-        partition = topic.partition(which[1])
-        return ReadPartition(which, topic, partition, self._error_of(topic, partition))
+        partition = topic.partition(topic_partition[1])
+        return ReadPartition(topic_partition, topic, partition, self._error_of(topic, partition))
 
     def _error_of(self, topic: Topic, partition: Partition | None) -> ErrorCode:
         access = self._node.cluster.access
@@ -147,96 +144,96 @@ class ShareReading:
             return ErrorCode.unknown_topic_or_partition
         return _NONE if partition.leader == self._node.id else ErrorCode.not_leader_or_follower
 
-    def _begin(self, found: ReadPartition, now_ms: int) -> None:
-        assert found.topic is not None
-        assert found.partition is not None
+    def _begin(self, part: ReadPartition, now_ms: int) -> None:
+        assert part.topic is not None
+        assert part.partition is not None
         led = self._node.led_share_partitions
-        found.share_partition, found.is_new = led.get(self._group_id, found.topic, found.partition, now_ms)
+        part.share_partition, part.is_new = led.get(self._group_id, part.topic, part.partition, now_ms)
 
     @property
     def has_only_errors(self) -> bool:
-        """Whether nothing is left to wait for."""
-        return all(each.error is not _NONE for each in self.partitions)
+        """Whether no partition can get records."""
+        return all(part.error is not _NONE for part in self.partitions)
 
     def keys(self) -> list[object]:
-        """What is announced under itself when there may be more to read."""
-        readable = [each for each in self.partitions if each.error is _NONE]
-        return [each.partition for each in readable] + [each.share_partition for each in readable]
+        """Return the keys under which appends and released records check waiting operations."""
+        readable = [part for part in self.partitions if part.error is _NONE]
+        return [part.partition for part in readable] + [part.share_partition for part in readable]
 
     def next_known(self) -> Iterator[ReadPartition]:
-        """Share partitions that this fetch begins become known one after the other, as Kafka reads their states.
+        """Yield the share partitions that this fetch initializes, in the order in which Kafka reads their states.
 
-        A fetch that does not wait, or finds enough before, does without them (seen in Kafka 4.3.0).
+        A fetch that does not wait, or has enough before, does not wait for them (observed on Kafka 4.3.0).
         """
-        for each in self.partitions:
-            if each.is_new:
-                each.is_new = False
-                yield each
+        for part in self.partitions:
+            if part.is_new:
+                part.is_new = False
+                yield part
 
-    def may_be_enough(self, each: ReadPartition) -> bool:
-        """Whether it is worth trying now that a share partition is known: it has records, or MinBytes wants none."""
-        offset = self._next_offset(each) if each.error is _NONE else None
-        if offset is None or each.partition is None:
+    def may_be_enough(self, part: ReadPartition) -> bool:
+        """Return whether an attempt could succeed with this share partition: it has records, or MinBytes is 0."""
+        offset = self._next_offset(part) if part.error is _NONE else None
+        if offset is None or part.partition is None:
             return False
-        return self._min_bytes <= 0 or offset < self._end_of(each.partition)
+        return self._min_bytes <= 0 or offset < self._end_of(part.partition)
 
     @property
     def is_short(self) -> bool:
-        """Whether it may be tried again for each of its partitions."""
+        """Whether an attempt for each of its partitions is affordable."""
         return len(self.partitions) <= SHORT
 
     def attempt(self, now_ms: int, *, final: bool) -> Task[bool]:
-        """Acquire what there is, if there is enough or time is up. Return whether that is the end of it.
+        """Acquire records, if there are enough or the time is up. Return whether the fetch is complete.
 
-        Yields where others may be served.
+        Yields between slices.
         """
         failed, pace = False, Pace()
         ready = []
-        for each in self.partitions:
-            if each.error is _NONE:
-                failed = self._has_lost(each) or failed
-            if each.error is _NONE and (offset := self._next_offset(each)) is not None:
-                ready.append((each, offset))
+        for part in self.partitions:
+            if part.error is _NONE:
+                failed = self._has_lost(part) or failed
+            if part.error is _NONE and (offset := self._next_offset(part)) is not None:
+                ready.append((part, offset))
             if pace.add():
                 yield
         if not final and not failed and not (yield from self._is_enough(ready, pace)):
             return False
-        yield from self._read([each for each, _ in ready], now_ms, pace)
+        yield from self._read([part for part, _ in ready], now_ms, pace)
         if final:
             yield from self._report_problems(pace)
         return True
 
     def _report_problems(self, pace: Pace) -> Task[None]:
-        """Report share partitions that could not be begun when time is up, as Kafka 4.3.0 does (observed)."""
-        for each in self.partitions:
+        """Set the errors of share partitions that could not be initialized, as Kafka does at the deadline (4.3.0)."""
+        for part in self.partitions:
             if pace.add():
                 yield
-            if each.share_partition is not None and not each.is_new and each.share_partition.problem is not None:
-                each.error = each.share_partition.problem
+            if part.share_partition is not None and not part.is_new and part.share_partition.problem is not None:
+                part.error = part.share_partition.problem
 
-    def _has_lost(self, each: ReadPartition) -> bool:
-        """Whether this node leads a partition no more."""
-        assert each.partition is not None
-        assert each.topic is not None
-        if self._node.cluster.topics.by_id(each.topic.topic_id) is not each.topic:
-            each.error = ErrorCode.unknown_topic_or_partition
+    def _has_lost(self, part: ReadPartition) -> bool:
+        """Return whether this node has lost the leadership of a partition."""
+        assert part.partition is not None
+        assert part.topic is not None
+        if self._node.cluster.topics.by_id(part.topic.topic_id) is not part.topic:
+            part.error = ErrorCode.unknown_topic_or_partition
             self.knows_all_topics = False
-        elif each.partition.leader != self._node.id:
-            each.error = ErrorCode.not_leader_or_follower
-        return each.error is not _NONE
+        elif part.partition.leader != self._node.id:
+            part.error = ErrorCode.not_leader_or_follower
+        return part.error is not _NONE
 
     @staticmethod
-    def _next_offset(each: ReadPartition) -> int | None:
-        """Where it is read next; None: nothing can be acquired of it now."""
-        found = each.share_partition
-        if found is None or each.is_new or found.progress is not Progress.ACTIVE:
+    def _next_offset(part: ReadPartition) -> int | None:
+        """Return the next offset to read, or None if no records can be acquired now."""
+        share_partition = part.share_partition
+        if share_partition is None or part.is_new or share_partition.progress is not Progress.ACTIVE:
             return None
-        if found.is_acquired_from:
-            found.has_refused_fetch = True
+        if share_partition.is_acquired_from:
+            share_partition.has_refused_fetch = True
             return None
-        if not found.has_room:
+        if not share_partition.has_room:
             return None
-        return found.next_fetch_offset
+        return share_partition.next_fetch_offset
 
     def _end_of(self, partition: Partition) -> int:
         committed = self._config.isolation_level == READ_COMMITTED
@@ -244,16 +241,16 @@ class ShareReading:
 
     def _is_enough(self, ready: list[tuple[ReadPartition, int]], pace: Pace) -> Task[bool]:
         available = 0
-        most = self._share_of_each(len(ready))
-        for each, offset in ready:
-            assert each.partition is not None
-            if offset < each.partition.log.log_start_offset:
-                return True  # which is found out by reading
-            end = self._end_of(each.partition)
+        max_bytes = self._share_of_each(len(ready))
+        for part, offset in ready:
+            assert part.partition is not None
+            if offset < part.partition.log.log_start_offset:
+                return True  # reading moves the start of the share partition
+            end = self._end_of(part.partition)
             if offset < end:
-                if self._min_bytes <= 1 or each.partition.log.is_in_older_segment(offset, end):
+                if self._min_bytes <= 1 or part.partition.log.is_in_older_segment(offset, end):
                     return True
-                available += min(each.bytes_from(offset, end, most), most)
+                available += min(part.bytes_from(offset, end, max_bytes), max_bytes)
             if pace.add(COSTLY):
                 yield
         return bool(ready) and available >= self._min_bytes
@@ -262,72 +259,74 @@ class ShareReading:
         return max(self._max_bytes // max(count, 1), 1)
 
     def _read(self, ready: list[ReadPartition], now_ms: int, pace: Pace) -> Task[None]:
-        room, most, max_records = self._max_bytes, self._share_of_each(len(ready)), self._wanted.max_records
+        room, max_bytes, max_records = self._max_bytes, self._share_of_each(len(ready)), self._limits.max_records
         read_any = False
-        for each in ready:
+        for part in ready:
             if pace.add(COSTLY):
                 yield
-            offset = self._next_offset(each)
-            share_partition = each.share_partition
+            offset = self._next_offset(part)
+            share_partition = part.share_partition
             if offset is None or share_partition is None:
-                continue  # another member has acquired it in between
-            each.acquired = []
-            wanted = self._wanted._replace(max_records=max_records)
-            read = yield from self._batches(each, share_partition, offset, min(most, room), not read_any, wanted, pace)
-            if read is None or self._next_offset(each) != offset:
+                continue  # another member has acquired the records meanwhile
+            part.acquired = []
+            limits = self._limits._replace(max_records=max_records)
+            read = yield from self._batches(
+                part, share_partition, offset, min(max_bytes, room), not read_any, limits, pace
+            )
+            if read is None or self._next_offset(part) != offset:
                 continue
             read_any = True
             room = max(room - read.size_bytes, 0)
-            max_records -= yield from self._acquire(each, share_partition, offset, read, wanted, now_ms)
+            max_records -= yield from self._acquire(part, share_partition, offset, read, limits, now_ms)
 
     def _batches(
         self,
-        each: ReadPartition,
+        part: ReadPartition,
         share_partition: SharePartition,
         offset: int,
-        most: int,
+        max_bytes: int,
         at_least_one: bool,
-        wanted: Wanted,
+        limits: Wanted,
         pace: Pace,
     ) -> Task[ReadBatches | None]:
-        """Read the log. If it starts later, the share partition's start is moved, and nothing is read."""
-        assert each.partition is not None
-        assert each.topic is not None
-        log = each.partition.log
+        """Read the log. If it starts later, the start of the share partition is moved, and nothing is read."""
+        assert part.partition is not None
+        assert part.topic is not None
+        log = part.partition.log
         if offset < log.log_start_offset:
             yield from share_partition.log_starts_at(log.log_start_offset)
             return None
-        end = self._end_of(each.partition)
-        if offset >= end or (not most and not at_least_one):
+        end = self._end_of(part.partition)
+        if offset >= end or (not max_bytes and not at_least_one):
             return None
         try:
-            chunks = log.read_segment(offset, most, at_least_one=at_least_one)[0]
-        except OSError as problem:
-            name = f"reading partition {each.partition.index} of {each.topic.name}"
-            self._node.cluster.storage_failed(name, problem)
-            each.error = ErrorCode.kafka_storage_error
+            chunks = log.read_segment(offset, max_bytes, at_least_one=at_least_one)[0]
+        except OSError as error:
+            name = f"reading partition {part.partition.index} of {part.topic.name}"
+            self._node.cluster.storage_failed(name, error)
+            part.error = ErrorCode.kafka_storage_error
             return None
         read = ReadBatches()
         whole = end == log.log_end_offset
-        yield from read.read(chunks, None if whole else end, partial(needs_no_more, share_partition, wanted), pace)
+        yield from read.read(chunks, None if whole else end, partial(needs_no_more, share_partition, limits), pace)
         return read if read.batches else None
 
     def _acquire(
         self,
-        each: ReadPartition,
+        part: ReadPartition,
         share_partition: SharePartition,
         offset: int,
         read: ReadBatches,
-        wanted: Wanted,
+        limits: Wanted,
         now_ms: int,
     ) -> Task[int]:
-        """Return how many records were acquired."""
-        assert each.partition is not None
-        producers = each.partition.producers
+        """Acquire records and return how many."""
+        assert part.partition is not None
+        producers = part.partition.producers
         aborted = []
         if self._config.isolation_level == READ_COMMITTED and producers is not None:
             end = read.batches[-1].last_offset + 1
             aborted = read.aborted(producers.transactions.aborted_in(offset, end))
-        each.acquired = yield from acquiring(share_partition, wanted, offset, read.batches, aborted, now_ms)
-        each.records = read.part(each.acquired)
-        return sum([entry.last_offset - entry.first_offset + 1 for entry in each.acquired])
+        part.acquired = yield from acquiring(share_partition, limits, offset, read.batches, aborted, now_ms)
+        part.records = read.part(part.acquired)
+        return sum([entry.last_offset - entry.first_offset + 1 for entry in part.acquired])

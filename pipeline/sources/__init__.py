@@ -1,4 +1,4 @@
-"""What a person can hand over, and how it is read: one module per kind; `found` recognises the kind.
+"""Readers of everything that a user can analyze, one module per type of file; `found` detects the type.
 
 Readers are plain Python over files and yield columns or rows. `pipeline/job/formats.py` wraps them for Spark.
 """

@@ -1,7 +1,7 @@
-"""Lines of Kafka's authorizer about what was refused, in `server.log` or `kafka-authorizer.log`, as group events.
+"""Group events from the lines of Kafka's authorizer about denied requests, in `server.log` or `kafka-authorizer.log`.
 
-Source: what Kafka 4.3.0 writes; its `StandardAuthorizerData.buildAuditMessage`. Only what a line says is taken over: a
-refusal of a topic names no group.
+Only facts from the line itself are taken over: the denial of a topic, for example, names no group.
+Source: output of Kafka 4.3.0; `StandardAuthorizerData.buildAuditMessage`.
 """
 
 from __future__ import annotations
@@ -10,27 +10,30 @@ from kohort.pipeline.sources.broker_lines import moment_of
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.unwrapping import DENIED, unwrapped
 
-LONGEST_LINE = 1 << 17
-"""Characters. Names have 32,767 at most, and a line names two."""
+LONGEST_LINE = 1 << 17  # characters; a line has two names of at most 32,767 characters
 
 _BETWEEN = ("Principal = ", DENIED, " from host = ", " on resource = ", " for request = ")
 _RULE = "based on rule "
 
 
 def denial(line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:
-    """What a line with DENIED tells; None: it has another form, or no time. Raises what UNREADABLE names."""
+    """Return the event of a denial, or None for lines in another format or without a time.
+
+    Raises:
+        UNREADABLE: A value of the line is invalid.
+    """
     if len(line) > LONGEST_LINE:
         return None
-    found, outside = unwrapped(line)
+    message, outside = unwrapped(line)
     parts: list[str] = []
-    rest = found
-    for words in _BETWEEN:
-        part, there, rest = rest.partition(words)
-        if not there:
+    rest = message
+    for separator in _BETWEEN:
+        part, separator_found, rest = rest.partition(separator)
+        if not separator_found:
             return None
         parts.append(part)
-    before, principal, operation, host, resource = parts
-    moment = moment_of(before, outside)
+    prefix, principal, operation, host, resource = parts
+    moment = moment_of(prefix, outside)
     kind, _, named = resource.partition(":")
     _, has_name, name = named.partition(":")
     if moment is None or not has_name:

@@ -1,7 +1,7 @@
-"""A broker's log line, in whatever it was wrapped on its way: when it was written, by which broker, and what it says.
+"""Lines of a broker's log, wrapped by any collector: time, broker and the coordinator's message.
 
 Kafka's own layout is `[%d] %p %m (%c)%n`. Container runtimes, kubectl, docker compose and journald put a prefix before
-it, operators leave the brackets out or write ISO times; what is wrapped in JSON comes out of unwrapping.py.
+it, operators leave the brackets out or write ISO times; lines wrapped in JSON are unwrapped by unwrapping.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kohort.pipeline.sources.unwrapping import MARK, TIME, Moment, moment, unwra
 
 _BODY = re.compile(
     r"\[GroupCoordinator (?:id=)?(?P<node>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
-    r"(?P<text>.*?)(?: \([\w.$]+\)(?: \[[\w.\- ]+\])?)?$"  # a thread behind the logger: a list of members is none
+    r"(?P<text>.*?)(?: \([\w.$]+\)(?: \[[\w.\- ]+\])?)?$"  # a thread name may follow
 )
 _BROKERS_OWN = re.compile(
     r"(?:INFO|WARN|ERROR|DEBUG|TRACE) .*\((?:kafka|org\.apache\.kafka|state\.change)\."
@@ -23,42 +23,49 @@ _QUARTER_MS = 900_000
 
 
 class BrokerLine(NamedTuple):
-    """ts_ms: wall clock, milliseconds; of a time without a zone, as if it were UTC, where nothing on the line tells.
+    """Log line of a group coordinator."""
 
-    zoned: the line says which time it is. node, partition: as they stand there. text: what the coordinator says.
-    """
-
-    ts_ms: int
-    zoned: bool
+    ts_ms: int  # wall clock, milliseconds since 1970; read as UTC if the line has no zone
+    zoned: bool  # the line has a time zone
     node: str
     partition: str | None
     text: str
 
 
 def broker_line(line: str) -> BrokerLine | None:
-    """A line of the group coordinator's; None: another one, or one without a time. Raises what UNREADABLE names."""
-    found, outside = unwrapped(line)
-    at = found.find(MARK)
-    if at < 0 or (body := _BODY.match(found, at)) is None:
+    """Return the coordinator's line, or None for other lines and lines without a time.
+
+    Raises:
+        UNREADABLE: A value of the line is invalid.
+    """
+    message, outside = unwrapped(line)
+    at = message.find(MARK)
+    if at < 0 or (body := _BODY.match(message, at)) is None:
         return None
-    written = moment_of(found[:at], outside)
+    written = moment_of(message[:at], outside)
     if written is None:
         return None
     return BrokerLine(*written, body["node"], body["partition"], body["text"])
 
 
-def moment_of(before: str, outside: Moment | None) -> Moment | None:
-    """When a line was written, and whether it says in which zone; `before`: what stands before its message."""
-    moments = [moment(each) for each in TIME.finditer(before)]
+def moment_of(prefix: str, outside: Moment | None) -> Moment | None:
+    """Return the time a line was written at and whether its zone is known, or None for a line without a time.
+
+    Args:
+        prefix: Text of the line before its message.
+        outside: Time that the collector added, if any.
+    """
+    moments = [moment(match) for match in TIME.finditer(prefix)]
     if not moments and outside is None:
         return None
     ts_ms, zoned = moments[-1] if moments else outside or (0, False)
-    known = next((ts for ts, with_zone in (*moments, *([outside] if outside else [])) if with_zone), None)
-    if not zoned and known is not None:  # somebody on the way wrote the time with its zone
-        ts_ms -= round((ts_ms - known) / _QUARTER_MS) * _QUARTER_MS
-    return ts_ms, zoned or known is not None
+    with_zone_ms = next((ts for ts, with_zone in (*moments, *([outside] if outside else [])) if with_zone), None)
+    if (
+        not zoned and with_zone_ms is not None
+    ):  # a collector added the time with its zone; zones differ by quarters of an hour
+        ts_ms -= round((ts_ms - with_zone_ms) / _QUARTER_MS) * _QUARTER_MS
+    return ts_ms, zoned or with_zone_ms is not None
 
 
 def looks_like_a_brokers(line: str) -> bool:
-    """Whether a line is from a Kafka broker's log, whatever it is about."""
     return MARK in line or _BROKERS_OWN.search(line) is not None

@@ -1,6 +1,6 @@
-"""Values out of files that anybody may have written, checked before a table takes them.
+"""Checks of values read from untrusted files, before they are written to tables.
 
-JSON has numbers without end (`1e400`), `NaN`, and halves of surrogates; tables have none of these.
+JSON allows unbounded numbers (`1e400`), `NaN` and lone surrogates; tables hold none of these.
 """
 
 from __future__ import annotations
@@ -23,26 +23,33 @@ UNREADABLE = (
     RecursionError,
     struct.error,
     csv.Error,
-)
-"""What reading a line raises when the line is to blame, down to JSON that is nested a thousand times."""
+)  # raised while reading an invalid line, including JSON that is nested a thousand levels deep
 
+# end of 2099; tables have a row for each day from a group's first event to its last, so no time may be far away
 LAST_MOMENT_MS = 4_102_444_799_999
-"""The end of 2099. Tables have a row for each day from a group's first moment to its last: no time may be far away."""
 
 
 def whole(value: Any, bits: int = 64) -> int:
-    """A whole number that fits. Raises ValueError, TypeError."""
+    """Convert to an integer of at most `bits` bits.
+
+    Raises:
+        ValueError, TypeError: The value is not a number or out of range.
+    """
     try:
         number = int(value)
     except OverflowError:
-        raise ValueError(f"{value} is no number that can be counted with") from None
+        raise ValueError(f"{value} is not a finite number") from None
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise ValueError(f"a number of {number.bit_length()} bits, where {bits} are the most")
+        raise ValueError(f"number of {number.bit_length()} bits exceeds the maximum of {bits}")
     return number
 
 
 def moment_ms(value: Any) -> int:
-    """Milliseconds since 1970, up to LAST_MOMENT_MS. Raises ValueError, TypeError."""
+    """Check a time in milliseconds since 1970 and return it.
+
+    Raises:
+        ValueError, TypeError: The value is not a number, negative or after LAST_MOMENT_MS.
+    """
     number = whole(value)
     if not 0 <= number <= LAST_MOMENT_MS:
         raise ValueError(f"{number} ms after 1970 is before 1970 or after 2099")
@@ -50,10 +57,10 @@ def moment_ms(value: Any) -> int:
 
 
 def known_moments(times_ms: Ints) -> Ints:
-    """Times of records, which may hold anything: what is before 1970 is unknown (-1), what is after 2099 its end."""
+    """Replace times of records before 1970 by -1 (unknown) and those after 2099 by LAST_MOMENT_MS."""
     return np.clip(times_ms, -1, LAST_MOMENT_MS)
 
 
 def text(value: Any) -> str:
-    """Text that can be written as UTF-8: half a surrogate becomes its escape."""
+    """Convert to text that can be encoded as UTF-8; lone surrogates become escapes."""
     return str(value).encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""A run of records of a coordinators' topic, the form in which every source hands them on."""
+"""Batch of records of a coordinator topic, the common output of all sources."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ NO_TRANSACTION, COMMITTED, ABORTED, PENDING = 0, 1, 2, 3
 TRANSACTION_NAMES = (None, "committed", "aborted", "pending")
 
 
-LogRow = tuple[int, int, int, bytes | None, bytes | None]
-"""Partition, offset, timestamp, key and value of a record."""
+LogRow = tuple[int, int, int, bytes | None, bytes | None]  # partition, offset, timestamp, key and value of a record
 
 
 @dataclass(slots=True)
 class Issue:
-    """Something a person must know about the data: a row of `dq_issues`.
+    """Data quality issue, a row of `dq_issues`.
 
-    rule: a short fixed word; keys: where; detail: in a sentence.
+    rule: Short fixed identifier.
+    keys: Location, such as a file and line.
+    detail: Explanation in a sentence.
     """
 
     rule: str
@@ -33,10 +34,11 @@ class Issue:
 
 @dataclass(slots=True)
 class Chunk:
-    """Data records (no control records), each partition's in offset order.
+    """Data records (no control records), in offset order within each partition.
 
-    gap: offsets missing before the record, control records counted as present; -1 where that can't be known.
-    transaction: one of the constants above. leader_epoch: -1 where the source doesn't hold it.
+    gap: Number of offsets missing before the record; control records count as present. -1 if unknown.
+    transaction: One of the constants above.
+    leader_epoch: -1 if the source doesn't contain it.
     """
 
     spans: RecordSpans
@@ -53,7 +55,7 @@ class Chunk:
 
 
 def chunk_of_rows(rows: list[LogRow], issues: list[Issue] | None = None) -> Chunk:
-    """Makes a chunk of rows in any order. Of two rows with one partition and offset it keeps the later."""
+    """Make a chunk of rows in any order; the later of two rows with the same partition and offset wins."""
     rows = sorted({(row[0], row[1]): row for row in rows}.values(), key=lambda row: row[:2])
     blob = bytearray()
     numbers = np.zeros((7, len(rows)), np.int64)
@@ -77,7 +79,7 @@ def chunk_of_rows(rows: list[LogRow], issues: list[Issue] | None = None) -> Chun
 
 
 def gaps(partition: Ints, offset: Ints) -> Ints:
-    """Offsets missing before each record; 0 for the first of a partition."""
+    """Return the number of offsets missing before each record; 0 for the first of a partition."""
     result = np.zeros(len(offset), np.int64)
     if len(offset) > 1:
         result[1:] = np.where(np.diff(partition) == 0, np.diff(offset) - 1, 0)

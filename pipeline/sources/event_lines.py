@@ -1,4 +1,4 @@
-"""Group events: one row per thing a coordinator did, from kohort's event log or from a broker's text log."""
+"""Group events, one row per action of a coordinator, from kohort's event log or a broker's text log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = frozenset((*_TEXTS, "ts", *_LONGS, *_INTS, *_LISTS, "detail"))
 
 
 def read_event_log(path: SourceFile) -> Iterator[GroupEvent | Issue]:
-    """Rows of a JSON Lines file as they stand; lines that can't be read come out as issues."""
+    """Yield the events of a JSON Lines file, and an issue for each unreadable line."""
     if path.name.endswith(".open"):
         yield Issue("open_event_file", path.name, "the file was still being written; its last line may be cut")
     faults: list[Issue] = []
@@ -42,7 +42,11 @@ def read_event_log(path: SourceFile) -> Iterator[GroupEvent | Issue]:
 
 
 def event_of_line(line: str) -> GroupEvent:
-    """An event from a line of an event log. Raises ValueError for another one, with a reason of bounded length."""
+    """Return the event of a line of an event log.
+
+    Raises:
+        ValueError: The line is invalid. The message has a bounded length.
+    """
     try:
         return event_of(json.loads(line))
     except UNREADABLE as error:
@@ -50,7 +54,11 @@ def event_of_line(line: str) -> GroupEvent:
 
 
 def event_of(row: Any) -> GroupEvent:
-    """An event from a JSON object. Columns that are not known are left out. Raises ValueError, TypeError for others."""
+    """Return the event of a JSON object; unknown columns are ignored.
+
+    Raises:
+        ValueError, TypeError: The object is invalid.
+    """
     columns: dict[str, Any] = {}
     for name, value in row.items():
         if value is None or name not in COLUMNS:
@@ -62,7 +70,7 @@ def event_of(row: Any) -> GroupEvent:
         elif name in _LISTS:
             columns[name] = [text(member) for member in value]
         elif name == "detail":
-            columns[name] = {text(key): text(each) for key, each in value.items()}
+            columns[name] = {text(key): text(detail_value) for key, detail_value in value.items()}
         else:
             columns[name] = text(value)
     if "kind" not in columns or "ts" not in columns:

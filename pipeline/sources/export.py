@@ -1,9 +1,8 @@
-"""Exports of the offsets topic as text: base64 lines, CSV, and Kafka's dump tool.
+"""Exports of the offsets topic as text: base64 lines, CSV, and output of Kafka's dump tool.
 
-JSON Lines and CSV carry `partition, offset, timestamp, key, value` with key and value in base64. So do the lines of
-`kcat -J` and `kohort consume -J`, whose names and texts are kcat's. The dump tool's
-offsets decoder and the console consumer's formatters print decoded records; those are turned back into bytes, so that
-everything behind reads one form.
+JSON Lines and CSV have the fields `partition, offset, timestamp, key, value` with key and value in base64. Lines of
+`kcat -J` and `kohort consume -J` have kcat's field names and plain text. The dump tool's offsets decoder and the
+console consumer's formatters print decoded records; those are encoded again, so that later stages read one format.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _MOST_ISSUES = 20
 
 
 def read_export(path: SourceFile) -> Iterator[Chunk]:
-    """Reads JSON Lines, CSV, or what a formatter printed; the first line shows which."""
+    """Yield the records of JSON Lines, CSV or formatter output; the first line determines the format."""
     rows: list[LogRow] = []
     issues = _Issues(path)
     last_ms = -1
@@ -77,16 +76,16 @@ def _row(fields: dict[str, Any]) -> LogRow:
 
 
 def _row_of_kcat(fields: dict[str, Any]) -> LogRow:
-    """A record as kcat tells of it: bytes as the text that they are, as far as JSON has it; ours in base64 else."""
+    """Return a record of kcat's JSON, whose bytes are text, or of kohort's, whose other bytes are base64."""
     if fields.get("topic") != OFFSETS_TOPIC:
         raise ValueError(f"a record of the topic {fields.get('topic')}, not of {OFFSETS_TOPIC}")
     key, value = fields.get("key"), fields.get("payload")
-    place = whole(fields["partition"], 32), whole(fields["offset"]), whole(fields.get("ts", -1))
-    as_text = (*place, _bytes_of(key, "utf-8"), _bytes_of(value, "utf-8"))
+    position = whole(fields["partition"], 32), whole(fields["offset"]), whole(fields.get("ts", -1))
+    as_text = (*position, _bytes_of(key, "utf-8"), _bytes_of(value, "utf-8"))
     if _is_read(*as_text[3:]):
         return as_text
-    try:  # some write a byte as the character of its number, where kcat leaves it as it is
-        as_numbers = (*place, _bytes_of(key, "latin-1"), _bytes_of(value, "latin-1"))
+    try:  # some tools write a byte as the character with that code point
+        as_numbers = (*position, _bytes_of(key, "latin-1"), _bytes_of(value, "latin-1"))
     except UnicodeEncodeError:
         return as_text
     return as_numbers if _is_read(*as_numbers[3:]) else as_text
@@ -144,7 +143,7 @@ def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 class _Issues:
-    """Bad lines of a file: the first few in words, the rest counted."""
+    """Issues of a file: the first few in detail, the rest counted."""
 
     def __init__(self, path: SourceFile) -> None:
         self.path, self.found, self.more = path, list[Issue](), 0
@@ -180,7 +179,7 @@ _FILE = re.compile(r"^Dumping .*__consumer_offsets-(\d+)/")
 
 
 def read_dump(path: SourceFile) -> Iterator[Chunk]:
-    """Output of the dump-log tool with its offsets decoder, one or several files in one text."""
+    """Yield the records in the output of kafka-dump-log with --offsets-decoder, for one or several files."""
     issues = _Issues(path)
     part: _DumpedPartition | None = None
     for number, line in enumerate(read_lines(path, issues.faults), 1):
@@ -224,7 +223,11 @@ class _DumpedPartition:
         self._now = (-1, -1, False)
 
     def line(self, line: str) -> None:
-        """Takes a line of the tool's. Raises what UNREADABLE names for others."""
+        """Add a line of the tool's output.
+
+        Raises:
+            UNREADABLE: The line has another format.
+        """
         if match := _BATCH.match(line):
             transactional = match[4] == "true"
             self._now = (whole(match[3], 32), whole(match[2]) if transactional else -1, match[5] == "true")
@@ -252,9 +255,9 @@ class _DumpedPartition:
             if producer >= 0:
                 outcome = (kind for at, of, kind in self.markers if of == producer and at > offset)
                 chunk.transaction[n] = next(outcome, PENDING)
-        seen = np.array(sorted(self.control | set(chunk.offset.tolist())), np.int64)
-        before = np.searchsorted(seen, chunk.offset)
-        chunk.gap[:] = np.where(before > 0, chunk.offset - seen[np.maximum(before - 1, 0)] - 1, 0)
+        offsets = np.array(sorted(self.control | set(chunk.offset.tolist())), np.int64)
+        index = np.searchsorted(offsets, chunk.offset)
+        chunk.gap[:] = np.where(index > 0, chunk.offset - offsets[np.maximum(index - 1, 0)] - 1, 0)
         return chunk
 
 
@@ -274,7 +277,7 @@ def _encode(key_text: str, value_text: str) -> tuple[bytes, bytes | None]:
 
 
 def _bytes_again(kind: Any, value: Any, name: str = "") -> Any:
-    """The tool's JSON as the codec's values: ids and blobs are text there."""
+    """Convert the tool's JSON to the codec's values: ids and blobs are text in it."""
     if value is None:
         return None
     if isinstance(kind, Struct):
@@ -293,7 +296,6 @@ def _bytes_again(kind: Any, value: Any, name: str = "") -> Any:
 
 
 def _blob(name: str, value: Any) -> bytes:
-    """Subscriptions and assignments come as base64 from some versions of the tool and taken apart from others."""
     if isinstance(value, str):
         return base64.b64decode(value)
     user_data = value.get("userData")

@@ -1,7 +1,7 @@
-"""What the console consumer's formatters print of the offsets topic, as records again.
+"""Records from the output of the console consumer's formatters for the offsets topic.
 
-They print no place in the log. A line's number stands for its offset, and the time of a record is what its value says:
-when the offset was committed, or when the group came into its state. Lines of 3.x are
+The formatters print neither partition nor offset. The line number is used as offset, and the time of a record is taken
+from its value: the time of the commit or of the group's current state. Lines of 3.x are
 `[group,topic,partition]::OffsetAndMetadata(…)`; 4.x prints key and value as JSON.
 Source: kafka.coordinator.group.GroupMetadataManager.OffsetsMessageFormatter (3.x), OffsetsMessageFormatter and
 GroupMetadataMessageFormatter of org.apache.kafka.tools.consumer (4.x).
@@ -16,8 +16,7 @@ from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.sources.checked import whole
 from kohort.pipeline.sources.chunk import LogRow
 
-NO_PARTITION = -1
-"""Stands for the partition of the offsets topic, which nobody tells."""
+NO_PARTITION = -1  # the formatters don't print the partition of the offsets topic
 _OF_3_X = re.compile(
     r"^\[(?P<group>.*),(?P<topic>[^,]+),(?P<part>\d+)\]::(?:NULL|OffsetAndMetadata\(offset=(?P<offset>-?\d+), "
     r"leaderEpoch=[^,]*, metadata=(?P<metadata>.*), commitTimestamp=(?P<ms>-?\d+), expireTimestamp=.*\))$"
@@ -27,31 +26,39 @@ _TIMES = ("commitTimestamp", "currentStateTimestamp")
 
 
 def is_formatted(row: dict[str, Any]) -> bool:
-    """Whether an object is a record as the formatters of 4.x print it."""
+    """Return whether an object is a record printed by the formatters of 4.x."""
     return isinstance(row.get("key"), dict) and "data" in row["key"] and "value" in row
 
 
 def is_offsets_line(line: str) -> bool:
-    """Whether the formatter of 3.x printed it."""
     return _OF_3_X.match(line) is not None
 
 
 def offsets_row(line: str, number: int, last_ms: int) -> LogRow:
-    """A line of 3.x. last_ms: of the line before, for one that has no time. Raises ValueError for other words."""
-    found = _OF_3_X.match(line)
-    if found is None:
+    """Return the record of a line of 3.x.
+
+    Args:
+        line: Line of the formatter's output.
+        number: Line number, used as offset.
+        last_ms: Time of the previous line, used for tombstones, which have no time.
+
+    Raises:
+        ValueError: The line has another format.
+    """
+    match = _OF_3_X.match(line)
+    if match is None:
         raise ValueError("not a line of the offsets formatter of Kafka 3.x")
-    named = {"group": found["group"], "topic": found["topic"], "partition": whole(found["part"], 32)}
+    named = {"group": match["group"], "topic": match["topic"], "partition": whole(match["part"], 32)}
     key = encode_key(1, named)
-    if found["offset"] is None:
+    if match["offset"] is None:
         return NO_PARTITION, number, last_ms, key, None
-    ms = whole(found["ms"])
-    commit = {"offset": whole(found["offset"]), "leaderEpoch": -1, "metadata": found["metadata"], "commitTimestamp": ms}
+    ms = whole(match["ms"])
+    commit = {"offset": whole(match["offset"]), "leaderEpoch": -1, "metadata": match["metadata"], "commitTimestamp": ms}
     return NO_PARTITION, number, ms, key, encode_value(1, _COMMIT_VERSION, commit)
 
 
 def time_in(value: object, last_ms: int) -> int:
-    """When a record of 4.x was written, as its value says; else that of the record before."""
+    """Return the time in the value of a record of 4.x, or `last_ms` if it has none."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(data, dict):
         return last_ms

@@ -1,4 +1,4 @@
-"""Looks at what was handed over and says what it is, by content rather than by name."""
+"""Detection of sources by their content, not by their name."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from kohort.pipeline.store_errors import store_error
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (
     "segment", "export", "dump", "text_log", "events", "end_offsets", "topics", "wire",
 )  # fmt: skip
+# as SEGMENT and WIRE, of the topic in which share coordinators keep their state
 SHARE_SEGMENT, SHARE_WIRE = "share_segment", "share_wire"
-"""As SEGMENT and WIRE, of the topic that share coordinators keep their state in."""
 
 _ADDRESS = re.compile(r"^(?=[^/\\]*:\d+)[\w.\-\[\]:,]+$")
 _PORT = re.compile(r":(\d+)(?=,|$)")
@@ -50,9 +50,11 @@ _SOURCE_RANK = {SEGMENT: 0, WIRE: 0, SHARE_SEGMENT: 0, SHARE_WIRE: 0, DUMP: 1, E
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """partition: of a coordinators' topic, for segment files and clusters; -1 for all else. size in bytes, or records.
+    """File, cluster or stored object to read.
 
-    asked_ms: when a cluster was asked where its log ends, so that nothing of before is missing; 0: it was not.
+    partition: Partition of a coordinator topic, for segment files and clusters; otherwise -1.
+    size: Bytes of a file, records of a cluster's partition.
+    asked_ms: Time at which a cluster's end offsets were fetched; earlier records are complete. 0 if not fetched.
     """
 
     kind: str
@@ -64,16 +66,20 @@ class Source:
 
     @property
     def rank(self) -> int:
-        """Which source to believe when two hold the same record: the lower knows more about it."""
+        """Priority among sources with the same record; the lowest has the most details."""
         return _SOURCE_RANK.get(self.kind, 9)
 
 
 def find_sources(arguments: Iterable[str], security: Security = OPEN) -> tuple[list[Source], list[Issue]]:
-    """Every source behind the arguments, and a word on each that is none. Files named twice are read once.
+    """Find the sources behind the arguments, and an issue for each argument without one.
 
-    security: of all addresses among them.
+    Files named twice are returned once.
+
+    Args:
+        arguments: Files, folders, addresses of object stores or `host:port` of clusters.
+        security: Security of all clusters among them.
     """
-    found: dict[str, Source] = {}
+    by_path: dict[str, Source] = {}
     issues: list[Issue] = []
     for argument in arguments:
         try:
@@ -81,8 +87,8 @@ def find_sources(arguments: Iterable[str], security: Security = OPEN) -> tuple[l
         except OSError as error:
             issues.append(_unreadable(argument, error))
             continue
-        found.update((source.path, source) for source in sources)
-    return list(found.values()), issues
+        by_path.update((source.path, source) for source in sources)
+    return list(by_path.values()), issues
 
 
 def _behind(argument: str, security: Security, issues: list[Issue]) -> Iterator[Source]:
@@ -90,40 +96,40 @@ def _behind(argument: str, security: Security, issues: list[Issue]) -> Iterator[
         yield from _stored(argument, issues)
         return
     path = Path(argument).absolute()  # workers and servers of Spark run in folders of their own
-    why: str | None = None
+    reason: str | None = None
     if not argument:
-        why = "it is empty (a variable that isn't set?); say . for this directory"
+        reason = "the argument is empty (unset variable?); use . for this directory"
     elif path.is_dir():
-        before, count = len(issues), 0
+        issues_before, count = len(issues), 0
         for source in _inside(path, issues):
             count += 1
             yield source
-        if not count and len(issues) == before:
-            why = _nothing_inside(path)
+        if not count and len(issues) == issues_before:
+            reason = _nothing_inside(path)
     elif path.is_file():
         source_or_none = look_at(path, named=True)
         if source_or_none is not None:
             yield source_or_none
         else:
-            why = what_it_lacks(_beginning(path))
-            why = why or "this file is none of the kinds that can be analysed (kohort analyze --help names them)"
+            reason = what_it_lacks(_beginning(path))
+            reason = reason or "unknown type of file; see kohort analyze --help for the supported types"
     elif path.exists():
-        why = "it is neither a file nor a directory; write what it gives into a file"
+        reason = "neither a file nor a directory; write its output to a file"
     elif _ADDRESS.match(argument):
         if wrong := next((port for port in _PORT.findall(argument) if not 0 < int(port) < 65_536), None):
-            why = f"{wrong} is no port: those are 1 to 65535"
+            reason = f"port {wrong} is out of range 1 to 65535"
         else:
             yield Source(WIRE, argument, security=security)
     else:
-        why = "no such file or directory, and not an address host:port"
+        reason = "no such file or directory, and not an address host:port"
         if _HOST.match(argument):
-            why += f" (did you mean {argument}:9092?)"
-    if why is not None:
-        issues.append(Issue("no_source", argument, why))
+            reason += f" (did you mean {argument}:9092?)"
+    if reason is not None:
+        issues.append(Issue("no_source", argument, reason))
 
 
-def _unreadable(place: str, error: OSError) -> Issue:
-    return Issue("unreadable_file", place, store_error(str(error)) or error.strerror or str(error))
+def _unreadable(path: str, error: OSError) -> Issue:
+    return Issue("unreadable_file", path, store_error(str(error)) or error.strerror or str(error))
 
 
 def _inside(folder: Path, issues: list[Issue]) -> Iterator[Source]:
@@ -135,15 +141,19 @@ def _inside(folder: Path, issues: list[Issue]) -> Iterator[Source]:
 
 
 def _stored(address: str, issues: list[Issue]) -> Iterator[Source]:
-    """What lies in an object store or HDFS. Raises OSError."""
-    files, before = list(files_behind(address)), len(issues)
+    """Yield the sources of an object store or HDFS.
+
+    Raises:
+        OSError: The store can't be read.
+    """
+    files, issues_before = list(files_behind(address)), len(issues)
     if [str(file) for file in files] == [address]:
-        found = [each for each in (look_at(files[0], named=True),) if each is not None]
+        sources = [source for source in (look_at(files[0], named=True),) if source is not None]
     else:
-        found = list(_looked_through(files, issues))
-    yield from found
-    if not found and len(issues) == before:
-        text = "nothing stored there is a log that can be analysed (kohort analyze --help names the kinds)"
+        sources = list(_looked_through(files, issues))
+    yield from sources
+    if not sources and len(issues) == issues_before:
+        text = "no supported file is stored there; see kohort analyze --help for the supported types"
         issues.append(Issue("no_source", address, text))
 
 
@@ -170,7 +180,12 @@ def _nothing_inside(folder: Path) -> str:
 
 
 def look_at(path: SourceFile, named: bool = False) -> Source | None:
-    """What a file is, or None. named: a person pointed at this very file, so its folder may have any name."""
+    """Detect the type of a file, or return None if it isn't supported.
+
+    Args:
+        path: File to read.
+        named: The user named this file, so it is read to its end and its folder may have any name.
+    """
     if path.suffix in _PASSED_OVER:
         return None
     size = path.stat().st_size
@@ -200,9 +215,9 @@ def _text_kind(path: SourceFile, named: bool) -> str | None:
             if kind := _kind_of_line(line, path):
                 return kind
             brokers = brokers or looks_like_a_brokers(line)
-            if number >= _LINES_LOOKED_AT and not named:  # who names a file knows what is in it, however late
+            if number >= _LINES_LOOKED_AT and not named:  # a file that the user named is searched to its end
                 return TEXT_LOG if brokers and _mentions_groups(path) else None
-    except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before the first line that shows its kind
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # compressed, and damaged before the first recognizable line
         return None
     return TEXT_LOG if named and brokers else None
 
@@ -215,7 +230,7 @@ def _of_share_state(line: str) -> bool:
 
 
 def _mentions_groups(path: SourceFile) -> bool:
-    """Whether a broker's log has lines of the coordinator or the authorizer, however late."""
+    """Return whether a broker's log has lines of the coordinator or the authorizer anywhere."""
     return any(MARK in line or DENIED in line for line in read_lines(path))
 
 

@@ -1,4 +1,4 @@
-"""Files that are about groups and cannot be analysed: what each kind lacks, and what to give instead."""
+"""Hints for files about groups that cannot be analyzed: what they lack and what to use instead."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _KINDS = (
             r"^GROUP\s+(?:TOPIC\s+PARTITION\s+(?:CURRENT|START)-OFFSET|COORDINATOR \(ID\)|CONSUMER-ID|MEMBER|STATE)",
             re.MULTILINE,
         ),
-        "this is a snapshot: kafka-consumer-groups, kafka-share-groups and kafka-streams-groups say how a group is at "
-        "one moment, not what happened to it; give the cluster's address, or the log of the broker that coordinates "
-        "the group",
+        "this is a snapshot: kafka-consumer-groups, kafka-share-groups and kafka-streams-groups print the state of a "
+        "group at one moment, not its history; give the cluster's address, or the log of the group's coordinator "
+        "(server.log)",
     ),
     (
         re.compile(r"^Dumping \S*__share_group_state|^\| offset: .*\"stateEpoch\":", re.MULTILINE),
@@ -30,12 +30,12 @@ _KINDS = (
             r"|\b(?:aiokafka|kafka)\.(?:consumer|coordinator)\.[a-z]",
             re.MULTILINE,
         ),
-        "a client's log tells its own side, not who was waited for; give the log of the broker that coordinates the "
-        "group (server.log), or the cluster's address",
+        "a client's log lacks the other members of the group; give the log of the group's coordinator (server.log), "
+        "or the cluster's address",
     ),
 )
 
 
 def what_it_lacks(beginning: str) -> str | None:
-    """A sentence on the first lines of a file; None if they are not about groups."""
+    """Explain why a file cannot be analyzed, or return None if its first lines are not about groups."""
     return next((text for pattern, text in _KINDS if pattern.search(beginning)), None)

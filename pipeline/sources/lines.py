@@ -1,4 +1,4 @@
-"""Text files line by line, packed or not."""
+"""Lines of text files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.stored import SourceFile
 
 BROKEN = (OSError, EOFError, zlib.error)
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""How a file begins into which PowerShell wrote what a command said."""
-LONGEST_LINE = 16 << 20
-"""A longer line is taken for binary data and cut; a record of the offsets topic is far smaller."""
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks of files written by PowerShell
+LONGEST_LINE = 16 << 20  # longer lines are treated as binary data and cut; a record of the offsets topic is far smaller
 
 
 def is_packed(path: SourceFile) -> bool:
-    """By content: a rotated file may be called `server.log.7`."""
+    """Detect gzip by content, because a rotated file may be called `server.log.7`."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
 def read_lines(path: SourceFile, faults: list[Issue] | None = None, *, keeps_bytes: bool = False) -> Iterator[str]:
-    """Lines without their end; bytes that aren't UTF-8 become question marks rather than an error.
+    """Yield the lines of a file without their line ends.
 
-    keeps_bytes: they become halves of surrogates instead, which `encode` with "surrogateescape" makes bytes again.
+    Args:
+        path: File to read.
+        faults: Receives an issue if the file can't be read to its end, for example a truncated gzip file; the lines
+            before are yielded. Without it the error is raised.
+        keeps_bytes: Bytes that aren't UTF-8 become surrogates, which `encode` with "surrogateescape" reverts. By
+            default they become replacement characters.
 
-    faults: gets a word on a file that can't be read to its end, a packed one that is cut for example; what stands
-    before that point is given. Without it such a file raises OSError, EOFError or zlib.error.
+    Raises:
+        OSError, EOFError, zlib.error: The file can't be read to its end and there are no `faults`.
     """
     number, errors = 0, "surrogateescape" if keeps_bytes else "replace"
     try:
@@ -52,13 +55,13 @@ def read_lines(path: SourceFile, faults: list[Issue] | None = None, *, keeps_byt
     except BROKEN as error:
         if faults is None:
             raise
-        why = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         read = f"read to line {number} only: " if number else ""
-        faults.append(Issue("unreadable_file", str(path), f"{read}{why}"))
+        faults.append(Issue("unreadable_file", str(path), f"{read}{reason}"))
 
 
 def _of_windows(raw: IO[bytes]) -> Iterator[str]:
-    """Lines of UTF-16; units that aren't become question marks."""
+    """Yield the lines of UTF-16 text; invalid units become replacement characters."""
     text = io.TextIOWrapper(raw, "utf-16", errors="replace", newline="\n")
     while line := text.readline(LONGEST_LINE):
         yield line.rstrip("\r\n")

@@ -1,7 +1,7 @@
-"""What older dump tools print of the offsets topic with --offsets-decoder, as the bytes of records again.
+"""Records from the output of kafka-dump-log before 4.0 with --offsets-decoder.
 
-Since 4.0 the tool prints all of a record as JSON. Those before print less: no leader, no timeouts, no subscriptions,
-and of a group's members what they own. A member's client is the front part of its id.
+Since 4.0 the tool prints complete records as JSON. Older versions omit leader, timeouts and subscriptions, and print
+only the assignments of a group's members. The client id is the first part of the member id.
 Source: kafka.tools.DumpLogSegments and GroupMetadataManager of 2.x and 3.x.
 """
 
@@ -24,18 +24,24 @@ _COMMIT_VERSION, _GROUP_VERSION = 3, 0
 
 
 def old_record(key_text: str, value_text: str, time_ms: int) -> tuple[bytes, bytes | None]:
-    """The key and the value, None for a tombstone. Raises what UNREADABLE names for other words.
+    """Return the key and the value of a record; a tombstone has the value None.
 
-    time_ms: the record's, which is when a commit was made; the tool doesn't print that.
+    Args:
+        key_text: Key as the tool prints it.
+        value_text: Value as the tool prints it.
+        time_ms: Timestamp of the record, used as commit time, which the tool doesn't print.
+
+    Raises:
+        UNREADABLE: The text has another format.
     """
-    gone = value_text.strip() == "<DELETE>"
+    is_tombstone = value_text.strip() == "<DELETE>"
     if key_text.startswith(_GROUP):
         key = encode_key(2, {"group": key_text.removeprefix(_GROUP)})
-        return key, None if gone else _group(json.loads(value_text))
+        return key, None if is_tombstone else _group(json.loads(value_text))
     group, _, of_topic = key_text.removeprefix(_COMMIT_KEY).rpartition(",partition=")
     topic, _, number = of_topic.rpartition("-")
     key = encode_key(1, {"group": group, "topic": topic, "partition": whole(number, 32)})
-    if gone:
+    if is_tombstone:
         return key, None
     if (commit := _COMMIT.match(value_text)) is None:
         raise ValueError("no offset in the payload")
@@ -60,18 +66,18 @@ def _group(value: dict[str, Any]) -> bytes:
 
 
 def _assignments(text: str | dict[str, list[str]]) -> dict[str, bytes]:
-    """By member id, out of `{m-1=[t-0, t-1],m-2=[]}`; of other groups than consumers' out of `{w-1=00ff}`.
+    """Return assignments by member id from text such as `{m-1=[t-0, t-1],m-2=[]}`.
 
-    Some wrappers have made an object of it.
+    Groups with another protocol type have hex values, as in `{w-1=00ff}`; some wrappers make the text a JSON object.
     """
     if isinstance(text, dict):
         return {member: _of_consumer(partitions) for member, partitions in text.items()}
     inside = text.strip().removeprefix("{").removesuffix("}")
     if _MEMBER.sub("", inside):
-        raise ValueError("an assignment in a form that is not known")
+        raise ValueError("unknown format of an assignment")
     return {
-        found[1]: bytes.fromhex(found[3]) if found[2] is None else _of_consumer(found[2].split(","))
-        for found in _MEMBER.finditer(inside)
+        match[1]: bytes.fromhex(match[3]) if match[2] is None else _of_consumer(match[2].split(","))
+        for match in _MEMBER.finditer(inside)
     }
 
 

@@ -1,4 +1,4 @@
-"""What the reasons say that a coordinator's lines give for a rebalance, in the words of every release."""
+"""Parsing of the reasons for rebalances in coordinator log lines of every release."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ _REASONS = (
 
 
 def cause_of(reason: str) -> str:
-    """The closed list's word for a reason text of the coordinator's; "unknown" when none fits."""
     client = client_reason_in(reason) or ""
     for words, cause in _REASONS:
         if words in reason:
@@ -43,24 +42,24 @@ def cause_of(reason: str) -> str:
 
 
 def instance_in(reason: str) -> str | None:
-    """A new member's instance id. Kafka before 4 prints an Option, later ones the id or null."""
-    found = _INSTANCE_IN_REASON.search(reason)
-    return None if found is None or found[1] in ("None", "null") else found[1]
+    """Return a new member's instance id, or None. Kafka before 4 prints an Option, later releases the id or null."""
+    match = _INSTANCE_IN_REASON.search(reason)
+    return None if match is None or match[1] in ("None", "null") else match[1]
 
 
 def client_reason_in(text: str) -> str | None:
-    """What the client itself gave as its reason (KIP-800)."""
-    _, found, reason = text.partition("client reason: ")
+    """Return the reason that the client sent (KIP-800), or None."""
+    _, separator, reason = text.partition("client reason: ")
     reason = reason.removesuffix(")")
-    return None if not found or reason == "not provided" else reason[:255]
+    return None if not separator or reason == "not provided" else reason[:255]
 
 
 def member_in(reason: str) -> str | None:
-    """The member that the rebalance is for, if it is named."""
-    found = _MEMBER_IN_REASON.search(reason + " ")
-    return found[1] if found else None
+    """Return the id of the member that caused the rebalance, or None if it isn't named."""
+    match = _MEMBER_IN_REASON.search(reason + " ")
+    return match[1] if match else None
 
 
 def client_of(member_id: str) -> str:
-    """What a coordinator put in front of a generated member id: the client id, or a static member's instance id."""
+    """Return the prefix of a generated member id: the client id, or a static member's instance id."""
     return _GENERATED_TAIL.sub("", member_id)

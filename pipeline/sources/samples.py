@@ -1,4 +1,4 @@
-"""Samples of log start and log end of topic partitions (for lag), and lists of topic ids with names."""
+"""Samples of the log start and end offsets of partitions, used for lag, and lists of topic ids with names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kohort.pipeline.sources.stored import SourceFile
 
 
 def read_end_offsets(path: SourceFile) -> Iterator[LogEndSample | Issue]:
-    """Rows (topic, part, sampled_ms, log_start, log_end, last_stable) from JSON Lines, one topic and moment a line."""
+    """Yield samples from JSON Lines with one topic and time per line, and an issue for each unreadable line."""
     faults: list[Issue] = []
     for number, line in enumerate(read_lines(path, faults), 1):
         if not line.strip():
@@ -36,7 +36,7 @@ def read_end_offsets(path: SourceFile) -> Iterator[LogEndSample | Issue]:
 
 
 def read_topics(path: SourceFile) -> Iterator[TopicName | Issue]:
-    """Rows (topic_id, topic) from a JSON list of topics."""
+    """Yield the topics of a JSON list, and an issue for each unreadable entry."""
     faults: list[Issue] = []
     try:
         for topic in json.loads("\n".join(read_lines(path, faults))):

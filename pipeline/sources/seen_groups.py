@@ -1,4 +1,4 @@
-"""A group in a rebalance as its coordinator describes it (ListGroups, DescribeGroups, ConsumerGroupDescribe)."""
+"""Group in a rebalance as its coordinator describes it (ListGroups, DescribeGroups, ConsumerGroupDescribe)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SeenMember:
-    """A member. epoch, owned and target are known in groups of the consumer protocol only."""
+    """Member of a group; epoch, owned and target are set in groups of the consumer protocol only."""
 
     member_id: str
     client_id: str
@@ -23,13 +23,17 @@ class SeenMember:
     target: frozenset[TopicPartition] = frozenset()
 
     def __str__(self) -> str:
-        """As a person finds it: "hg-1 on /10.0.0.7"."""
+        """Format for users, as in "hg-1 on /10.0.0.7"."""
         return f"{self.instance_id or self.client_id or self.member_id} on {self.host}"
 
 
 @dataclass(frozen=True, slots=True)
 class SeenGroup:
-    """A group. node: its coordinator's address. epoch: of groups of the consumer protocol."""
+    """Group in a rebalance.
+
+    node: Address of its coordinator.
+    epoch: Group epoch, in groups of the consumer protocol only.
+    """
 
     group_id: str
     state: str

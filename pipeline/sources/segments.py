@@ -1,7 +1,7 @@
 """Segment files of `__consumer_offsets` and `__share_group_state`, copied from any broker or written by kohort.
 
-Transactional commits count when their marker says so: markers stand behind the records, so a partition that holds
-transactions is looked through for markers first.
+Transactional commits count only after their commit marker. Markers follow the records, so a partition with transactions
+is searched for markers first.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _FOLDERS = {topic: re.compile(_FOLDER.format(topic)) for topic in (OFFSETS_TOPIC
 
 
 def partition_of(path: SourceFile, topic: str = OFFSETS_TOPIC) -> int | None:
-    """The partition of the topic a segment file belongs to, by the name of its folder; None for another name."""
+    """Return the partition of a segment file from the name of its folder, or None for another topic."""
     match = _FOLDERS[topic].search(path.parent.name)
     return int(match[1]) if match and not match[2] else None
 
 
 def read_partition(partition: int, paths: Sequence[SourceFile]) -> Iterator[Chunk]:
-    """All records of one partition from its segment files, in offset order."""
+    """Yield all records of one partition from its segment files, in offset order."""
     paths = sorted(paths, key=lambda path: path.name)
     markers: Markers | None = None
     expected = -1
@@ -64,8 +64,8 @@ def read_partition(partition: int, paths: Sequence[SourceFile]) -> Iterator[Chun
 def _gaps(records: Records, expected: int) -> Ints:
     if not len(records.offset):
         return np.zeros(0, np.int64)
-    before = np.concatenate(([records.offset[0] if expected < 0 else expected], records.offset[:-1] + 1))
-    return np.maximum(records.offset - before, 0)
+    expected_offsets = np.concatenate(([records.offset[0] if expected < 0 else expected], records.offset[:-1] + 1))
+    return np.maximum(records.offset - expected_offsets, 0)
 
 
 def _chunk(partition: int, records: Records, gap: Ints, markers: Markers | None, issues: list[Issue]) -> Chunk:
@@ -89,7 +89,7 @@ def _chunk(partition: int, records: Records, gap: Ints, markers: Markers | None,
 
 
 class Markers:
-    """Commit and abort markers of one partition: what became of a producer's records."""
+    """Commit and abort markers of one partition, by producer."""
 
     def __init__(self, paths: Sequence[SourceFile]) -> None:
         self._of: dict[int, list[tuple[int, int]]] = {}
@@ -106,7 +106,7 @@ class Markers:
                     self._of.setdefault(int(headers.producer_id[n]), []).append((int(headers.base_offset[n]), kind))
 
     def outcomes(self, headers: Headers) -> Ints:
-        """One of the constants of `chunk` for each batch."""
+        """Return one of the transaction constants of `chunk` for each batch."""
         result = np.full(len(headers), NO_TRANSACTION, np.int64)
         for n in np.flatnonzero(headers.is_transactional).tolist():
             markers = self._of.get(int(headers.producer_id[n]), [])
@@ -116,7 +116,10 @@ class Markers:
 
 
 def control_type(record: bytes) -> int | None:
-    """COMMITTED or ABORTED for a control record; None for other kinds. Its key is int16 version, int16 type."""
+    """Return COMMITTED or ABORTED for a control record, or None for other types.
+
+    Its key is int16 version, int16 type.
+    """
     at = 0
     for field in range(5):  # length, attributes, time, offset, key length
         if field == 1:

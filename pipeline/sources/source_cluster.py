@@ -1,7 +1,7 @@
-"""Coordinators' topics over the wire: a small client that reads partitions it names, of kohort or of a real cluster.
+"""Client that reads partitions of coordinator topics from kohort or a Kafka cluster.
 
-It joins no group and commits nothing, so it leaves no trace in the topic it reads. Reading is read_committed: the
-broker's list of aborted transactions is applied here, as Java's consumer does (KIP-98).
+It joins no group and commits nothing, so it leaves no trace in the topic it reads. It reads with read_committed:
+aborted transactions are filtered here, as in Java's consumer (KIP-98).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WHY_NOT = {
 
 
 class SourceCluster:
-    """The brokers behind a bootstrap address (`host:port`, several by commas), connected to when needed."""
+    """Connections, opened on demand, to the brokers of a bootstrap address (`host:port`, comma-separated)."""
 
     def __init__(self, bootstrap: str, security: Security = OPEN) -> None:
         self.bootstrap, self.security = bootstrap, security
@@ -55,28 +55,31 @@ class SourceCluster:
         return self._open.setdefault((host, port), Connection(host, port, self.security))
 
     def metadata(self, topics: tuple[str, ...] | None) -> MetadataResponse:
-        wanted = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        problem: OSError | None = None
+        requested_topics = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
+        request = MetadataRequest(topics=requested_topics, allow_auto_topic_creation=False)
+        last_error: OSError | None = None
         for address in self.bootstrap.split(","):
             host, _, port = address.strip().rpartition(":")
             try:
                 answer: MetadataResponse = self.connection(host.strip("[]"), int(port)).ask(METADATA, request)
             except OSError as error:
-                problem = error
+                last_error = error
                 continue
             except ValueError as error:
-                problem = OSError(f"{address.strip()}: {error}")
+                last_error = OSError(f"{address.strip()}: {error}")
                 continue
             return answer
-        raise WireError(str(problem))
+        raise WireError(str(last_error))
 
     def offsets(
         self, topics: MetadataResponse, timestamp: int, isolation_level: int = _READ_COMMITTED
     ) -> dict[tuple[str, int], int]:
-        """First (-2) or last (-1) offset of every partition of these topics that has a leader.
+        """Return the first (-2) or last (-1) offset of each partition of these topics that has a leader.
 
-        isolation_level: of the last one, the last stable offset (1) or the end of the log (0).
+        Args:
+            topics: Metadata of the topics.
+            timestamp: -2 or -1, as in ListOffsets.
+            isolation_level: 1 makes the last offset the last stable offset, 0 the end of the log.
         """
         brokers = {broker.node_id: broker for broker in topics.brokers}
         by_leader: dict[int, dict[str, list[int]]] = {}
@@ -84,8 +87,8 @@ class SourceCluster:
             for part in topic.partitions:
                 if part.leader_id in brokers and topic.name:
                     by_leader.setdefault(part.leader_id, {}).setdefault(topic.name, []).append(part.partition_index)
-        found = {}
-        for leader, wanted in by_leader.items():
+        offsets = {}
+        for leader, partitions_by_topic in by_leader.items():
             request = ListOffsetsRequest(
                 replica_id=-1,
                 isolation_level=isolation_level,
@@ -94,7 +97,7 @@ class SourceCluster:
                         name=name,
                         partitions=tuple(ListOffsetsPartition(partition_index=p, timestamp=timestamp) for p in parts),
                     )
-                    for name, parts in wanted.items()
+                    for name, parts in partitions_by_topic.items()
                 ),
             )
             broker = brokers[leader]
@@ -102,8 +105,8 @@ class SourceCluster:
             for topic in answer.topics:
                 for part in topic.partitions:
                     if part.error_code == 0:
-                        found[(topic.name, part.partition_index)] = part.offset
-        return found
+                        offsets[(topic.name, part.partition_index)] = part.offset
+        return offsets
 
     def close(self) -> None:
         for connection in self._open.values():
@@ -112,7 +115,7 @@ class SourceCluster:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A partition of a coordinators' topic and where to read it: from start up to, not including, end."""
+    """Partition of a coordinator topic, to be read from start up to, but not including, end."""
 
     partition: int
     host: str
@@ -123,37 +126,44 @@ class Part:
 
 
 class NoTopicError(WireError):
-    """The cluster has no such topic."""
+    """Error for a topic that the cluster doesn't have."""
 
 
 def partitions(cluster: SourceCluster, *, with_empty: bool = False, topic_name: str = OFFSETS_TOPIC) -> list[Part]:
-    """All partitions of the topic that have a leader and hold anything, or (with_empty) may hold it one day.
+    """List the partitions of the topic that have a leader and records.
 
-    Raises NoTopicError when the topic isn't there, WireError when it can't be read.
+    Args:
+        cluster: Cluster to read.
+        with_empty: Include partitions without records.
+        topic_name: A coordinator topic.
+
+    Raises:
+        NoTopicError: The topic doesn't exist.
+        WireError: The topic can't be read.
     """
     about = cluster.metadata((topic_name,))
     topic = next((t for t in about.topics if t.name == topic_name), None)
     if topic is None or topic.error_code != 0:
         code = ErrorCode.unknown_topic_or_partition if topic is None else topic.error_code
-        why = _WHY_NOT.get(code, f"can't be read: {code.name}")
+        reason = _WHY_NOT.get(code, f"can't be read: {code.name}")
         unknown = code is ErrorCode.unknown_topic_or_partition
-        raise (NoTopicError if unknown else WireError)(f"{cluster.bootstrap}: {topic_name} {why}")
+        raise (NoTopicError if unknown else WireError)(f"{cluster.bootstrap}: {topic_name} {reason}")
     brokers = {broker.node_id: broker for broker in about.brokers}
     starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, LATEST)
-    found = []
+    parts = []
     for part in sorted(topic.partitions, key=lambda p: p.partition_index):
-        place = (topic_name, part.partition_index)
-        if place in ends and (with_empty or ends[place] > starts.get(place, 0)):
+        topic_partition = (topic_name, part.partition_index)
+        if topic_partition in ends and (with_empty or ends[topic_partition] > starts.get(topic_partition, 0)):
             broker = brokers[part.leader_id]
-            start, end = starts.get(place, 0), ends[place]
-            found.append(Part(part.partition_index, broker.host, broker.port, start, end, topic_name))
-    return found
+            start, end = starts.get(topic_partition, 0), ends[topic_partition]
+            parts.append(Part(part.partition_index, broker.host, broker.port, start, end, topic_name))
+    return parts
 
 
 def batch_end(cluster: SourceCluster, part: Part, offset: int) -> int:
-    """The offset after the record batch that holds `offset`, or after the next one; the end where there is none.
+    """Return the offset after the batch with `offset`, or after the next batch; the end of the log if neither exists.
 
-    Records that a coordinator writes in one operation are in one batch: a cut at such an offset parts none of them.
+    A coordinator writes the records of one operation in one batch, so a cut at this offset keeps them together.
     """
     data, _ = _fetch(cluster, part, offset, 1)
     headers = [records.headers for records in read_segment(data) if len(records.headers)]
@@ -161,7 +171,7 @@ def batch_end(cluster: SourceCluster, part: Part, offset: int) -> int:
 
 
 def expand(source: Source) -> tuple[list[Source], list[Issue]]:
-    """A bootstrap address as one source per partition, so that they can be read side by side."""
+    """Return one source per partition of a cluster, so that partitions can be read in parallel."""
     cluster, now_ms = SourceCluster(source.path, source.security), round(time.time() * 1000)
     try:
         parts = partitions(cluster)
@@ -180,21 +190,20 @@ def expand(source: Source) -> tuple[list[Source], list[Issue]]:
 
 
 def share_partitions(cluster: SourceCluster) -> tuple[list[Part], list[Issue]]:
-    """The partitions of the topic that share coordinators keep their state in. Most clusters have no such topic."""
     try:
         return partitions(cluster, topic_name=SHARE_STATE_TOPIC), []
     except NoTopicError:
         return [], []
     except WireError as error:
         return [], [
-            Issue("cluster_gone", SHARE_STATE_TOPIC, f"what became of share groups' records is unread: {error}")
+            Issue("cluster_gone", SHARE_STATE_TOPIC, f"cannot read the delivery states of share groups: {error}")
         ]
 
 
 def read_wire(
     address: str, partition: int, security: Security = OPEN, topic: str = OFFSETS_TOPIC
 ) -> Iterator[Chunk]:  # fmt: skip
-    """All of one partition as it stands now. A cluster that goes away ends it with an issue, not with an error."""
+    """Yield the current records of one partition; a lost cluster ends it with an issue instead of an error."""
     cluster = SourceCluster(address, security)
     try:
         part = next((p for p in partitions(cluster, topic_name=topic) if p.partition == partition), None)
@@ -207,7 +216,13 @@ def read_wire(
 
 
 def read_range(cluster: SourceCluster, part: Part, continues: bool = False) -> Iterator[Chunk]:
-    """continues: everything before `part.start` has been read, so that a hole at its beginning is one."""
+    """Yield the records of a partition from its start to its end.
+
+    Args:
+        cluster: Cluster to read.
+        part: Partition and range of offsets.
+        continues: All records before `part.start` have been read, so a gap at the start is reported.
+    """
     at, expected = part.start, part.start if continues else -1
     aborted = _Aborted()
     while at < part.end:
@@ -221,12 +236,12 @@ def read_range(cluster: SourceCluster, part: Part, continues: bool = False) -> I
             yield _chunk(part, records, at, expected, aborted, data)
             expected = reached
         if reached == at:
-            return  # nothing more that is stable
+            return  # the last stable offset is reached
         at = reached
 
 
 def _fetch(cluster: SourceCluster, part: Part, offset: int, most_bytes: int) -> tuple[bytes, Sequence[Any]]:
-    """Whole batches from the one that holds `offset` on, at least one; and the aborted transactions among them."""
+    """Fetch at least one batch, starting with the one that contains `offset`, and the list of aborted transactions."""
     fetch = FetchPartition(partition=part.partition, fetch_offset=offset, partition_max_bytes=most_bytes)
     topic = FetchTopic(topic=part.topic, partitions=(fetch,))
     request = FetchRequest(
@@ -234,25 +249,25 @@ def _fetch(cluster: SourceCluster, part: Part, offset: int, most_bytes: int) -> 
     )
     topics = cluster.connection(part.host, part.port).ask(FETCH, request).responses
     if len(topics) != 1 or len(topics[0].partitions) != 1:
-        raise WireError(f"{part.host}:{part.port} answers for other partitions than it was asked for")
+        raise WireError(f"{part.host}:{part.port} returned other partitions than requested")
     answer = topics[0].partitions[0]
     if answer.error_code != 0:
-        why = _WHY_NOT.get(answer.error_code, f"can't be read: {answer.error_code.name}")
-        raise WireError(f"{part.topic}, partition {part.partition} at {offset}, {why}")
+        reason = _WHY_NOT.get(answer.error_code, f"can't be read: {answer.error_code.name}")
+        raise WireError(f"{part.topic}, partition {part.partition} at {offset}, {reason}")
     return b"".join(bytes(piece) for piece in answer.records or ()), answer.aborted_transactions or ()
 
 
 class _Aborted:
-    """Which producers are inside an aborted transaction, batch by batch."""
+    """Producers with an open aborted transaction, while batches are read in order."""
 
     def __init__(self) -> None:
         self._coming: list[tuple[int, int]] = []
         self._now: set[int] = set()
 
     def announce(self, transactions: Any) -> None:
-        known = set(self._coming)
+        announced = set(self._coming)
         self._coming += [
-            (t.first_offset, t.producer_id) for t in transactions if (t.first_offset, t.producer_id) not in known
+            (t.first_offset, t.producer_id) for t in transactions if (t.first_offset, t.producer_id) not in announced
         ]
         self._coming.sort()
 
@@ -275,11 +290,13 @@ def _chunk(part: Part, records: Records, at: int, expected: int, aborted: _Abort
         kind = control_type(data[begin : begin + 32]) if control[n] else None
         outcomes[n] = aborted.outcome(int(headers.producer_id[n]), int(headers.last_offset[n]), kind, bool(control[n]))
     first = expected if expected >= 0 else (int(records.offset[0]) if len(records.offset) else at)
-    before = np.concatenate(([first], records.offset[:-1] + 1)) if len(records.offset) else np.zeros(0, np.int64)
-    gap = np.maximum(records.offset - before, 0)
-    wanted = ~control[records.batch] & (records.offset >= at) & (records.offset < part.end)
+    expected_offsets = (
+        np.concatenate(([first], records.offset[:-1] + 1)) if len(records.offset) else np.zeros(0, np.int64)
+    )
+    gap = np.maximum(records.offset - expected_offsets, 0)
+    selected = ~control[records.batch] & (records.offset >= at) & (records.offset < part.end)
     transaction = outcomes[records.batch]
-    records, gap, transaction = select(records, wanted), gap[wanted], transaction[wanted]
+    records, gap, transaction = select(records, selected), gap[selected], transaction[selected]
     return Chunk(
         records.spans,
         np.full(len(records.offset), part.partition, np.int64),
@@ -299,7 +316,11 @@ def _only(issue: Issue) -> Chunk:
 
 
 def sample(address: str, security: Security = OPEN) -> Iterator[TopicName | LogEndSample]:
-    """Asks for the ids of all topics, and where the log of each partition begins and ends now. Raises WireError."""
+    """Yield the ids of all topics and the current start and end offset of each partition.
+
+    Raises:
+        WireError: The cluster can't be read.
+    """
     from kohort.pipeline.records.record_codec import kafka_uuid
 
     cluster = SourceCluster(address, security)

@@ -1,4 +1,4 @@
-"""One socket to one broker, opened when needed."""
+"""Connection to one broker, opened on demand."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CONNECT_S, ANSWER_S = 10.0, 60.0
 LARGEST_ANSWER = 256 << 20
 
 METADATA, LIST_OFFSETS, FETCH = "metadata", "list_offsets", "fetch"
+# maximum version of each API; Fetch has topic names up to 12, so no topic ids are needed
 _NEWEST = {METADATA: 12, LIST_OFFSETS: 7, FETCH: 12}
-"""What this client speaks at most; Fetch names topics up to 12, so no ids are needed."""
 LIST_GROUPS, DESCRIBE_GROUPS, CONSUMER_GROUP_DESCRIBE = "list_groups", "describe_groups", "consumer_group_describe"
 OFFSET_FETCH = "offset_fetch"
 SHARE_GROUP_DESCRIBE, DESCRIBE_SHARE_GROUP_OFFSETS = "share_group_describe", "describe_share_group_offsets"
@@ -28,17 +28,16 @@ _WHERE_SPOKEN = {
     OFFSET_FETCH: 8,
     SHARE_GROUP_DESCRIBE: 1,
     DESCRIBE_SHARE_GROUP_OFFSETS: 1,
-}
-"""What is asked only of brokers that speak it."""
+}  # optional APIs, used only with brokers that support them
 
 
 class WireError(OSError):
-    """The cluster can't be reached, doesn't let us in, or doesn't answer as a Kafka cluster does."""
+    """Error for a cluster that can't be reached, rejects the client, or doesn't answer as a Kafka cluster does."""
 
 
 @dataclass
 class Connection:
-    """One request at a time."""
+    """Connection with at most one request in flight."""
 
     host: str
     port: int
@@ -47,7 +46,11 @@ class Connection:
     _until: float | None = None
 
     def ask(self, name: str, request: Any) -> Any:
-        """The answer to a request, in the newest version that both sides speak. Raises WireError."""
+        """Send a request in the newest common version and return the response.
+
+        Raises:
+            WireError: The broker can't be reached or its response is invalid.
+        """
         try:
             sock, connection = self._opened()
             return self._talk(sock, connection, connection.ask(name, request))
@@ -56,7 +59,11 @@ class Connection:
             raise WireError(f"{self.host}:{self.port}: {in_words(error)}") from None
 
     def version(self, name: str) -> int | None:
-        """The newest version of an API that both sides speak; None: there is none. Raises WireError."""
+        """Return the newest common version of an API, or None if the broker doesn't support it.
+
+        Raises:
+            WireError: The broker can't be reached.
+        """
         try:
             _, connection = self._opened()
         except OSError as error:

@@ -1,7 +1,7 @@
-"""Asks a cluster which groups are in a rebalance, and who is in them.
+"""Groups of a cluster that are in a rebalance, with their members.
 
-A classic group writes nothing while it waits for its members: only its coordinator tells that it does. Brokers before
-Kafka 2.6 don't list groups by state, so all groups are described there.
+A classic group writes nothing while it waits for its members, so only its coordinator knows the state. Brokers before
+Kafka 2.6 can't list groups by state, so all their groups are described.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from kohort.protocol.messages.consumer_group_describe import Assignment, Consume
 from kohort.protocol.messages.describe_groups import DescribeGroupsRequest
 from kohort.protocol.messages.list_groups import ListGroupsRequest
 
-_BY_STATE = 4
-"""The version of ListGroups from which on it takes states and says them."""
-_AT_ONCE = 200
-"""Groups that one request asks for."""
+_BY_STATE = 4  # first version of ListGroups with states
+_AT_ONCE = 200  # groups per request
 _CONSUMER, _CLASSIC = "consumer", "classic"
 _DENIED = (ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed)
 
 
 @dataclass(slots=True)
 class SeenCluster:
-    """Groups that are in a rebalance now. silent: brokers that didn't answer; their groups aren't known.
+    """Groups that are in a rebalance now.
 
-    closed: why groups can't be asked for at all; empty: they can.
+    silent: Brokers that didn't respond; the state of their groups is unknown.
+    closed: Reason why groups can't be listed, or empty.
     """
 
     groups: list[SeenGroup] = field(default_factory=list)
@@ -44,48 +43,51 @@ class SeenCluster:
 
 
 class SourceGroups:
-    """The groups of a cluster. Connections stay open between two looks."""
+    """Groups of a cluster, queried over connections that stay open."""
 
     def __init__(self, address: str, security: Security = OPEN) -> None:
         self._cluster = SourceCluster(address, security)
 
     def look(self) -> SeenCluster:
-        """Asks each broker. Raises WireError when none of the address answers."""
-        seen = SeenCluster()
+        """Query each broker for groups in a rebalance.
+
+        Raises:
+            WireError: No broker of the address responded.
+        """
+        result = SeenCluster()
         for broker in self._cluster.metadata(()).brokers:
             connection = self._cluster.connection(broker.host, broker.port)
             node = f"{broker.host}:{broker.port}"
             try:
-                seen.groups += _groups_of(connection, node, seen)
+                result.groups += _groups_of(connection, node, result)
             except OSError:
-                seen.silent.add(node)
-        return seen
+                result.silent.add(node)
+        return result
 
     def close(self) -> None:
-        """Hangs up."""
         self._cluster.close()
 
 
-def _groups_of(connection: Connection, node: str, seen: SeenCluster) -> list[SeenGroup]:
+def _groups_of(connection: Connection, node: str, result: SeenCluster) -> list[SeenGroup]:
     version = connection.version(LIST_GROUPS)
     if version is None:
         return []
     answer = connection.ask(LIST_GROUPS, ListGroupsRequest(states_filter=IN_REBALANCE if version >= _BY_STATE else ()))
     if answer.error_code in _DENIED:
-        seen.closed = "groups can't be listed: that needs Describe on the groups or the cluster"
+        result.closed = "groups can't be listed: that needs Describe on the groups or the cluster"
         return []
-    if answer.error_code is not ErrorCode.none:  # it loads its groups, for example
+    if answer.error_code is not ErrorCode.none:  # the coordinator is loading its groups, for example
         raise WireError(f"{node} doesn't list its groups: {answer.error_code.name}")
-    found: list[SeenGroup] = []
+    described: list[SeenGroup] = []
     by_type: dict[str, list[str]] = {}
-    for each in answer.groups:
-        by_type.setdefault(each.group_type.lower() or _CLASSIC, []).append(each.group_id)
+    for listed_group in answer.groups:
+        by_type.setdefault(listed_group.group_type.lower() or _CLASSIC, []).append(listed_group.group_id)
     for names in _portions(by_type.get(_CLASSIC, ())):
-        found += _classic(connection, node, names)
+        described += _classic(connection, node, names)
     if connection.version(CONSUMER_GROUP_DESCRIBE) is not None:
         for names in _portions(by_type.get(_CONSUMER, ())):
-            found += _consumer(connection, node, names)
-    return [group for group in found if group.state in IN_REBALANCE]
+            described += _consumer(connection, node, names)
+    return [group for group in described if group.state in IN_REBALANCE]
 
 
 def _portions(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -94,24 +96,24 @@ def _portions(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _classic(connection: Connection, node: str, names: tuple[str, ...]) -> Iterable[SeenGroup]:
-    for each in connection.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(groups=names)).groups:
-        if each.error_code is ErrorCode.none:
-            members = (SeenMember(m.member_id, m.client_id, m.client_host, m.group_instance_id) for m in each.members)
-            yield SeenGroup(each.group_id, each.group_state, node, tuple(members))
+    for group in connection.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(groups=names)).groups:
+        if group.error_code is ErrorCode.none:
+            members = (SeenMember(m.member_id, m.client_id, m.client_host, m.group_instance_id) for m in group.members)
+            yield SeenGroup(group.group_id, group.group_state, node, tuple(members))
 
 
 def _consumer(connection: Connection, node: str, names: tuple[str, ...]) -> Iterable[SeenGroup]:
-    for each in connection.ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(group_ids=names)).groups:
-        if each.error_code is ErrorCode.none:
+    for group in connection.ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(group_ids=names)).groups:
+        if group.error_code is ErrorCode.none:
             members = (
                 SeenMember(
                     m.member_id, m.client_id, m.client_host, m.instance_id, m.member_epoch,
                     _partitions(m.assignment), _partitions(m.target_assignment),
                 )
-                for m in each.members
+                for m in group.members
             )  # fmt: skip
-            yield SeenGroup(each.group_id, each.group_state, node, tuple(members), each.group_epoch)
+            yield SeenGroup(group.group_id, group.group_state, node, tuple(members), group.group_epoch)
 
 
 def _partitions(assignment: Assignment) -> frozenset[TopicPartition]:
-    return frozenset((each.topic_name, n) for each in assignment.topic_partitions for n in each.partitions)
+    return frozenset((topic.topic_name, n) for topic in assignment.topic_partitions for n in topic.partitions)

@@ -1,4 +1,4 @@
-"""Rows of the sources that are not records of the offsets topic: group events, log ends, topic names."""
+"""Rows of sources other than records of the offsets topic: group events, log end offsets, topic names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from kohort.pipeline.arrow_types import Int32, Int64, Moment, TextMap
 
 @dataclass(slots=True, kw_only=True)
 class GroupEvent:
-    """One thing that a coordinator did. The columns are those of kohort's event log; None: the source doesn't say.
+    """Action of a coordinator, with the columns of kohort's event log; None if the source doesn't contain a value.
 
-    ts: wall clock, milliseconds since 1970. mono_us: monotonic microseconds of the process. origin: event_log or
-    text_log.
+    ts: Wall clock, milliseconds since 1970.
+    mono_us: Monotonic clock of the process, microseconds.
+    origin: event_log or text_log.
     """
 
     event_id: str | None = None
@@ -58,9 +59,9 @@ class GroupEvent:
 
 @dataclass(slots=True, kw_only=True)
 class LogEndSample:
-    """Where the log of a topic's partition began and ended at a moment.
+    """Start and end of the log of a partition at one time.
 
-    last_stable: up to where consumers with isolation.level=read_committed may read; None where the sample doesn't say.
+    last_stable: Last stable offset, up to which consumers with isolation.level=read_committed read; None if unknown.
     """
 
     topic: str
@@ -73,9 +74,11 @@ class LogEndSample:
 
 @dataclass(slots=True, kw_only=True)
 class ShareLagSample:
-    """How far a share group was with a partition at a moment, as its coordinator said.
+    """Lag of a share group in a partition at one time, as reported by its coordinator.
 
-    start_offset, lag: None where it knew none. members: of the group; assigned: of them, those that had the partition.
+    start_offset, lag: None if the coordinator doesn't know them.
+    members: Number of members of the group.
+    assigned: Number of members with the partition in their assignment.
     """
 
     group_id: str
@@ -90,7 +93,7 @@ class ShareLagSample:
 
 @dataclass(slots=True, kw_only=True)
 class TopicName:
-    """The name behind a topic id, which is written as Kafka prints it."""
+    """Name of a topic id, which is written as Kafka prints it."""
 
     topic_id: str
     topic: str

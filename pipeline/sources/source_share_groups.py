@@ -1,6 +1,6 @@
-"""Requests how far share groups of a cluster are: start offset and lag of each partition, and who has it (KIP-932).
+"""Start offset, lag and members of each partition of a cluster's share groups (KIP-932).
 
-Each broker is asked for the groups that it coordinates. Brokers that know no share groups are not asked.
+Each broker is queried for the groups that it coordinates; brokers without share groups are skipped.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ from kohort.protocol.messages.describe_share_group_offsets import (
 from kohort.protocol.messages.list_groups import ListGroupsRequest
 from kohort.protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest
 
-_BY_TYPE = 5
-"""The version of ListGroups from which on it takes types."""
+_BY_TYPE = 5  # first version of ListGroups with types
 _SHARE = "share"
-_AT_ONCE = 100
-"""Groups that one request asks for."""
+_AT_ONCE = 100  # groups per request
 _DENIED = (ErrorCode.cluster_authorization_failed, ErrorCode.group_authorization_failed)
 
 
@@ -41,7 +39,10 @@ def sample_share_groups(
 ) -> tuple[list[ShareLagSample], list[Issue]]:
     """Request the lag of the cluster's share groups, and list what could not be requested.
 
-    is_wanted: Chooses groups by their names.
+    Args:
+        address: Bootstrap address.
+        security: How to connect.
+        is_wanted: Predicate that selects groups by name.
     """
     cluster = SourceCluster(address, security)
     samples: list[ShareLagSample] = []
@@ -60,8 +61,8 @@ def sample_share_groups(
     return samples, issues
 
 
-def _unasked(place: str, why: str) -> Issue:
-    return Issue("cluster_gone", place, f"how far share groups are could not be asked for: {why}")
+def _unasked(source: str, reason: str) -> Issue:
+    return Issue("cluster_gone", source, f"cannot query the lag of share groups: {reason}")
 
 
 def _of_broker(
@@ -81,7 +82,7 @@ def _of_broker(
 
 
 def _lags(connection: Connection, names: Sequence[str], issues: list[Issue]) -> Iterator[ShareLagSample]:
-    described = _described(connection, names)
+    described = _describe(connection, names)
     request = DescribeShareGroupOffsetsRequest(
         groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in names)
     )
@@ -90,7 +91,7 @@ def _lags(connection: Connection, names: Sequence[str], issues: list[Issue]) -> 
         if group.error_code is not ErrorCode.none:
             issues.append(_unasked(group.group_id, group.error_code.name))
         members = described.get(group.group_id)
-        having = Counter() if members is None else _having(members)
+        having = Counter() if members is None else _count_assigned(members)
         for topic in group.topics:
             for part in topic.partitions:
                 if part.error_code is ErrorCode.none:
@@ -99,27 +100,26 @@ def _lags(connection: Connection, names: Sequence[str], issues: list[Issue]) -> 
                         topic=topic.topic_name,
                         part=part.partition_index,
                         sampled_ms=now_ms,
-                        start_offset=_known(part.start_offset),
-                        lag=_known(part.lag),
+                        start_offset=_none_if_negative(part.start_offset),
+                        lag=_none_if_negative(part.lag),
                         members=None if members is None else len(members.members),
                         assigned=None if members is None else having[topic.topic_name, part.partition_index],
                     )
 
 
-def _known(number: int) -> int | None:
+def _none_if_negative(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _described(connection: Connection, names: Sequence[str]) -> dict[str, DescribedGroup]:
-    """Groups that the broker describes, by name."""
+def _describe(connection: Connection, names: Sequence[str]) -> dict[str, DescribedGroup]:
     if connection.version(SHARE_GROUP_DESCRIBE) is None:
         return {}
     answer = connection.ask(SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest(group_ids=tuple(names)))
     return {group.group_id: group for group in answer.groups if group.error_code is ErrorCode.none}
 
 
-def _having(group: DescribedGroup) -> Counter[tuple[str, int]]:
-    """How many members have each partition."""
+def _count_assigned(group: DescribedGroup) -> Counter[tuple[str, int]]:
+    """Count the members with each partition."""
     return Counter(
         (topic.topic_name, part)
         for member in group.members

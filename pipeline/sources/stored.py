@@ -1,7 +1,7 @@
-"""Files in object stores and HDFS, through Arrow's file systems: they are read where they lie.
+"""Files in object stores and HDFS, read in place through Arrow's file systems.
 
-Who may read them is decided by the store's own means: variables, profiles and roles for S3, and so on. AWS_ENDPOINT_URL
-names another store that speaks S3.
+Access is configured by the store's own means: environment variables, profiles and roles for S3, for example.
+AWS_ENDPOINT_URL selects another store with the S3 API.
 """
 
 from __future__ import annotations
@@ -18,48 +18,50 @@ _AT_ONCE = 1 << 20
 
 
 class Size(NamedTuple):
-    """As much of a file's status as is known of one in a store."""
+    """Status of a stored file, as far as a store provides it."""
 
     st_size: int
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in a store, with as much of a `Path` as readers of sources use."""
+    """File in a store, with the subset of `Path` that readers of sources use."""
 
     address: str
     size: int = -1
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
+        """Last part of the address."""
         return PurePosixPath(self.address).name
 
     @property
     def suffix(self) -> str:
-        """From the last dot of the name on."""
+        """Extension with its dot."""
         return PurePosixPath(self.address).suffix
 
     @property
     def parent(self) -> PurePosixPath:
-        """The folder, for its name."""
+        """Folder, for its name only."""
         return PurePosixPath(self.address).parent
 
     def stat(self) -> Size:
-        """How large it is. Raises OSError."""
         if self.size >= 0:
             return Size(self.size)
         system, path = opened(self.address)
         return Size(int(system.get_file_info(path).size or 0))
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Opens it for reading bytes. Raises OSError."""
+        """Open the file for reading bytes.
+
+        Raises:
+            OSError: The store can't be read.
+        """
         assert mode == "rb", "sources are only read"
         system, path = opened(self.address)
         return io.BufferedReader(system.open_input_file(path), _AT_ONCE)
 
     def read_bytes(self) -> bytes:
-        """All of it. Raises OSError."""
         system, path = opened(self.address)
         with system.open_input_file(path) as file:
             return bytes(file.read())
@@ -72,21 +74,25 @@ SourceFile = Path | StoredFile
 
 
 def source_file(path: str) -> SourceFile:
-    """A source's file, wherever it lies."""
     return StoredFile(path) if is_stored(path) else Path(path)
 
 
 def files_behind(address: str) -> Iterator[StoredFile]:
-    """The file of this address, or all files below it. Raises OSError; FileNotFoundError where there is nothing."""
+    """Yield the file at this address, or all files below it.
+
+    Raises:
+        FileNotFoundError: Nothing is stored there.
+        OSError: The store can't be read.
+    """
     from pyarrow.fs import FileSelector, FileType
 
     system, path = opened(address)
     if system.get_file_info(path).type == FileType.File:
         yield StoredFile(address)
         return
-    found = [each for each in system.get_file_info(FileSelector(path, recursive=True)) if each.type == FileType.File]
-    if not found:
+    files = [file for file in system.get_file_info(FileSelector(path, recursive=True)) if file.type == FileType.File]
+    if not files:
         raise FileNotFoundError(0, "nothing is stored there", address)
     folder = path.rstrip("/")
-    for each in sorted(found, key=lambda each: each.path):
-        yield StoredFile(address.rstrip("/") + each.path.removeprefix(folder), each.size or 0)
+    for file in sorted(files, key=lambda file: file.path):
+        yield StoredFile(address.rstrip("/") + file.path.removeprefix(folder), file.size or 0)

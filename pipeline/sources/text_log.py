@@ -1,8 +1,7 @@
-"""A broker's own log at INFO, turned into group events.
+"""Group events from a broker's log at INFO.
 
-Lines are found by the words in their middle, which have been the same since the classic coordinator; the prefix
-differs between the two generations of it, and the partition is taken from wherever it stands. What a line does not
-say stays empty: nothing is invented here.
+Lines are recognized by text in their middle, which is the same since the classic coordinator; the prefix differs
+between the two generations of coordinators. Columns without a value in the line stay None.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.stored import SourceFile
 from kohort.pipeline.sources.unwrapping import DENIED, MARK, TIME, Joining
 
-LONGEST_LINE = 1 << 20
-"""Characters. The line about members that were removed has all their ids, and is not nearly as long."""
+LONGEST_LINE = 1 << 20  # characters; the longest line, with the ids of all removed members, is far shorter
 _TOO_LONG, _OTHERWISE, _NO_LINE = (
     "[GroupCoordinator and too many characters",
     "[GroupCoordinator and a time or number that can't be",
@@ -31,8 +29,7 @@ _TOO_LONG, _OTHERWISE, _NO_LINE = (
 )
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _NO_DATE = "have a time without a date; write the day before each time, as sed 's/^/2026-05-31 /' does"
-_EXAMPLE = 200
-"""Characters of a line that is shown because nothing was understood."""
+_EXAMPLE = 200  # characters of an example line in the issue for a file without any event
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
 # A group's name may have brackets: those in pairs belong to it, else it ends at the first one.
 _IN_BRACKETS = re.compile(
@@ -41,18 +38,17 @@ _IN_BRACKETS = re.compile(
 _TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
 
 
-Columns = dict[str, Any]
-"""What a line says of an event, by column."""
+Columns = dict[str, Any]  # values of an event by column
 Fill = Callable[[re.Match[str]], Columns]
 
 
-def _rebalance_started(found: re.Match[str]) -> Columns:
-    reason = found["reason"]
-    if reason is None:  # releases before 2.0 say none
-        return {"kind": "rebalance_started", "generation": whole(found["generation"], 32), "cause": "unknown"}
+def _rebalance_started(match: re.Match[str]) -> Columns:
+    reason = match["reason"]
+    if reason is None:  # releases before 2.0 log no reason
+        return {"kind": "rebalance_started", "generation": whole(match["generation"], 32), "cause": "unknown"}
     return {
         "kind": "rebalance_started",
-        "generation": whole(found["generation"], 32),
+        "generation": whole(match["generation"], 32),
         "cause": cause_of(reason),
         "client_reason": client_reason_in(reason),
         "member_id": member_in(reason),
@@ -61,47 +57,47 @@ def _rebalance_started(found: re.Match[str]) -> Columns:
     }
 
 
-def _left(found: re.Match[str]) -> Columns:
-    reason = client_reason_in(found["rest"])
+def _member_left(match: re.Match[str]) -> Columns:
+    reason = client_reason_in(match["rest"])
     cause = "leave_poll_timeout" if reason and "poll timeout" in reason else "leave_explicit"
-    return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "client_reason": reason}
+    return {"kind": "member_removed", "member_id": match["member"], "cause": cause, "client_reason": reason}
 
 
-def _fenced_out(found: re.Match[str]) -> Columns:
-    why = found["why"]
-    cause = "session_expired" if "session expired" in why else "epoch_timeout"
-    return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "detail": {"reason": why}}
+def _fenced_out(match: re.Match[str]) -> Columns:
+    reason = match["why"]
+    cause = "session_expired" if "session expired" in reason else "epoch_timeout"
+    return {"kind": "member_removed", "member_id": match["member"], "cause": cause, "detail": {"reason": reason}}
 
 
-def _evicted(found: re.Match[str]) -> Columns:
-    members = [member.strip() for member in found["members"].split(",") if member.strip()]
+def _evicted(match: re.Match[str]) -> Columns:
+    members = [member.strip() for member in match["members"].split(",") if member.strip()]
     return {"kind": "barrier_evicted", "evicted": members, "cause": "barrier_timeout"}
 
 
-def _never_synced(found: re.Match[str]) -> Columns:
-    return {"kind": "sync_timeout", "waited_for": _evicted(found)["evicted"], "cause": "sync_timeout"}
+def _never_synced(match: re.Match[str]) -> Columns:
+    return {"kind": "sync_timeout", "waited_for": _evicted(match)["evicted"], "cause": "sync_timeout"}
 
 
-def _deleted(found: re.Match[str]) -> Columns:
-    return {"kind": "group_deleted", "cause": "group_deleted", "detail": {"groups": found["groups"]}}
+def _deleted(match: re.Match[str]) -> Columns:
+    return {"kind": "group_deleted", "cause": "group_deleted", "detail": {"groups": match["groups"]}}
 
 
-def _elected(found: re.Match[str]) -> Columns:
+def _elected(match: re.Match[str]) -> Columns:
     return {
         "kind": "coordinator_elected",
-        "co_partition": whole(found["of"], 32),
-        "co_epoch": whole(found["epoch"], 32),
-        "duration_us": 1000 * whole(found["ms"], 48),
-        "detail": {"records": found["records"]},
+        "co_partition": whole(match["of"], 32),
+        "co_epoch": whole(match["epoch"], 32),
+        "duration_us": 1000 * whole(match["ms"], 48),
+        "detail": {"records": match["records"]},
     }
 
 
 def _plain(kind: str, **fixed: object) -> Fill:
-    """Groups of the expression that are named like columns go there."""
+    """Return a function that copies groups of the expression to the columns of the same name."""
 
-    def fill(found: re.Match[str]) -> Columns:
+    def fill(match: re.Match[str]) -> Columns:
         columns: Columns = {"kind": kind, **fixed}
-        for name, value in found.groupdict().items():
+        for name, value in match.groupdict().items():
             if value is None and name == "members":
                 continue
             if name in ("generation", "members", "duration_ms", "member_epoch"):
@@ -122,10 +118,10 @@ _TOKENS = re.compile(r"\\.|\[[^\]]*\]|(?P<lazy>\(\?P<\w+>\.\*\?\)|\.\*\?)|(?P<na
 
 
 def _linear(pattern: str) -> re.Pattern[str]:
-    """An expression for a line that needs time in proportion to the line's length, whatever stands in it.
+    """Compile an expression so that matching takes time linear in the length of the line, for any text.
 
-    Each part, from one name of any text (`.*?`) to the next, is taken where it first fits and is not tried elsewhere:
-    an atomic group. Else three names in a line make it a matter of the cube: 8 KB took 18 s.
+    Each part between two lazy groups (`.*?`) becomes an atomic group, matched where it first fits. Backtracking over
+    three lazy groups takes cubic time: 18 s for 8 KB.
     """
     cuts, depth = [0], 0
     for token in _TOKENS.finditer(pattern):
@@ -176,7 +172,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
         (
             "has left group",
             _TEXT_AFTER_DYNAMIC + r"[Mm]ember (?P<member>.*?) has left group (?P<rest>.*)$",
-            _left,
+            _member_left,
         ),
         (
             "Replacing previously mapped member",
@@ -302,13 +298,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
 
 
 def is_without_date(line: str) -> bool:
-    """Return whether a line has a time before its message, and no date."""
     prefix = line[: line.find(MARK)]
     return TIME.search(prefix) is None and _CLOCK.search(prefix) is not None
 
 
 def why_nothing(path: SourceFile) -> str:
-    """Explain why no line of a file was understood: the lines have no date, or the first one shows it."""
+    """Explain why no line of a file was understood: no line has a date, or an example of an unknown line."""
     line = example_of(path)
     if MARK in line and is_without_date(line):
         return f"nothing in it was understood: its lines {_NO_DATE}"
@@ -318,7 +313,6 @@ def why_nothing(path: SourceFile) -> str:
 
 
 def example_of(path: SourceFile) -> str:
-    """A line that should have told something: the first of the coordinator's, else the first of all."""
     first = ""
     for line in read_lines(path, []):
         if MARK in line:
@@ -328,7 +322,12 @@ def example_of(path: SourceFile) -> str:
 
 
 def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
-    """Events of one broker's log. Times that don't name their zone are taken as UTC plus this offset."""
+    """Yield the events of a broker's log, and its issues.
+
+    Args:
+        path: File to read.
+        utc_offset_minutes: Offset of times without a zone.
+    """
     faults: list[Issue] = []
     log = TextLog(path.name, utc_offset_minutes)
     yield from log.events(read_lines(path, faults))
@@ -338,7 +337,10 @@ def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[Gro
 
 
 class TextLog:
-    """A broker's log that comes in portions. number: of events before, which tells two of one moment apart."""
+    """Broker's log that is read in portions.
+
+    number: Number of events so far; makes ids of events at the same time unique.
+    """
 
     def __init__(self, name: str, utc_offset_minutes: int = 0, number: int = 0) -> None:
         self.name, self.number = name, number
@@ -349,11 +351,11 @@ class TextLog:
         self._joining = Joining()
 
     def events(self, lines: Iterable[str]) -> Iterator[GroupEvent]:
-        """What lines tell. An object of JSON that has begun in them is told of when it ends, or at the `end`."""
+        """Yield the events of lines. A JSON object over several lines may be completed by a later call or `end`."""
         yield from self._events(self._joining.lines(lines))
 
     def end(self) -> Iterator[GroupEvent]:
-        """What the last lines tell, though they look like the beginning of an object."""
+        """Yield the events of an incomplete JSON object at the end of the log."""
         yield from self._events(self._joining.end())
 
     def _events(self, lines: Iterable[str]) -> Iterator[GroupEvent]:
@@ -367,8 +369,8 @@ class TextLog:
                 self._count(_TOO_LONG)
                 continue
             try:
-                found = broker_line(line)
-                event = self._event(found, line) if found is not None else None
+                broker_line_or_none = broker_line(line)
+                event = self._event(broker_line_or_none, line) if broker_line_or_none is not None else None
             except UNREADABLE:
                 self._count(_OTHERWISE)
                 continue
@@ -376,25 +378,25 @@ class TextLog:
                 self.number += 1
                 _name_group(event, self._group_of)
                 yield event
-            elif found is None and is_without_date(line):
+            elif broker_line_or_none is None and is_without_date(line):
                 self._undated += 1
-            elif found is None:
+            elif broker_line_or_none is None:
                 self._count(_NO_LINE)
             else:
-                for words, _, _ in _PATTERNS[:5]:
-                    if words in line:
-                        self._count(words)
+                for marker, _, _ in _PATTERNS[:5]:
+                    if marker in line:
+                        self._count(marker)
 
     def issues(self) -> Iterator[Issue]:
-        """Lines that should have told something and were not understood, since the last time."""
-        for words, count in self._unread.items():
-            yield Issue("unreadable_line", self.name, f"{count} lines with '{words}' have another shape than known")
+        """Yield issues for unreadable lines of the coordinator since the previous call."""
+        for marker, count in self._unread.items():
+            yield Issue("unreadable_line", self.name, f"{count} lines with '{marker}' have an unknown format")
         if self._undated and self.number:  # else the file as a whole is reported
             yield Issue("unreadable_line", self.name, f"{self._undated} lines {_NO_DATE}")
         self._unread, self._undated = {}, 0
 
-    def _count(self, words: str) -> None:
-        self._unread[words] = self._unread.get(words, 0) + 1
+    def _count(self, marker: str) -> None:
+        self._unread[marker] = self._unread.get(marker, 0) + 1
 
     def _denial(self, line: str) -> GroupEvent | None:
         try:
@@ -403,20 +405,24 @@ class TextLog:
             self._count(DENIED.strip())
             return None
 
-    def _event(self, found: BrokerLine, line: str) -> GroupEvent | None:
-        return _event(found, line, self._utc_offset_minutes, self.name, self.number + 1)
+    def _event(self, parsed: BrokerLine, line: str) -> GroupEvent | None:
+        return _event(parsed, line, self._utc_offset_minutes, self.name, self.number + 1)
 
 
-def _event(found: BrokerLine, line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:
-    """None: the line is about something else. Raises what UNREADABLE names for a number that can't be."""
-    columns = columns_of(found.text)
+def _event(parsed: BrokerLine, line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:
+    """Return the event of a coordinator's line, or None if the line isn't about a group event.
+
+    Raises:
+        UNREADABLE: A value is out of range.
+    """
+    columns = columns_of(parsed.text)
     if columns is None:
         return None
-    ts_ms = found.ts_ms - (0 if found.zoned else 60_000 * utc_offset_minutes)
-    partition = found.partition or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
+    ts_ms = parsed.ts_ms - (0 if parsed.zoned else 60_000 * utc_offset_minutes)
+    partition = parsed.partition or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
     if partition is not None:
         columns.setdefault("co_partition", whole(partition, 32))
-    node = whole(found.node, 32)
+    node = whole(parsed.node, 32)
     event_id = f"{file}:{ts_ms}:{number}"
     return GroupEvent(**columns, ts=ts_ms, node_id=node, event_id=event_id, seq=number, origin="text_log")
 
@@ -430,16 +436,16 @@ def _name_group(event: GroupEvent, group_of: dict[str, str]) -> None:
 
 
 def columns_of(text: str) -> Columns | None:
-    """The event in a line's text, without time and place; None for lines about something else."""
+    """Return the columns of the event in a message, except time and source; None for other messages."""
     group = None
     if prefix := _IN_BRACKETS.match(text):
         group, text = prefix["group"], prefix["text"]
-    for words, pattern, fill in _PATTERNS:
-        if words not in text:
+    for marker, pattern, fill in _PATTERNS:
+        if marker not in text:
             continue
-        if found := pattern.search(text):
-            columns = fill(found)
-            named = found.groupdict().get("group")
+        if match := pattern.search(text):
+            columns = fill(match)
+            named = match.groupdict().get("group")
             columns["group_id"] = named if named is not None else group
             member_id = columns.get("member_id")
             if member_id and columns.get("client_id") is None and (client := client_of(member_id)) != member_id:

@@ -1,7 +1,7 @@
-"""A broker's log line out of what collectors have put around it: JSON, JSON in JSON, cells, colours.
+"""Extraction of a broker's log line from the JSON, nested JSON, CSV or colors that a log collector added.
 
-Nothing is known here of a collector: the message is whatever text within has the words of a coordinator or an
-authorizer, and the time is what stands beside it.
+No collector is known by name: the message is any text with a coordinator's or authorizer's marker, and the time is
+the nearest one.
 """
 
 from __future__ import annotations
@@ -25,30 +25,26 @@ TIME = re.compile(
 _TIMES = (
     *("@timestamp", "timestamp", "time", "instant", "timeMillis", "ts", "_time", "date", "Timestamp", "eventTime"),
     "__REALTIME_TIMESTAMP",
-)
-"""Names of what stands beside a message and says when it was; the first that does counts."""
+)  # JSON names of times; the first one present is used
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
-_DEEPEST = 8
-"""How often JSON may stand in JSON."""
+_DEEPEST = 8  # levels of JSON inside JSON
 
-_MOST_LINES, _MOST_CHARACTERS = 500, 1 << 20
-"""The most that an object takes which is written over several lines."""
+_MOST_LINES, _MOST_CHARACTERS = 500, 1 << 20  # limits of a JSON object over several lines
 
-Moment = tuple[int, bool]
-"""Milliseconds since 1970, and whether the text says in which zone it is."""
+Moment = tuple[int, bool]  # milliseconds since 1970, and whether the text has a time zone
 
 
 class Unwrapped(NamedTuple):
-    """The line as the broker wrote it, and when it was, by who has wrapped it."""
+    """Line as the broker wrote it, and the time that the collector added."""
 
     message: str
     outside: Moment | None
 
 
 def unwrapped(line: str) -> Unwrapped:
-    """The message within JSON, however deep, and the time nearest to it; any other line as it is."""
+    """Return the message nested in JSON or CSV and the time nearest to it; other lines are returned unchanged."""
     outside: Moment | None = None
     for _ in range(_DEEPEST):
         start = line.find("{")
@@ -59,51 +55,52 @@ def unwrapped(line: str) -> Unwrapped:
             row, _ = json.JSONDecoder().raw_decode(line, start)
         except UNREADABLE:
             break
-        found = _within(row)
-        if found is None:
+        message_and_time = _within(row)
+        if message_and_time is None:
             break
-        before = TIME.search(line[:start])
-        message, beside = found
-        outside = beside or (moment(before) if before else None) or outside
+        prefix_time = TIME.search(line[:start])
+        message, nearest_time = message_and_time
+        outside = nearest_time or (moment(prefix_time) if prefix_time else None) or outside
         line = message.rstrip("\r\n")
     if "\x1b" in line:
         line = _COLOURS.sub("", line)
     if line.endswith('"') and (cell := _cell(line)) is not None:
-        outside = outside or next((moment(each) for each in TIME.finditer(line[: line.find(cell[:20])])), None)
+        outside = outside or next((moment(match) for match in TIME.finditer(line[: line.find(cell[:20])])), None)
         line = cell
     return Unwrapped(line, outside)
 
 
 def _cell(line: str) -> str | None:
-    """The cell with a mark of a row of CSV; None: it is none."""
     try:
         cells = next(csv.reader([line], strict=True), [])
     except (csv.Error, UnicodeError):
         return None
-    return next((each for each in cells if _mark_in(each) >= 0), None) if len(cells) > 1 else None
+    return next((cell for cell in cells if _mark_in(cell) >= 0), None) if len(cells) > 1 else None
 
 
 def _mark_in(line: str) -> int:
     return max(line.find(MARK), line.find(DENIED))
 
 
-def _within(value: Any, beside: Moment | None = None, depth: int = 0) -> tuple[str, Moment | None] | None:
-    """The first text with a mark in a value of JSON, and the time that stands nearest to it."""
+def _within(value: Any, nearest_time: Moment | None = None, depth: int = 0) -> tuple[str, Moment | None] | None:
+    """Return the first string with a marker in a JSON value, and the time nearest to it."""
     if isinstance(value, str):
-        return (value, beside) if _mark_in(value) >= 0 else None
+        return (value, nearest_time) if _mark_in(value) >= 0 else None
     if depth > _DEEPEST or not isinstance(value, dict | list):
         return None
     if isinstance(value, dict):
-        beside = next((at for name in _TIMES if (at := json_time(value.get(name), name)) is not None), beside)
-    for each in value.values() if isinstance(value, dict) else value:
-        found = _within(each, beside, depth + 1)
-        if found is not None:
-            return found
+        nearest_time = next(
+            (at for name in _TIMES if (at := json_time(value.get(name), name)) is not None), nearest_time
+        )
+    for child in value.values() if isinstance(value, dict) else value:
+        message_and_time = _within(child, nearest_time, depth + 1)
+        if message_and_time is not None:
+            return message_and_time
     return None
 
 
 def json_time(value: Any, name: str = "") -> Moment | None:
-    """A time as collectors and log4j's layouts write it: text, seconds to microseconds, or seconds and nanoseconds."""
+    """Return the time of a collector's or log4j's layout: text, seconds to nanoseconds, or an epochSecond object."""
     if isinstance(value, dict):
         seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
         if not isinstance(seconds, int) or not isinstance(nanos, int):
@@ -116,29 +113,33 @@ def json_time(value: Any, name: str = "") -> Moment | None:
             if value > from_:
                 return round(value * factor), True
         return round(value * 1000), True
-    if isinstance(value, str) and (found := TIME.match(value)):
-        return moment(found)
+    if isinstance(value, str) and (match := TIME.match(value)):
+        return moment(match)
     return None
 
 
-def moment(found: re.Match[str]) -> Moment:
-    """The time that TIME has found. Raises ValueError for a day that there is not."""
-    zone = found["zone"]
+def moment(match: re.Match[str]) -> Moment:
+    """Return the time of a match of TIME.
+
+    Raises:
+        ValueError: The date doesn't exist.
+    """
+    zone = match["zone"]
     offset = "+00:00" if zone in (None, "Z") else zone
-    at = datetime.datetime.fromisoformat(f"{found['day'].replace(found['separator'], '-')}T{found['clock']}{offset}")
-    milliseconds = int((found["fraction"] or "0").ljust(3, "0")[:3])
+    at = datetime.datetime.fromisoformat(f"{match['day'].replace(match['separator'], '-')}T{match['clock']}{offset}")
+    milliseconds = int((match["fraction"] or "0").ljust(3, "0")[:3])
     return round(at.timestamp()) * 1000 + milliseconds, zone is not None
 
 
 class Joining:
-    """Makes one line of an object that is written over several; the innermost that begins on a line of its own."""
+    """Joiner of JSON objects over several lines; the innermost object that begins on its own line counts."""
 
     def __init__(self) -> None:
         self._open: list[str] = []
         self._characters = 0
 
     def lines(self, lines: Iterable[str]) -> Iterator[str]:
-        """Lines as they come, but for such objects. What has begun goes on with the next portion."""
+        """Yield lines, with each multi-line object as one line. An incomplete object continues with the next call."""
         for line in lines:
             bare = line.strip()
             if bare in ("{", "[{"):
@@ -156,7 +157,6 @@ class Joining:
                     yield from self._given_up()
 
     def end(self) -> Iterator[str]:
-        """What has begun and never ended."""
         yield from self._given_up()
 
     def _whole(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Asks a cluster how many records wait for a group now: what it has committed, and where the logs end."""
+"""Committed offsets and log end offsets of a group's partitions, for the number of records that wait for it."""
 
 from __future__ import annotations
 
@@ -12,44 +12,47 @@ Place = tuple[str, int]
 
 
 class WaitingRecords:
-    """Connections stay open between two questions."""
+    """Queries of a cluster over connections that stay open."""
 
     def __init__(self, address: str, security: Security = OPEN) -> None:
         self._cluster = SourceCluster(address, security)
 
     def of(self, group: str) -> dict[Place, tuple[int, int]] | None:
-        """By partition: the committed offset, and the log's end where that is further. None: nobody tells."""
+        """Return committed offset and log end of each partition with lag, or None if the cluster can't be queried."""
         try:
             committed = self._committed(group)
             if committed is None:
                 return None
             about = self._cluster.metadata(tuple(sorted({topic for topic, _ in committed})))
             ends = self._cluster.offsets(about, LATEST, READ_UNCOMMITTED)
-        except (OSError, LookupError, TypeError, ValueError):  # it is away, or answers what no Kafka does
+        except (OSError, LookupError, TypeError, ValueError):  # unreachable, or not a Kafka cluster
             return None
-        return {place: (offset, ends[place]) for place, offset in committed.items() if ends.get(place, -1) > offset}
+        return {
+            partition: (offset, ends[partition])
+            for partition, offset in committed.items()
+            if ends.get(partition, -1) > offset
+        }
 
     def close(self) -> None:
-        """Hangs up."""
         self._cluster.close()
 
     def _committed(self, group: str) -> dict[Place, int] | None:
         for broker in self._cluster.metadata(()).brokers:
             try:
-                found = _fetched(self._cluster.connection(broker.host, broker.port), group)
+                offsets = _fetched(self._cluster.connection(broker.host, broker.port), group)
             except WireError:
                 continue
-            if found is not None:
-                return found
+            if offsets is not None:
+                return offsets
         return None
 
 
 def _fetched(connection: Connection, group: str) -> dict[Place, int] | None:
-    """None: this broker is not the group's coordinator, or doesn't let us ask."""
+    """Return the committed offsets, or None if this broker isn't the coordinator or denies access."""
     if connection.version(OFFSET_FETCH) is None:
         return None
-    asked = OffsetFetchRequestGroup(group_id=group, topics=None)
-    (answer,) = connection.ask(OFFSET_FETCH, OffsetFetchRequest(groups=(asked,))).groups
+    requested_group = OffsetFetchRequestGroup(group_id=group, topics=None)
+    (answer,) = connection.ask(OFFSET_FETCH, OffsetFetchRequest(groups=(requested_group,))).groups
     if answer.error_code is not ErrorCode.none:
         return None
     return {

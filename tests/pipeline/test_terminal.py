@@ -60,7 +60,7 @@ def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixture[str]) -> None:
-    unread = issue("unreadable_line", "3 lines with 'Stabilized' have another shape than known")
+    unread = issue("unreadable_line", "3 lines with 'Stabilized' have an unknown format")
     out = printed(Outcome([SKEW], [health("calm", 1)], [unread], None), capsys)
     assert "Can't tell of 1 group: nothing serious was seen from 1970-01-01 00:00:00 to" in out
     assert "   - some of what was given could not be read" in out
@@ -204,8 +204,8 @@ def test_help_says_what_comes_out() -> None:
         (["/nowhere/at/all"], 1, "nothing to analyse"),
         (["--follow", "/nowhere/at/all"], 2, "--follow wants one bootstrap address"),
         (["--command-config", "/nowhere/at/all", "b:9092"], 2, "does not exist"),
-        (["--last", "2 weeks", "b:9092"], 2, "'2 weeks' is no length of time"),
-        (["--since", "yesterday", "b:9092"], 2, "'yesterday' is no moment"),
+        (["--last", "2 weeks", "b:9092"], 2, "invalid duration '2 weeks'"),
+        (["--since", "yesterday", "b:9092"], 2, "invalid time 'yesterday'"),
         (["--since", "15:00", "--until", "14:00", "b:9092"], 2, "--since is later than --until"),
         (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last says where the time begins and ends"),
         (["--follow", "b:9092", "c:9092"], 2, "--follow wants one bootstrap address"),

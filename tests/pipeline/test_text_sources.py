@@ -273,7 +273,7 @@ def test_the_dump_tool_s_text(tmp_path: Path) -> None:
         ('%7|1709632808.500|CGRPJOIN|c-1#consumer-1| [thrd:main]: Group "g": join', "a client's log"),
         ("INFO:aiokafka.consumer.group_coordinator:Joined group 'g' (generation 1)", "a client's log"),
         ("INFO:kafka.coordinator.consumer:Revoking previously assigned partitions", "a client's log"),
-        ("Dear diary", "none of the kinds"),
+        ("Dear diary", "unknown type of file"),
     ],
 )
 def test_what_is_about_groups_and_not_enough_says_what_it_lacks(text: str, words: str, tmp_path: Path) -> None:

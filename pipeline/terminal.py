@@ -1,4 +1,4 @@
-"""What `kohort analyze` says on the terminal: how far it is, what it found; colours only where they can be seen."""
+"""Terminal output of `kohort analyze`: progress and findings, with colors on a terminal only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ _TICK_S = 0.5
 
 
 def words(kinds: list[Source]) -> str:
-    """What was handed over, counted."""
     counts: dict[str, int] = {}
     for source in kinds:
         counts[source.kind] = counts.get(source.kind, 0) + 1
@@ -56,7 +55,7 @@ _apart: list[TextIO] = []
 
 @contextmanager
 def speaking_to(stream: TextIO) -> Iterator[None]:
-    """Meanwhile what is said beside the result goes there, whatever others write to stderr."""
+    """Write messages to `stream` instead of stderr during the block."""
     _apart.append(stream)
     try:
         yield
@@ -69,23 +68,24 @@ def _stderr() -> TextIO:
 
 
 def say(text: str) -> None:
-    """A line beside the result: to stderr, so that stdout holds findings alone. Line ends before it stay."""
+    """Print a message to stderr, because stdout has findings only; leading line ends are kept."""
     line = text.lstrip("\n")
     click.echo(text[: len(text) - len(line)] + visible(line), file=_stderr(), color=_colour())
 
 
 def _colour() -> bool | None:
-    """None: as click decides, by whether there is a terminal. See no-color.org."""
+    """Return False if NO_COLOR is set, or None to let click decide. See no-color.org."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 @contextmanager
 def progress(tasks: Callable[[], str] = lambda: "") -> Iterator[Callable[[str], None]]:
-    """Gives a function that says lines; after one that ends in "…" a clock runs, on terminals, until the next.
+    """Return a function that prints lines. On a terminal, a line ending in "…" is followed by a timer until the next.
 
-    tasks: more about how far it is, asked twice a second.
+    Args:
+        tasks: Returns more text about the progress, called twice a second.
     """
-    if not _stderr().isatty() or os.environ.get("TERM") == "dumb":  # such a terminal can't take a line back
+    if not _stderr().isatty() or os.environ.get("TERM") == "dumb":  # such a terminal can't overwrite a line
         yield say
         return
     clock = _Clock(tasks)
@@ -133,28 +133,31 @@ class _Clock:
 
 
 def spark_tasks(spark: SparkSession) -> Callable[[], str]:
-    """How many tasks of what Spark does at the moment are done; nothing over Spark Connect, which doesn't say."""
+    """Return a function that describes Spark's completed tasks; its result is empty over Spark Connect."""
     try:
         tracker = spark.sparkContext.statusTracker()
-    except Exception:  # Connect refuses the attribute with an error of its own
+    except Exception:  # Spark Connect raises its own error for this attribute
         return lambda: ""
 
     def done_of_count() -> str:
         try:
             stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        except Exception:  # Spark is ending or gone; the caller that waits for its work gets that error
+        except Exception:  # Spark is stopping; the caller that waits for the result gets this error
             return ""
-        done = sum(stage.numCompletedTasks for stage in stages if stage)
+        completed = sum(stage.numCompletedTasks for stage in stages if stage)
         count = sum(stage.numTasks for stage in stages if stage)
-        return f", {done} of {count} tasks" if count else ""
+        return f", {completed} of {count} tasks" if count else ""
 
     return done_of_count
 
 
 def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = ()) -> None:
-    """The findings, the gravest first; what is only information when `verbose`.
+    """Print the findings by severity; those of severity info only with `verbose`.
 
-    accepted: sources that may be missing.
+    Args:
+        outcome: Result of an analysis.
+        verbose: Print everything.
+        accepted: Sources that may be missing.
     """
     from kohort.pipeline.report.words import by_group, worst_severity
 
@@ -164,12 +167,12 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
         groups.setdefault(group, [])
     _echo()
     well = []
-    for group, found in groups.items():
-        serious = worst_severity(found) in ("warning", "critical")
+    for group, findings in groups.items():
+        serious = worst_severity(findings) in ("warning", "critical")
         if not serious:
             well.append(group)
         if serious or verbose:
-            _group(group, found, health.get(group), verbose)
+            _group(group, findings, health.get(group), verbose)
     _well(well, outcome, accepted)
     if not groups:
         _echo("No groups were found in what was read, or none was active at that time.")
@@ -179,19 +182,19 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
 
 
 def _well(groups: list[str], outcome: Outcome, accepted: Collection[str]) -> None:
-    """Those about which there is nothing serious, and those of which that can't be told."""
+    """Print the groups without serious findings, and the groups for which sources are missing."""
     lacking = outcome.missing(accepted)
-    unclear = frozenset().union(*(each.groups for each in lacking))
+    unclear = frozenset().union(*(source.groups for source in lacking))
     unknown = [group for group in groups if group in unclear]
-    known = [group for group in groups if group not in unclear]
-    if known:
-        _echo("\n" + visible(f"Nothing serious in {_counted(known)}{_between(outcome.health)}: {_names(known)}"))
+    clear = [group for group in groups if group not in unclear]
+    if clear:
+        _echo("\n" + visible(f"Nothing serious in {_counted(clear)}{_between(outcome.health)}: {_names(clear)}"))
     if unknown:
-        said = f"Can't tell of {_counted(unknown)}: nothing serious was seen{_between(outcome.health)}, but"
-        _echo("\n" + visible(said))
-        for each in lacking:
-            if each.groups.intersection(unknown):
-                _echo(_wrapped(f"   - {each.text}", "     "))
+        sentence = f"Can't tell of {_counted(unknown)}: nothing serious was seen{_between(outcome.health)}, but"
+        _echo("\n" + visible(sentence))
+        for source in lacking:
+            if source.groups.intersection(unknown):
+                _echo(_wrapped(f"   - {source.text}", "     "))
         _echo(_wrapped(f"   ({_names(unknown)})", "     "))
 
 
@@ -204,7 +207,6 @@ def _names(groups: list[str]) -> str:
 
 
 def _between(health: list[GroupHealthRow]) -> str:
-    """What is said is true of this time alone."""
     from kohort.pipeline.report.all_clear import span
     from kohort.pipeline.report.words import moment
 
@@ -214,13 +216,13 @@ def _between(health: list[GroupHealthRow]) -> str:
     return f" from {first} to {last} UTC"
 
 
-def _group(group: str, found: list[FindingRow], health: GroupHealthRow | None, verbose: bool) -> None:
+def _group(group: str, findings: list[FindingRow], health: GroupHealthRow | None, verbose: bool) -> None:
     from kohort.pipeline.report.words import headline, how_sure, worst_severity
 
-    worst = worst_severity(found)
-    line = f"{_MARKS.get(worst, '  ')} {headline(group, found, health)}"
+    worst = worst_severity(findings)
+    line = f"{_MARKS.get(worst, '  ')} {headline(group, findings, health)}"
     _echo(_wrapped(line, "   "), bold=True, fg=_COLOURS.get(worst))
-    for finding in found:
+    for finding in findings:
         if finding["severity"] == "info" and not verbose:
             continue
         _echo(visible(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {how_sure(finding)})"))
@@ -235,12 +237,12 @@ def _remarks(issues: list[DataIssueRow], verbose: bool) -> None:
     _echo(f"\nAbout the data: {several(len(issues), 'remark')}")
     from kohort.pipeline.report.quality import rarest_first
 
-    shown = rarest_first(issues)[: None if verbose else _MOST_REMARKS]
-    for issue in shown:
-        place = f" {issue['keys'] or issue['group_id'] or ''}".rstrip()
-        _echo(_wrapped(f"   {issue['rule']}{place}: {issue['detail']}", "      "))
-    if len(shown) < len(issues):
-        _echo(f"   and {len(issues) - len(shown)} more: in the report, or with --verbose")
+    listed = rarest_first(issues)[: None if verbose else _MOST_REMARKS]
+    for issue in listed:
+        location = f" {issue['keys'] or issue['group_id'] or ''}".rstrip()
+        _echo(_wrapped(f"   {issue['rule']}{location}: {issue['detail']}", "      "))
+    if len(listed) < len(issues):
+        _echo(f"   and {len(issues) - len(listed)} more: in the report, or with --verbose")
 
 
 def _echo(text: str = "", **style: Any) -> None:
@@ -248,7 +250,7 @@ def _echo(text: str = "", **style: Any) -> None:
 
 
 def _wrapped(text: str, indent: str) -> str:
-    """Wraps text to the width of the terminal. In a pipe it stays one line."""
+    """Wrap text to the width of the terminal; without a terminal it stays one line."""
     text = visible(text)
     if not sys.stdout.isatty():
         return text

@@ -1,1 +1,1 @@
-"""The Spark job: carries sources to silver and silver to gold. No number is defined here."""
+"""Spark job that converts sources to silver and silver to gold. It defines no figures."""

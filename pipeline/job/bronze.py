@@ -1,4 +1,4 @@
-"""Raw records in a Spark frame to silver: from Parquet, or from Spark's own Kafka connector."""
+"""Conversion of raw records in a Spark frame to silver, read from Parquet or by Spark's own Kafka connector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = ("partition", "offset", "ts_ms", "key", "value")
 
 
 def chunk_of_arrow(batch: pa.RecordBatch) -> Chunk:
-    """A chunk in log order from the columns partition, offset, ts_ms, key and value. They hold no transactions."""
+    """Make a chunk in log order from the columns partition, offset, ts_ms, key and value, without transactions."""
     partition, offset = (
         batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in ("partition", "offset")
     )
@@ -42,17 +42,17 @@ def chunk_of_arrow(batch: pa.RecordBatch) -> Chunk:
 
 
 def silver_from_records(frame: DataFrame, silver: Path, batch: str, cluster: str = "", rank: int = 0) -> Read:
-    """Decodes a frame of records into one silver batch; the same batch id again replaces it."""
+    """Decode a frame of records into one silver batch, replacing a batch with the same id."""
     folder = str(silver)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with Writer(Path(folder), batch) as writer:
             rows = SilverRows(cluster, rank)
             for records in batches:
-                for table, found in rows.add(chunk_of_arrow(records)):
-                    writer.add(table, found)
-            for table, found in rows.finish():
-                writer.add(table, found)
+                for table, table_rows in rows.add(chunk_of_arrow(records)):
+                    writer.add(table, table_rows)
+            for table, table_rows in rows.finish():
+                writer.add(table, table_rows)
         names = list(writer.rows) or [""]
         yield pa.RecordBatch.from_pydict(
             {

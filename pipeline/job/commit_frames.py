@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 
 def commit_places(spark: SparkSession, silver: Place) -> DataFrame:
-    """(cluster, group_id, partition, topic) of everything that was ever committed."""
+    """Return a frame of the distinct (cluster, group_id, partition, topic) of all commits."""
     kinds = "cluster string, group_id string, partition int, topic string"
     return _over_files(spark, silver, PLACES, places, kinds).distinct()
 
 
 def packed_commits(spark: SparkSession, silver: Place, only: list[str] | None = None) -> DataFrame:
-    """(cluster, group_id, payload): commits of one group from one stretch of a file, for `unpack`.
+    """Return a frame (cluster, group_id, payload), with the commits of one group from part of a file per row.
 
-    only: the groups to look for; None: all.
+    Args:
+        spark: Session to use.
+        silver: Folder of silver.
+        only: Group ids, or None for all.
     """
 
     def work(rows: pa.Table) -> Iterator[pa.Table]:
@@ -44,7 +47,7 @@ def _over_files(
     work: Callable[[pa.Table], Iterator[pa.Table]],
     kinds: str,
 ) -> DataFrame:
-    """Applies `work` to every row group of the commits of silver, texts as dictionaries."""
+    """Apply `work` to every row group of the commits of silver, with texts as dictionaries."""
 
     def run(path: Place) -> Iterator[pa.RecordBatch]:
         for rows in row_groups(path, columns):

@@ -1,6 +1,6 @@
 """Parquet files as Spark frames, read by Arrow in the workers.
 
-So workers read every store that this machine reads. Spark's own readers would want Hadoop's jars for it on all of them.
+Workers can read every store that this machine can read, without Hadoop's jars, which Spark's own readers need.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TASKS_PER_CORE = 4
 
 
 def silver_frame(spark: SparkSession, silver: Place, table: str) -> DataFrame:
-    """All batches of a silver table; an empty frame of its schema when there is none."""
+    """Return all batches of a silver table, or an empty frame with its schema."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     schema = SCHEMAS[table]
@@ -41,7 +41,7 @@ def over_files(
     read: Callable[[Place], Iterator[pa.RecordBatch]],
     kinds: str | StructType,
 ) -> DataFrame:
-    """What `read` makes of each file. Workers must see the files."""
+    """Apply `read` to each file. Workers must have access to the files."""
     if not files:
         return spark.createDataFrame([], kinds)
     places = list(files)

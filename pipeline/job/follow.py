@@ -1,8 +1,8 @@
-"""`kohort analyze --follow`: silver grows as the cluster's log does, alerts are said at once, the report is made anew.
+"""`kohort analyze --follow`: extends silver continuously, prints alerts at once and updates the report.
 
-Two streams read the cluster: one appends silver (a batch that is written again replaces itself, so a restart neither
-loses nor doubles a row), the other keeps the tracker. When one of them fails because the cluster went away, it is
-started again from where it was. Gold and the report come from the same functions as in a batch analysis.
+Two streams read the cluster: one appends silver (a repeated batch replaces itself, so a restart neither loses nor
+duplicates rows), the other updates the tracker. A stream that fails because the cluster is unreachable is restarted at
+its checkpoint. Gold and the report come from the same functions as in a batch analysis.
 """
 
 from __future__ import annotations
@@ -47,13 +47,10 @@ if TYPE_CHECKING:
 
 TRIGGER_S = 2.0
 REBUILD_S = 60.0
-PAUSE_S = 3.0
-"""Before a stream that failed is tried again."""
+PAUSE_S = 3.0  # backoff before a failed stream is restarted
 LOOK_S = 0.5
-FINISH_S, WAIT_S = 30.0, 0.1
-"""How long the end waits for the batch at hand, and how often it looks. A second Ctrl-C does not wait."""
-MOST_PER_TRIGGER = 2_000_000
-"""Records of one batch: a first start on a large cluster comes in portions."""
+FINISH_S, WAIT_S = 30.0, 0.1  # timeout of the last batch, and the polling interval; a second Ctrl-C skips it
+MOST_PER_TRIGGER = 2_000_000  # records per batch, so that the first start on a large cluster is split up
 
 
 def silver_stream(
@@ -67,21 +64,26 @@ def silver_stream(
     available_now: bool = False,
     security: Security = OPEN,
 ) -> StreamingQuery:
-    """Starts appending silver. `available_now`: takes what there is, in batches of at most `most`, and ends."""
+    """Start the stream that appends silver.
+
+    With `available_now` it reads the present records in batches of at most `most`, and ends.
+    """
     folder = str(folders.silver)
     clean(folders.silver)
 
     def write(batch: DataFrame, number: int) -> None:
         def work(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with Writer(Path(folder), str(number)) as writer, reading(address, security) as read:
-                for each in ranges:
-                    for partition, start, end in zip(*(column.to_pylist() for column in each.columns), strict=True):
+                for batch_ranges in ranges:
+                    for partition, start, end in zip(
+                        *(column.to_pylist() for column in batch_ranges.columns), strict=True
+                    ):
                         rows = SilverRows(cluster, _RANK)
                         for chunk in read(partition, start, end):
-                            for table, found in rows.add(chunk):
-                                writer.add(table, found)
-                        for table, found in rows.finish():
-                            writer.add(table, found)
+                            for table, table_rows in rows.add(chunk):
+                                writer.add(table, table_rows)
+                        for table, table_rows in rows.finish():
+                            writer.add(table, table_rows)
             yield pa.RecordBatch.from_pydict({"task": pa.array([writer.task])})
 
         tasks = [row["task"] for row in batch.mapInArrow(work, "task string").collect()]
@@ -106,19 +108,19 @@ def silver_stream(
 def alert_stream(
     spark: SparkSession, address: str, folders: OutputFolders, cluster: str = "", security: Security = OPEN
 ) -> StreamingQuery:
-    """Starts the tracker. Its alerts go into a table, by batch: the code of a batch may run on another machine."""
+    """Start the stream of the tracker. Alerts are written to a table because batches may run on other machines."""
 
     def write(batch: DataFrame, number: int) -> None:
         rows = batch.orderBy("ts_ms", "group_id").toArrow()
         if not len(rows):
             return
-        hidden, place = folders.alerts / f"_{number}", folders.alerts / f"batch={number}"
-        for each in (hidden, place):
-            shutil.rmtree(each, ignore_errors=True)
+        hidden, folder = folders.alerts / f"_{number}", folders.alerts / f"batch={number}"
+        for path in (hidden, folder):
+            shutil.rmtree(path, ignore_errors=True)
         hidden.mkdir(parents=True)
         rows = rows.append_column("cluster", pa.array([cluster] * len(rows)))
         pq.write_table(rows, hidden / "part-00000.parquet")
-        hidden.rename(place)
+        hidden.rename(folder)
 
     return (
         alerts(spark, address, MOST_PER_TRIGGER, security, folders.watched)
@@ -133,14 +135,14 @@ def alert_stream(
 
 @contextmanager
 def printing_alerts(folder: Path, tell: Callable[[Message], None]) -> Iterator[None]:
-    """Tells alerts as soon as they are in their table. Those that are there already were told before."""
+    """Print new alerts as soon as they are in their table; alerts present at the start are skipped."""
     printed = set(folder.glob("batch=*"))
 
     def look() -> None:
         new = set(folder.glob("batch=*")) - printed
-        for place in sorted(new, key=lambda path: int(path.name.partition("=")[2])):
-            printed.add(place)
-            for row in pq.read_table(place / "part-00000.parquet", partitioning=None).to_pylist():
+        for batch_folder in sorted(new, key=lambda path: int(path.name.partition("=")[2])):
+            printed.add(batch_folder)
+            for row in pq.read_table(batch_folder / "part-00000.parquet", partitioning=None).to_pylist():
                 tell(Message(row["group_id"], row["ts_ms"], row["kind"], row["severity"], row["text"]))
 
     with looking(look, LOOK_S, at_the_end=True):
@@ -162,10 +164,24 @@ def follow(
     places: Sequence[Path] = (),
     metrics: FollowMetrics | None = None,
 ) -> Outcome | None:
-    """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read.
+    """Follow a cluster until interrupted or until `until` returns True.
 
-    places: text logs and event logs, or folders of them, that are followed together with the cluster. print_line,
-    notify: hear of alerts, and of warnings that a new report has and the one before had not.
+    Args:
+        spark: Session to use.
+        address: Bootstrap address.
+        out: Output folder.
+        say: Prints progress.
+        print_line: Prints alerts, and warnings that are new in a report.
+        cluster: Name of the cluster in the tables.
+        every_s: Interval of reports.
+        until: Polled for the end.
+        security: How to connect.
+        notify: Receives the same alerts and warnings as `print_line`.
+        places: Text logs and event logs, or folders of them, to follow together with the cluster.
+        metrics: Metrics to update.
+
+    Returns:
+        The last outcome, or None if nothing was read.
     """
 
     def tell(message: Message) -> None:
@@ -185,24 +201,24 @@ def follow(
     reports = Reports(spark, source, folders, say, cluster, files)
     built_at, interrupted, news = time.monotonic(), False, NewFindings()
     with (
-        telling(address, tell, security) as told,
-        printing_alerts(folders.alerts, told.hear_of_silences),
-        watching_groups(address, folders.silver, told.hear, say, security) as rebalances,
+        telling(address, tell, security) as alerts_in_order,
+        printing_alerts(folders.alerts, alerts_in_order.hear_of_silences),
+        watching_groups(address, folders.silver, alerts_in_order.hear, say, security) as rebalances,
         following_files(files, say),
     ):
         try:
             while not until():
-                for name, problem in streams.tend():
-                    _keep_issue(folders, name, problem, cluster)
+                for name, error in streams.tend():
+                    _keep_issue(folders, name, error, cluster)
                     interrupted = True
                 batch = streams.last_batch("silver")
                 if metrics is not None:
                     _measure(metrics, rebalances, files, streams)
                 if time.monotonic() - built_at >= every_s and reports.is_due(batch):
-                    if (made := reports.make(batch)) is not None:
-                        _measure_report(metrics, made, reports.took_s, out)
-                        for message in news.among(made.findings, now_ms()):
-                            told.hear(message)
+                    if (outcome := reports.make(batch)) is not None:
+                        _measure_report(metrics, outcome, reports.took_s, out)
+                        for message in news.among(outcome.findings, now_ms()):
+                            alerts_in_order.hear(message)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
@@ -213,9 +229,9 @@ def follow(
     return reports.outcome
 
 
-def _measure_report(metrics: FollowMetrics | None, made: Outcome, took_s: float, out: Path) -> None:
+def _measure_report(metrics: FollowMetrics | None, outcome: Outcome, took_s: float, out: Path) -> None:
     if metrics is not None:
-        metrics.report(_named(made), took_s)
+        metrics.report(_named(outcome), took_s)
         metrics.groups(figures_of(out / "tables" / "gold"))
 
 
@@ -227,18 +243,17 @@ def _measure(
     streams.measure(metrics)
 
 
-def _named(made: Outcome) -> Iterator[tuple[str, str, str]]:
-    return ((row["group"], row["rule"], row["severity"]) for row in made.findings)
+def _named(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
+    return ((row["group"], row["rule"], row["severity"]) for row in outcome.findings)
 
 
 def _line(message: Message) -> str:
-    """As it stands on the terminal."""
     at = datetime.fromtimestamp(message.at_ms / 1000).astimezone().strftime("%H:%M:%S")
     return f"{at} {_MARKS.get(message.severity, '  ')} {message.group}: {message.text}"
 
 
 class _Streams:
-    """Streams that are kept going."""
+    """Streams that are restarted when they fail."""
 
     def __init__(self, starts: dict[str, Callable[[], StreamingQuery]], say: Progress) -> None:
         self._starts = starts
@@ -249,7 +264,7 @@ class _Streams:
         self._last_batch = dict.fromkeys(starts, -1)
 
     def tend(self) -> list[tuple[str, str]]:
-        """Starts what does not run. Returns what ended, and why: each reason once, not at every try."""
+        """Restart failed streams. Return the names of ended streams with the error, once per error."""
         ended = []
         for name, start in self._starts.items():
             query = self._running.get(name)
@@ -257,24 +272,24 @@ class _Streams:
                 self._note_progress(name, query)
                 continue
             if query is not None:
-                problem = _reason(query)
+                error = _reason(query)
                 del self._running[name]
                 self._again_at[name] = time.monotonic() + PAUSE_S
-                if problem not in self._failed.values():  # both streams fail of the same: once is enough
-                    self._say(f"{problem}; trying again every {PAUSE_S:.0f} s")
-                if self._failed.get(name) != problem:
-                    self._failed[name] = problem
-                    ended.append((name, problem))
+                if error not in self._failed.values():  # both streams report the same error; log it once
+                    self._say(f"{error}; trying again every {PAUSE_S:.0f} s")
+                if self._failed.get(name) != error:
+                    self._failed[name] = error
+                    ended.append((name, error))
             if time.monotonic() >= self._again_at[name]:
                 self._start(name, start)
         return ended
 
     def _start(self, name: str, start: Callable[[], StreamingQuery]) -> None:
-        """Starts a stream. What goes by is tried again."""
+        """Start a stream, or schedule a retry after a transient error."""
         try:
             self._running[name] = start()
-        except Exception as problem:
-            if (reason := passing_reason(problem)) is None:
+        except Exception as error:
+            if (reason := passing_reason(error)) is None:
                 raise
             self._again_at[name] = time.monotonic() + PAUSE_S
             if name not in self._failed:
@@ -282,17 +297,19 @@ class _Streams:
                 self._failed[name] = reason
 
     def last_batch(self, name: str) -> int:
-        """The number of the last batch that was done; -1: none was."""
+        """Return the number of the last completed batch, or -1."""
         return self._last_batch[name]
 
     def measure(self, metrics: FollowMetrics) -> None:
-        """Which of them read, and how far they are."""
         for name in self._starts:
             up = name in self._running and self._running[name].isActive
             metrics.stream(name, up, self._last_batch[name])
 
     def stop(self) -> None:
-        """Ends them, after the batch at hand. One that takes longer than FINISH_S is finished by the next start."""
+        """Stop the streams after their current batch.
+
+        A batch that takes longer than FINISH_S is repeated at the next start.
+        """
         until = time.monotonic() + FINISH_S
         for name, query in self._running.items():
             _finish_batch(query, until)
@@ -304,20 +321,20 @@ class _Streams:
         if progress is not None:
             if self._failed.pop(name, None) and not self._failed:
                 self._say("reading again")
-            # An idle trigger reports the number of the batch that would be next.
-            done = progress.batchId if progress.numInputRows else progress.batchId - 1
-            self._last_batch[name] = max(self._last_batch[name], done)
+            # An idle trigger reports the number of the next batch.
+            last_done = progress.batchId if progress.numInputRows else progress.batchId - 1
+            self._last_batch[name] = max(self._last_batch[name], last_done)
 
 
 def _finish_batch(query: StreamingQuery, until: float) -> None:
-    """Waits until what is being read is written: the last report tells of it. until: on the monotonic clock."""
+    """Wait until the current batch is written, so that the last report includes it, but not beyond `until`."""
 
     def number() -> int:
         progress = query.lastProgress
         return -1 if progress is None else int(progress.batchId)
 
-    before = number()
-    while query.isActive and number() == before and time.monotonic() < until:
+    first_number = number()
+    while query.isActive and number() == first_number and time.monotonic() < until:
         status = query.status
         if not (status["isTriggerActive"] and status["isDataAvailable"]):
             return
@@ -325,22 +342,22 @@ def _finish_batch(query: StreamingQuery, until: float) -> None:
 
 
 def _reason(query: StreamingQuery) -> str:
-    """Why a stream ended, in one line: of a long chain of causes, what our own source said."""
-    problem = query.exception()
-    text = str(problem) if problem is not None else "it ended"
+    """Return the error of our own source from a long chain of causes, in one line."""
+    error = query.exception()
+    text = str(error) if error is not None else "it ended"
     for line in reversed(text.splitlines()):
-        found = line.strip()
+        stripped = line.strip()
         for name in ("WireError: ", "ConnectionRefusedError: ", "TimeoutError: ", "OSError: "):
-            if name in found:
-                return found.rpartition(name)[2]
+            if name in stripped:
+                return stripped.rpartition(name)[2]
     return text.strip().splitlines()[0]
 
 
-def _keep_issue(folders: OutputFolders, stream: str, problem: str, cluster: str) -> None:
-    """A row of dq_issues: what the analysis may have missed is said in its report."""
+def _keep_issue(folders: OutputFolders, stream: str, error: str, cluster: str) -> None:
+    """Write a row of dq_issues, so that the report mentions data the analysis may have missed."""
     batch = f"issue-{time.time_ns()}"
     with Writer(folders.silver, batch) as writer:
-        issue_row(Issue("cluster_gone", stream, f"reading was interrupted: {problem}"), cluster, writer)
+        issue_row(Issue("cluster_gone", stream, f"reading was interrupted: {error}"), cluster, writer)
     publish(folders.silver, batch, [writer.task])
 
 

@@ -1,8 +1,8 @@
-"""Brokers' text logs and event logs beside a cluster that is followed: their new events go into silver as they come.
+"""Text logs and event logs of brokers followed together with a cluster; their new events are appended to silver.
 
-Silver batches of files are called `lines-…`; those of the stream have numbers. The newest one is written anew with each
-look until it's large, under another name, so that files stay few. State and batches agree after a crash: a batch that
-the state doesn't name is removed, and its lines are read again.
+Silver batches of files are called `lines-…`; those of the stream have numbers. The newest batch is rewritten under
+another name with each poll until it is large, so that there are few files. State and batches agree after a crash: a
+batch that the state doesn't name is removed, and its lines are read again.
 """
 
 from __future__ import annotations
@@ -28,29 +28,34 @@ from kohort.pipeline.whole_files import replace_text
 PREFIX = "lines-"
 TABLES = ("events", "event_ranges", "dq_issues")
 LOOK_EVERY_S = 1.0
-FULL = 20_000
-"""Rows of a batch that isn't written anew any more."""
-MOST_ISSUES = 100
-"""Unreadable lines that a batch names: a file of another kind may have millions."""
+FULL = 20_000  # rows after which a batch is complete and no longer rewritten
+MOST_ISSUES = 100  # unreadable lines listed per batch; a file of another type may have millions
 
 
 class FollowedFiles:
-    """Reads what was added to files, and keeps it in silver."""
+    """Reader that appends the new events of files to silver."""
 
     def __init__(self, places: list[Path], silver: Path, state: Path, cluster: str = "") -> None:
-        """state: the file in which is kept how far was read."""
+        """Remove batches that the state doesn't name.
+
+        Args:
+            places: Files or folders.
+            silver: Folder of silver.
+            state: File with the read positions.
+            cluster: Name of the cluster in the tables.
+        """
         self._silver, self._state, self._cluster = silver, state, cluster
-        known = json.loads(state.read_text()) if state.exists() else {}
-        self._files = TailedFiles(places, known.get("files"))
+        saved = json.loads(state.read_text()) if state.exists() else {}
+        self._files = TailedFiles(places, saved.get("files"))
         self._logs: dict[Path, TextLog] = {}
-        self._number: int = known.get("number", 0)
-        self._batches: list[str] = known.get("batches", [])
-        self._next: int = known.get("next", 0)
+        self._number: int = saved.get("number", 0)
+        self._batches: list[str] = saved.get("batches", [])
+        self._next: int = saved.get("next", 0)
         self._rows: list[GroupEvent] = []
         self._issues: list[Issue] = []
         self._open, self._to_write, self.events = "", False, 0
+        # held while batches change; a caller that lists silver and then links its files must hold it, too
         self.writing = threading.Lock()
-        """Held while batches come and go: whoever lists silver and then links its files takes it, too."""
         for table in TABLES:
             for path in silver.glob(f"{table}/batch={PREFIX}*"):
                 if path.name.removeprefix("batch=") not in self._batches:
@@ -58,30 +63,30 @@ class FollowedFiles:
 
     @property
     def portion(self) -> int:
-        """The number of the portion that comes next: it grows when something was taken in."""
+        """Number of the next portion, which grows when events were read."""
         return self._next
 
     @property
     def problems(self) -> dict[Path, str]:
-        """Files that can't be read at the moment."""
+        """Errors of files that can't be read now."""
         return self._files.problems
 
     def look(self) -> int:
-        """Takes in what is new. Returns how many events."""
-        before, issues = len(self._rows), len(self._issues)
+        """Read new events and return their number."""
+        count_before, issues = len(self._rows), len(self._issues)
         for portion in self._files.look():
             for line in portion.lines:
                 self._take(portion.path, line)
             log = self._logs.get(portion.path)
             self._issues += log.issues() if log is not None else ()
-        found = len(self._rows) - before
-        self.events += found
-        self._to_write = self._to_write or bool(found) or len(self._issues) > issues
-        if self._to_write:  # also what could not be written the last time
+        new_count = len(self._rows) - count_before
+        self.events += new_count
+        self._to_write = self._to_write or bool(new_count) or len(self._issues) > issues
+        if self._to_write:  # includes rows that could not be written the last time
             with self.writing:
                 self._write()
             self._to_write = False
-        return found
+        return new_count
 
     def _take(self, path: Path, line: str) -> None:
         if line.startswith("{") and '"event_id"' in line:
@@ -97,7 +102,7 @@ class FollowedFiles:
         self._number = log.number
 
     def _write(self) -> None:
-        before, self._open = self._open, f"{PREFIX}{self._next}"
+        previous_batch, self._open = self._open, f"{PREFIX}{self._next}"
         self._next += 1
         with Writer(self._silver, self._open) as writer:
             if self._rows:
@@ -107,37 +112,37 @@ class FollowedFiles:
             if self._issues:
                 writer.add("dq_issues", table_of("dq_issues", self._issues, self._cluster))
         publish(self._silver, self._open, [writer.task])
-        self._batches = [*(name for name in self._batches if name != before), self._open]
+        self._batches = [*(name for name in self._batches if name != previous_batch), self._open]
         self._keep()
-        if before:  # readers may see a row in both for a moment: an event counts once, by its id
+        if previous_batch:  # readers may briefly see a row in both batches; events are deduplicated by id
             for table in TABLES:
-                shutil.rmtree(batch_folder(self._silver, table, before), ignore_errors=True)
+                shutil.rmtree(batch_folder(self._silver, table, previous_batch), ignore_errors=True)
         if len(self._rows) >= FULL:
             self._rows, self._issues, self._open = [], [], ""
 
     def _keep(self) -> None:
         self._state.parent.mkdir(parents=True, exist_ok=True)
-        known = {"files": self._files.state, "number": self._number, "batches": self._batches, "next": self._next}
-        replace_text(self._state, json.dumps(known))
+        saved = {"files": self._files.state, "number": self._number, "batches": self._batches, "next": self._next}
+        replace_text(self._state, json.dumps(saved))
 
 
 @contextmanager
 def following_files(files: FollowedFiles | None, say: Callable[[str], None]) -> Iterator[None]:
-    """Looks once a second until the block ends, and once more then. What can't be read is said once."""
+    """Poll files until the block ends, including a final poll. Each error is printed once."""
     if files is None:
         yield
         return
-    said = set[tuple[Path, str]]()
+    reported = set[tuple[Path, str]]()
 
     def look() -> None:
         try:
             files.look()
-        except OSError as error:  # a full disk, for example: nothing of it is lost, it waits
-            files.problems[Path(error.filename or "")] = error.strerror or str(error)
-        for path, problem in files.problems.items():
-            if (path, problem) not in said:
-                said.add((path, problem))
-                say(f"{path}: {problem}; it is looked at again")
+        except OSError as failure:  # a full disk, for example; the rows are kept in memory until the next poll
+            files.problems[Path(failure.filename or "")] = failure.strerror or str(failure)
+        for path, message in files.problems.items():
+            if (path, message) not in reported:
+                reported.add((path, message))
+                say(f"{path}: {message}; it will be read again")
 
     with looking(look, LOOK_EVERY_S, at_the_end=True):
         yield

@@ -1,7 +1,7 @@
-"""What share coordinators write while a cluster is followed: read when a report is made, from where it was read before.
+"""Records of share coordinators while a cluster is followed, read for each report from the previous position.
 
-A share group whose members stay writes nothing to the offsets topic: it is this that tells of it. After a restart all
-is read again. Records that silver has twice count once.
+A share group with a stable membership writes nothing to the offsets topic, so its progress is visible only here. After
+a restart the topic is read from the start; duplicate records in silver count once.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from kohort.pipeline.sources.chunk import SHARE_STATE_TOPIC, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.source_cluster import Part, SourceCluster, read_range, share_partitions
 
-ASKED_EVERY_S = 5.0
-"""How often the cluster is asked whether there is more."""
+ASKED_EVERY_S = 5.0  # polling interval of the end offsets
 
 
 class FollowedShares:
-    """The share coordinators' topic of one cluster, and up to where it was read."""
+    """Topic __share_group_state of one cluster, and the positions read up to."""
 
     def __init__(self, source: Source, cluster: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._source, self._cluster, self._clock = source, cluster, clock
@@ -30,20 +29,20 @@ class FollowedShares:
         self._asked_s, self._grew = float("-inf"), False
 
     def grew(self) -> bool:
-        """Whether there is more to read, as far as the cluster answers."""
+        """Return whether there are new records; False if the cluster is unreachable."""
         if self._clock() - self._asked_s >= ASKED_EVERY_S:
             self._asked_s = self._clock()
             connected = SourceCluster(self._source.path, self._source.security)
             try:
                 self._grew = any(self._rest(part) for part in share_partitions(connected)[0])
-            except OSError:  # the streams say that the cluster is away
+            except OSError:  # the streams report the unreachable cluster
                 self._grew = False
             finally:
                 connected.close()
         return self._grew
 
     def read(self, writer: Writer) -> None:
-        """Reads on. What can't be read becomes a row of dq_issues, and is tried again the next time."""
+        """Read new records. An error becomes a row of dq_issues and is retried the next time."""
         connected = SourceCluster(self._source.path, self._source.security)
         try:
             parts, issues = share_partitions(connected)
@@ -52,14 +51,14 @@ class FollowedShares:
             for part in filter(None, map(self._rest, parts)):
                 self._read_part(connected, part, writer)
         except OSError as error:
-            text = f"what became of share groups' records is unread: {error}"
+            text = f"cannot read the delivery states of share groups: {error}"
             issue_row(Issue("cluster_gone", SHARE_STATE_TOPIC, text), self._cluster, writer)
         finally:
             connected.close()
         self._grew = False
 
     def _rest(self, part: Part) -> Part | None:
-        """What of a partition was not read; None: nothing. Read records may have been deleted since."""
+        """Return the unread part of a partition, or None. Read records may have been deleted since."""
         start = max(part.start, self._read_to.get(part.partition, part.start))
         return replace(part, start=start) if start < part.end else None
 

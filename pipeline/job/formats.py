@@ -1,11 +1,11 @@
-"""Sources as Spark data sources, for people who want the raw records in a frame of their own.
+"""Spark data sources for raw records in a frame.
 
     from kohort.pipeline.job.formats import register
     register(spark)
     spark.read.format("group_log_files").load("/backup/of/a/broker")
 
 Each is a thin adapter over a reader of `sources/`, with one Spark partition per log partition or file. `group_log`
-takes Kafka's names for TLS and SASL with `kafka.` before them, as Spark's own connector does.
+has Kafka's names for TLS and SASL with the prefix `kafka.`, as Spark's own connector does.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> list[_Part]:
         sources, _ = find_all(self.path, self.security)
-        wanted = [source for source in sources if source.kind in self.kinds]
-        if not wanted:
-            raise ValueError(f"{self.path}: nothing of the kind {' or '.join(self.kinds)}")
-        return [_Part(shard) for shard in split(wanted, len(wanted))]
+        selected = [source for source in sources if source.kind in self.kinds]
+        if not selected:
+            raise ValueError(f"{self.path}: no source of type {' or '.join(self.kinds)}")
+        return [_Part(shard) for shard in split(selected, len(selected))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _Part)
@@ -74,7 +74,7 @@ def find_all(path: str, security: Security = OPEN) -> tuple[list[Source], list[I
 
 
 def security_of(options: Mapping[str, str]) -> Security:
-    """What options like `kafka.security.protocol` say. Spark may have lowered their names."""
+    """Return the security of options such as `kafka.security.protocol`, whose names Spark may have lowered."""
     return from_settings({name[6:]: value for name, value in options.items() if name.lower().startswith("kafka.")})
 
 
@@ -122,7 +122,7 @@ class _Source(DataSource):
 
 
 class GroupLog(_Source):
-    """`group_log`: the offsets topic over the wire; path or kafka.bootstrap.servers: a bootstrap address."""
+    """Format `group_log`: the offsets topic of a cluster; path or kafka.bootstrap.servers is the bootstrap address."""
 
     kinds = (found.WIRE,)
 
@@ -184,6 +184,6 @@ FORMATS = (GroupLog, GroupLogFiles, GroupLogExport, GroupEventLog, CoordinatorTe
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the formats known to a session."""
+    """Register the formats with a session."""
     for source in FORMATS:
         spark.dataSource.register(source)

@@ -1,4 +1,4 @@
-"""Silver to gold: hands each group's rows to the analysis of one group, in the workers."""
+"""Conversion of silver to gold: analyzes each group's rows in the workers."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ _PACKED = "cluster string, group_id string, table string, day string, payload bi
 _ARROW = pa.schema(
     [(name, pa.string()) for name in ("cluster", "group_id", "table", "day")] + [("payload", pa.binary())]
 )
+# groups differ in size; with several shards per core, a core with small groups takes the next shard
 _GROUP_TASKS_PER_CORE = 4
-"""Groups differ in size: more shards than cores, so that a core with small ones takes the next."""
 
 
 def analyse_groups(
     spark: SparkSession, silver: Place, only: list[str] | None = None, window: Window = EVERYTHING
 ) -> DataFrame:
-    """Gold of all groups, or of the ones named: a row for each group, table and day, with the table's rows packed.
+    """Return gold as a row for each group, table and day, with the table's rows packed.
 
-    window: the one that silver was read with.
+    Args:
+        spark: Session to use.
+        silver: Folder of silver.
+        only: Group ids, or None for all.
+        window: Window with which silver was read.
     """
 
     def work(key: tuple[Any, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cluster, group_id = (scalar.as_py() for scalar in key)
         payloads, rows = group_rows(batches, window)
-        for table, gold in gold_of_group(cluster, group_id, _taken(payloads), rows).items():
+        for table, gold in gold_of_group(cluster, group_id, _drain(payloads), rows).items():
             for day, of_day in by_day(gold):
                 packed = {
                     "cluster": cluster,
@@ -55,8 +59,8 @@ def analyse_groups(
     return by_group.groupBy("cluster", "group_id").applyInArrow(work, _PACKED)
 
 
-def _taken(payloads: list[bytes]) -> Iterator[bytes]:
-    """Each payload, which is given up then."""
+def _drain(payloads: list[bytes]) -> Iterator[bytes]:
+    """Yield each payload and release its memory."""
     while payloads:
         yield payloads.pop()
 
@@ -69,12 +73,11 @@ def _pack(rows: pa.Table) -> bytes:
 
 
 def unpack_gold(payload: bytes) -> pa.Table:
-    """The rows of one group, table and day."""
     return pa.ipc.open_stream(payload).read_all()
 
 
 def gold_tables(packed: DataFrame, staging: Path) -> Iterator[tuple[str, str, pa.Table]]:
-    """Group, name of the table, and its rows of a day. staging: a folder that workers write to; it goes."""
+    """Yield group, table name and the rows of one day. Workers write to the folder `staging`, which is removed."""
     packed.write.mode("overwrite").parquet(str(staging))
     for path in sorted(staging.glob("*.parquet")):
         for row in pq.read_table(path).to_pylist():

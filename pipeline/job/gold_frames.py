@@ -1,4 +1,4 @@
-"""Gold tables written by the workers: a file holds one table and day, and one task writes all of it."""
+"""Gold tables written by the workers; one task writes the whole file of a table and day."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _TASKS_PER_CORE = 2
 
 
 def write_gold(packed: DataFrame, gold: Place) -> RowCounts:
-    """Writes every gold table by day into an empty folder. Gives rows by table.
+    """Write every gold table by day to an empty folder, and return row counts by table.
 
-    A task that is tried again writes under another name: files get their names when it is known whose count.
+    A retried task writes under another name; files are renamed once the counts of successful tasks are known.
     """
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name = f"_{uuid.uuid4().hex}.parquet"
-        found: list[dict[str, object]] = []
+        counts: list[dict[str, object]] = []
         with ExitStack() as at_end:
-            place: tuple[str, str] | None = None
+            table_and_day: tuple[str, str] | None = None
             file: DayFile | None = None
             for batch in batches:
                 for row in batch.to_pylist():
-                    if place != (row["table"], row["day"]):
+                    if table_and_day != (row["table"], row["day"]):
                         at_end.close()
-                        place = (row["table"], row["day"])
-                        file = at_end.enter_context(DayFile(gold, *place, name))
-                        found.append({"table": place[0], "day": place[1], "file": name, "rows": 0})
+                        table_and_day = (row["table"], row["day"])
+                        file = at_end.enter_context(DayFile(gold, *table_and_day, name))
+                        counts.append({"table": table_and_day[0], "day": table_and_day[1], "file": name, "rows": 0})
                     assert file is not None
                     file.add(unpack_gold(row["payload"]))
-                    found[-1]["rows"] = file.rows
-        if found:
-            yield pa.RecordBatch.from_pylist(found)
+                    counts[-1]["rows"] = file.rows
+        if counts:
+            yield pa.RecordBatch.from_pylist(counts)
 
     in_files = packed.repartition(_TASKS_PER_CORE * parallelism(packed.sparkSession), "table", "day")
     in_order = in_files.sortWithinPartitions("table", "day", "group_id", "cluster")
@@ -61,9 +61,9 @@ def write_gold(packed: DataFrame, gold: Place) -> RowCounts:
 
 
 def _only(folder: Place, name: str) -> None:
-    """Shows one file of a folder, and removes what tasks left that were tried again."""
-    places: list[Place] = list(folder.iterdir())
-    for place in places:
-        if place.name != name:
-            place.unlink()
+    """Give one file of a folder its final name, and remove files of failed attempts."""
+    paths: list[Place] = list(folder.iterdir())
+    for path in paths:
+        if path.name != name:
+            path.unlink()
     rename(folder / name, FILE)

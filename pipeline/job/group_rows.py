@@ -1,6 +1,6 @@
-"""Silver brought together by group, for one shuffle: a row of a table is a struct in the column of its table.
+"""Rows of silver by group for one shuffle: a row of a table is a struct in the column of that table.
 
-Commits travel packed beside them (see `analysis.packed_commits`). In the worker the columns are the tables again.
+Commits are packed in a column of their own (see `analysis.packed_commits`). The worker converts the columns to tables.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _UNTIL, _COMMITS = "until_ms", "commits"
 
 
 def silver_by_group(spark: SparkSession, silver: Place, only: list[str] | None) -> DataFrame:
-    """cluster, group_id, and of each row one more column that isn't null. only: these groups; None: all."""
-    places = commit_places(spark, silver).persist()  # a row for each topic of a group: small, and asked for often
+    """Return a frame with cluster, group_id and one more non-null column per row, for the groups `only` or all."""
+    places = commit_places(spark, silver).persist()  # a row for each topic of a group: small and used often
     groups = _groups(spark, silver, places)
     commits = packed_commits(spark, silver, only).where("group_id is not null").withColumnRenamed("payload", _COMMITS)
     frames = [commits, *_rows(spark, silver, places, groups)]
@@ -40,7 +40,7 @@ def silver_by_group(spark: SparkSession, silver: Place, only: list[str] | None) 
 
 
 def _groups(spark: SparkSession, silver: Place, places: DataFrame) -> DataFrame:
-    """(cluster, group_id, partition) of every group that anything is known of; partition null where it isn't known."""
+    """Return a frame (cluster, group_id, partition) of all groups; partition is null if unknown."""
     frames = [places.select("cluster", "group_id", "partition")] + [
         silver_frame(spark, silver, table).select("cluster", "group_id", F.col(column).alias("partition"))
         for table, column in (("group_records", "partition"), ("events", "co_partition"))
@@ -57,7 +57,7 @@ def _groups(spark: SparkSession, silver: Place, places: DataFrame) -> DataFrame:
 
 
 def _rows(spark: SparkSession, silver: Place, places: DataFrame, groups: DataFrame) -> Iterator[DataFrame]:
-    """Everything but commits."""
+    """Yield frames of all tables except commits."""
     for table in _BY_GROUP:
         yield _as_struct(silver_frame(spark, silver, table).where("group_id is not null"), table)
     ranges = silver_frame(spark, silver, "log_ranges")
@@ -95,7 +95,7 @@ def _as_struct(frame: DataFrame, table: str) -> DataFrame:
 
 
 def group_rows(batches: Iterator[pa.RecordBatch], window: Window) -> tuple[list[bytes], GroupRows]:
-    """A group's packed commits and its other rows, in a worker. window: the one that silver was read with."""
+    """Return a group's packed commits and its other rows, in a worker; silver was read with `window`."""
     payloads: list[bytes] = []
     rows = GroupRows(since_ms=window.since_ms)
     for batch in batches:
@@ -103,8 +103,8 @@ def group_rows(batches: Iterator[pa.RecordBatch], window: Window) -> tuple[list[
         for until_ms in batch.column(_UNTIL).drop_null().to_pylist():
             rows.until_ms = min(until_ms, window.until_ms)
         for table in _TABLES:
-            found = batch.column(table).drop_null()
-            if len(found):
-                of_table = pa.Table.from_struct_array(found)
+            structs = batch.column(table).drop_null()
+            if len(structs):
+                of_table = pa.Table.from_struct_array(structs)
                 getattr(rows, table).extend(rows_of(ROW_TYPES[table], COLUMNS[table], of_table))
     return payloads, rows

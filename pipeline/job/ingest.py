@@ -1,4 +1,4 @@
-"""Sources to silver, one Spark task per shard of sources."""
+"""Reading of sources to silver, with one Spark task per shard of sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TASKS_PER_CORE = 1
 
 @dataclass
 class Read:
-    """What a run of reading brought: rows by silver table."""
+    """Row counts by silver table."""
 
     rows: dict[str, int] = field(default_factory=dict)
 
@@ -36,9 +36,10 @@ def ingest_sources(
     cluster: str = "",
     window: Window = EVERYTHING,
 ) -> Read:
-    """Reads all sources into one silver batch; the same batch again replaces it.
+    """Read all sources into one silver batch, replacing a batch with the same id.
 
-    Workers must see `silver`: UnseenTablesError says that they saw another one.
+    Raises:
+        UnseenTablesError: Workers don't share the folder `silver` with the driver.
     """
     shards = split(sources, parallelism(spark) * TASKS_PER_CORE)
 
@@ -60,8 +61,8 @@ def ingest_sources(
         sample(sources, cluster, sampled, window)
     numbers = spark.range(0, len(shards), 1, len(shards))
     outcome = numbers.mapInArrow(work, "task string, table string, rows long").collect()
-    shown = publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
-    if shown < len(sampled.rows) + sum(row["table"] is not None for row in outcome):
+    published = publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
+    if published < len(sampled.rows) + sum(row["table"] is not None for row in outcome):
         raise UnseenTablesError(silver)
     read = Read(dict(sampled.rows))
     for row in outcome:

@@ -1,4 +1,4 @@
-"""Reports while a cluster is followed: gold and report.html from silver as it is at one moment."""
+"""Reports while a cluster is followed: gold and report.html from a snapshot of silver."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from kohort.pipeline.sources.window import EVERYTHING, Window
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Spark's error if its Python doesn't start within 10 s, a timeout without a setting
 LATE_WORKER = "Python worker failed to connect back"
-"""What Spark says when a Python of its own has not started within 10 s, which can't be set otherwise."""
+# Spark's error if an idle Python worker was killed; Spark retries tasks itself
 DEAD_WORKER = "Python worker exited unexpectedly"
-"""And what it says when one was killed that no task ran in: tasks are tried again by Spark itself."""
 
 
 @dataclass(frozen=True)
 class OutputFolders:
-    """What lies where under the output folder."""
+    """Layout of the output folder."""
 
     out: Path
 
@@ -51,21 +51,20 @@ class OutputFolders:
 
     @property
     def watched(self) -> Path:
-        """How far the alerts' stream has read the log."""
+        """File with the position of the alerts' stream in the log."""
         return self.out / "checkpoints" / "watched.json"
 
     @property
     def files(self) -> Path:
-        """How far text logs and event logs were read."""
+        """File with the positions in text logs and event logs."""
         return self.out / "checkpoints" / "files.json"
 
     def checkpoint(self, stream: str) -> str:
-        """Where a stream remembers how far it is."""
         return str(self.out / "checkpoints" / stream)
 
 
 class FollowEngine(SparkEngine):
-    """Analyses groups with news, or all of them."""
+    """Engine that analyzes changed groups, or all groups."""
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(spark)
@@ -73,29 +72,29 @@ class FollowEngine(SparkEngine):
         self._staging = Path()
 
     def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
-        assert isinstance(silver, Path), "what is followed is kept in folders"
-        assert isinstance(gold, Path), "what is followed is kept in folders"
+        assert isinstance(silver, Path), "following requires local folders"
+        assert isinstance(gold, Path), "following requires local folders"
         self._staging = gold / "_packed"
         return write_tables(self.groups.tables(silver, all_groups=self.all_groups), gold)
 
     def _analyse(self, silver: Path, only: list[str] | None) -> dict[str, dict[str, pa.Table]]:
-        found: dict[str, dict[str, list[pa.Table]]] = {}
+        days_by_group: dict[str, dict[str, list[pa.Table]]] = {}
         for group_id, table, rows in gold_tables(analyse_groups(self._spark, silver, only), self._staging):
-            found.setdefault(group_id, {}).setdefault(table, []).append(rows)
+            days_by_group.setdefault(group_id, {}).setdefault(table, []).append(rows)
         return {
             group_id: {table: pa.concat_tables(days) for table, days in tables.items()}
-            for group_id, tables in found.items()
+            for group_id, tables in days_by_group.items()
         }
 
 
 class Reports:
-    """Makes the report anew. outcome: of the last one; None: there is none yet."""
+    """Repeated reports; `outcome` is the latest, or None before the first."""
 
     def __init__(
         self, spark: SparkSession, source: Source, folders: OutputFolders, say: Progress, cluster: str,
         files: FollowedFiles | None,
     ) -> None:  # fmt: skip
-        """files: what is followed beside the cluster."""
+        """Prepare reports on a cluster, and on the files followed together with it."""
         self._engine, self._source, self._folders = FollowEngine(spark), source, folders
         self._say, self._cluster, self._files = say, cluster, files
         self._shares = FollowedShares(source, cluster)
@@ -104,29 +103,32 @@ class Reports:
         self.took_s = 0.0
 
     def is_due(self, batch: int) -> bool:
-        """Whether anything came since the last report. batch: the stream's last one that is done."""
+        """Return whether silver has grown since the last report; `batch` is the last completed batch of the stream."""
         more_in_files = self._files is not None and self._files.portion > self._portion
         return batch >= 0 and (batch > self._batch or more_in_files or self._shares.grew())
 
     def make(self, batch: int, *, whatever: bool = False, all_groups: bool = False) -> Outcome | None:
-        """None: it failed of something that goes by, and the report before stays. whatever: then it raises, too.
+        """Make a report, or return None after a transient error, which leaves the previous report in place.
 
-        all_groups: also those of which there is no news.
+        Args:
+            batch: Last completed batch of the stream.
+            whatever: Raise transient errors, too.
+            all_groups: Analyze unchanged groups, too.
         """
         self._engine.all_groups = all_groups
         begun = time.monotonic()
         try:
             self.outcome = self._make(batch)
-        except Exception as problem:
-            if whatever or (reason := passing_reason(problem)) is None:
+        except Exception as error:
+            if whatever or (reason := passing_reason(error)) is None:
                 raise
-            self._say(f"{reason}: the report stays as it is until the next one")
+            self._say(f"{reason}; keeping the previous report until the next one")
             return None
         self.took_s = time.monotonic() - begun
         return self.outcome
 
     def _make(self, batch: int) -> Outcome:
-        # The batch before the last is committed for certain; what may be written again is not rolled.
+        # The last batch may still be rewritten after a restart, so only the batches before it are rolled.
         silver = self._folders.silver
         if not written(silver):
             raise UnseenTablesError(silver)
@@ -141,20 +143,20 @@ class Reports:
             with self._files.writing if self._files is not None else nullcontext():
                 portion = self._files.portion if self._files is not None else 0
                 view = stack.enter_context(snapshot(silver, batch))
-            made = rebuild(self._engine, [self._source], [], self._folders.out, self._say, self._cluster, view)
+            outcome = rebuild(self._engine, [self._source], [], self._folders.out, self._say, self._cluster, view)
         self._batch, self._portion = batch, portion
-        return made
+        return outcome
 
     def _is_new(self, batch: str) -> bool:
-        """Whether a batch of silver came after the last report. What is rolled came before it."""
+        """Return whether a batch of silver is newer than the last report; rolled batches are older."""
         if batch.startswith(PREFIX):
             return int(batch.removeprefix(PREFIX)) >= self._portion
         return batch.isdigit() and int(batch) > self._batch
 
 
-def passing_reason(problem: Exception) -> str | None:
-    """Why something failed that may work the next time; None: it won't."""
-    text = str(problem)
+def passing_reason(error: Exception) -> str | None:
+    """Describe a transient error of Spark, or return None for other errors."""
+    text = str(error)
     if LATE_WORKER in text:
         return "this machine is too busy to start Spark's Python"
     return "one of Spark's workers died" if DEAD_WORKER in text else None

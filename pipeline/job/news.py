@@ -1,4 +1,4 @@
-"""Which findings of a report made anew are news."""
+"""Findings that are new in an updated report."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from kohort.pipeline.rules.finding import moment
 
 
 class NewFindings:
-    """Remembers what the reports before had. What was over long before it is found belongs to the report alone."""
+    """Findings of earlier reports. A finding whose period ended long ago appears in the report only."""
 
     def __init__(self) -> None:
-        self._known: set[tuple[str, str, str, tuple[str, ...]]] = set()
+        self._reported: set[tuple[str, str, str, tuple[str, ...]]] = set()
 
     def among(self, findings: Iterable[FindingRow], now_ms: int) -> Iterator[Message]:
-        """Warnings and worse that no report before had. A finding that gets graver is news again.
+        """Yield findings of warning or critical severity that are new or have become more severe.
 
-        Each is of now, so that alerts stand in the order in which they are told; the text says when it was.
+        Messages have the current time, so that alerts stay in order; the text contains the time of the finding.
         """
         for row in findings:
             key = (row["group"], row["rule"], row["severity"], tuple(sorted(row["clients"])))
-            if row["severity"] == "info" or key in self._known:
+            if row["severity"] == "info" or key in self._reported:
                 continue
-            self._known.add(key)
+            self._reported.add(key)
             if now_ms - row["end_ms"] <= NEWS_MS:
-                when = f"{moment(row['start_ms'])} to {moment(row['end_ms'])} UTC"
-                text = f"{row['title']} ({row['rule']}, {how_sure(row)}), {when}: {row['text']}"
+                period = f"{moment(row['start_ms'])} to {moment(row['end_ms'])} UTC"
+                text = f"{row['title']} ({row['rule']}, {how_sure(row)}), {period}: {row['text']}"
                 yield Message(row["group"], now_ms, row["rule"], row["severity"], text)

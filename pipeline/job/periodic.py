@@ -1,4 +1,4 @@
-"""A thread that looks for something again and again, beside the streams."""
+"""Polling in a thread that runs in parallel with the streams."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def looking(look: Callable[[], object], every_s: float, *, at_the_end: bool = False) -> Iterator[None]:
-    """Looks every so many seconds until the block ends. The last look is over then.
+    """Call `look` every `every_s` seconds until the block ends; the last call has returned by then.
 
-    at_the_end: look once more when the block has ended, as something may have come since the last time.
+    With `at_the_end` it is called after the end of the block, too, for changes since the last call.
     """
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Raw records of the offsets topic as Arrow: the columns of the data sources that give records."""
+"""Raw records of the offsets topic as Arrow tables with the columns of the data sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
 
 
 def records_of(chunk: Chunk) -> pa.Table:
-    """A chunk as a table of raw records."""
     spans, rows = chunk.spans, range(len(chunk))
     return pa.table(
         {

@@ -1,4 +1,4 @@
-"""Looks every other second which groups are in a rebalance, beside the streams: the log shows it when it is over."""
+"""Polling of groups in a rebalance, every other second; the log shows a rebalance only after it has completed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOK_EVERY_S = 2.0
 
 
 class GroupWatch:
-    """One look after the other. What it can't see it says once."""
+    """Poller of open rebalances that reports each error once."""
 
     def __init__(
         self,
@@ -28,25 +28,25 @@ class GroupWatch:
         say: Callable[[str], None],
     ) -> None:
         self._source, self._rebalances, self._tell, self._say = source, rebalances, tell, say
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def look(self, now_ms: int) -> None:
-        """A cluster that is away is no news here: the streams say so."""
+        """Poll once; the streams report an unreachable cluster."""
         try:
-            seen = self._source.look()
+            cluster_state = self._source.look()
         except OSError:
             return
-        except (LookupError, TypeError, ValueError) as problem:
-            self._once(f"open rebalances can't be told: the cluster answers what no Kafka does ({problem!r})")
+        except (LookupError, TypeError, ValueError) as error:
+            self._once(f"cannot detect open rebalances: invalid response from the cluster ({error!r})")
             return
-        if seen.closed:
-            self._once(f"open rebalances can't be told: {seen.closed}")
-        for alert in self._rebalances.look(now_ms, seen.groups, seen.silent):
+        if cluster_state.closed:
+            self._once(f"cannot detect open rebalances: {cluster_state.closed}")
+        for alert in self._rebalances.look(now_ms, cluster_state.groups, cluster_state.silent):
             self._tell(Message(alert.group_id, alert.ts_ms, alert.kind, alert.severity, alert.text))
 
     def _once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self._say(text)
 
 
@@ -54,7 +54,7 @@ class GroupWatch:
 def watching_groups(
     address: str, silver: Path, tell: Callable[[Message], None], say: Callable[[str], None], security: Security = OPEN
 ) -> Iterator[OpenRebalances]:
-    """Tells of rebalances that stay open, and when they are over, until the block ends."""
+    """Report rebalances that stay open, and their end, until the block ends."""
     rebalances, source = OpenRebalances(LastGenerations(silver)), SourceGroups(address, security)
     watch = GroupWatch(source, rebalances, tell, say)
     try:

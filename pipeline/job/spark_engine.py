@@ -1,4 +1,4 @@
-"""The engine for what one process doesn't do in seconds, and for following: Spark."""
+"""Spark engine for large analyses and for following."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RowT = TypeVar("RowT")
 
 
 class SparkEngine:
-    """Does the work in the tasks of a Spark session."""
+    """Engine that runs in the tasks of a Spark session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -39,12 +39,12 @@ class SparkEngine:
         return write_gold(analyse_groups(self._spark, silver, window=window), gold)
 
     def silver_facts(self, silver: Place) -> SilverFacts:
-        there = written(silver)  # so that no frame is made of a table that nothing was written to
+        tables = written(silver)  # a frame of a table without files would fail
         return SilverFacts(
-            issues=self._issues(silver) if "dq_issues" in there else [],
-            undecoded=self._undecoded(silver) if "decode_errors" in there else [],
-            ranges=self._rows(silver, "log_ranges", LogRange) if "log_ranges" in there else [],
-            event_ranges=self._rows(silver, "event_ranges", EventRange) if "event_ranges" in there else [],
+            issues=self._issues(silver) if "dq_issues" in tables else [],
+            undecoded=self._undecoded(silver) if "decode_errors" in tables else [],
+            ranges=self._rows(silver, "log_ranges", LogRange) if "log_ranges" in tables else [],
+            event_ranges=self._rows(silver, "event_ranges", EventRange) if "event_ranges" in tables else [],
         )
 
     def _issues(self, silver: Place) -> list[Issue]:

@@ -1,9 +1,9 @@
-"""`group_log` as a stream: the offsets topic as it grows, with limits, restarts and a common end for `availableNow`.
+"""`group_log` as a stream of the growing offsets topic, with limits, restarts and a fixed end for `availableNow`.
 
-An offset of the stream is, for each partition of the topic, the offset up to which it has been read: `{"7": 1200}`. It
-never goes beyond what is stable, so that no transaction is judged before its end; where a limit cuts a partition, it
-cuts between record batches, so that what a coordinator wrote in one operation stays together. The same range read again
-gives the same records, less those that compaction has taken meanwhile.
+An offset of the stream maps partitions of the topic to the offset read up to: `{"7": 1200}`. It never exceeds the last
+stable offset, so that transactions are complete; a limit cuts a partition between record batches, so that the records
+of one operation of a coordinator stay together. The same range read again gives the same records, except for those
+removed by compaction.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from kohort.pipeline.sources.source_cluster import (
 )
 
 RECORDS, RANGES = "records", "ranges"
+# with `emit=ranges`: ranges of offsets, for workers that read the records themselves
 RANGE_COLUMNS = "partition int, start long, end long"
-"""What `emit=ranges` gives instead of records: where there are some, for workers that read them themselves."""
 
 Offset = dict[str, Any]
 
 
-TASKS = 4
-"""A batch of a stream is small: more tasks would only wait for each other's start."""
+TASKS = 4  # tasks per batch, which is small; more tasks would start later than they could help
 
 
 class Ranges(InputPartition):
-    """Stretches of some partitions."""
+    """Ranges of offsets in some partitions."""
 
     def __init__(self, parts: list[Part]) -> None:
         self.parts = parts
 
 
 class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Options: `startingOffsets` earliest (default) or latest; `maxRecordsPerTrigger`; `emit` records or ranges.
+    """Stream of `group_log`.
 
-    `watchedFile`: where to write how far the log has been read.
+    Options: `startingOffsets` earliest (default) or latest; `maxRecordsPerTrigger`; `emit` records or ranges;
+    `watchedFile` for the position in the log.
     """
 
     def __init__(self, address: str, options: Mapping[str, str], security: Security = OPEN) -> None:
@@ -66,32 +66,39 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offset | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a task needs: no open sockets."""
+        """Return the state for a task, without open sockets."""
         return {**self.__dict__, "_cluster": None}
 
     # On the driver
 
     def initialOffset(self) -> Offset:  # noqa: N802  (Spark's name)
-        """Where the stream starts. Raises WireError: the cluster or the topic is not there."""
+        """Return the start of the stream.
+
+        Raises:
+            WireError: The cluster is unreachable or has no such topic.
+        """
         return {str(p): part.end if self._from_latest else part.start for p, part in self._parts().items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """How much of what there is one trigger takes."""
         return ReadMaxRows(self._most) if self._most else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """From now on the end is where it is now."""
+        """Set the end of the stream to the current end of the log."""
         self._target = {str(p): part.end for p, part in self._parts().items()}
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802
-        """Where the log ends, whatever a limit lets through."""
+        """Return the end of the log, regardless of the limit."""
         try:
             return {str(p): part.end for p, part in self._parts().items()}
         except OSError:
             return None
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        """How far the next batch goes. Raises WireError."""
+        """Return the end of the next batch.
+
+        Raises:
+            WireError: The cluster is unreachable.
+        """
         looked_ms = round(time.time() * 1000)
         parts = self._parts()
         ends = {str(p): part.end for p, part in parts.items()}
@@ -115,34 +122,33 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """A task for each partition of the topic that has grown; of mere ranges a few, with about as much in each."""
+        """Return a task for each partition that has grown or, with emit=ranges, a few tasks of similar size."""
         parts = self._parts()
-        found = []
-        for name, stop in sorted(end.items(), key=lambda each: int(each[0])):
+        grown = []
+        for name, stop in sorted(end.items(), key=lambda item: int(item[0])):
             begin = start.get(name, 0)
-            known = parts.get(int(name))
+            part_info = parts.get(int(name))
             if stop > begin:
-                host, port = (known.host, known.port) if known is not None else ("", 0)
-                found.append(Part(int(name), host, port, begin, stop))
+                host, port = (part_info.host, part_info.port) if part_info is not None else ("", 0)
+                grown.append(Part(int(name), host, port, begin, stop))
         if self._emit == RECORDS:
-            return [Ranges([part]) for part in found]
-        shards: list[list[Part]] = [[] for _ in range(min(TASKS, len(found)))]
-        for part in sorted(found, key=lambda part: part.start - part.end):
-            min(shards, key=lambda shard: sum(each.end - each.start for each in shard)).append(part)
+            return [Ranges([part]) for part in grown]
+        shards: list[list[Part]] = [[] for _ in range(min(TASKS, len(grown)))]
+        for part in sorted(grown, key=lambda part: part.start - part.end):
+            min(shards, key=lambda shard: sum(item.end - item.start for item in shard)).append(part)
         return [Ranges(shard) for shard in shards]
 
     def commit(self, end: Offset) -> None:
-        """Nothing is kept on the cluster's side."""
+        pass
 
     def stop(self) -> None:
-        """Closes what is open on the driver."""
         if self._cluster is not None:
             self._cluster.close()
             self._cluster = None
 
     def _limited(self, start: Offset, ends: Offset, most: int, parts: dict[int, Part]) -> Offset:
-        """Each partition gets its share of the limit, at least one batch, so that none is left behind."""
-        assert self._cluster is not None, "it was asked for the ends just now"
+        """Distribute the limit over the partitions by their lag, with at least one batch each."""
+        assert self._cluster is not None, "latestOffset has just connected"
         waiting = {p: end - start.get(p, 0) for p, end in ends.items() if end > start.get(p, 0)}
         total = sum(waiting.values())
         if total <= most:
@@ -150,10 +156,10 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         cut = dict(ends)
         for p, count in waiting.items():
             begin = start.get(p, 0)
-            wanted = begin + max(1, count * most // total)
-            if wanted < ends[p]:
-                # The batch in which the cut would lie comes whole: one that is longer than the share must come once.
-                after = batch_end(self._cluster, parts[int(p)], wanted - 1)
+            target = begin + max(1, count * most // total)
+            if target < ends[p]:
+                # Batches are never split, even if one exceeds the limit, so that the stream makes progress.
+                after = batch_end(self._cluster, parts[int(p)], target - 1)
                 cut[p] = min(max(after, begin + 1), ends[p])
         return cut
 
@@ -169,7 +175,11 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In a task
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The records of ranges, or (emit=ranges) the ranges. Raises WireError when the cluster goes away."""
+        """Yield the records of ranges or, with emit=ranges, the ranges.
+
+        Raises:
+            WireError: The cluster is unreachable.
+        """
         assert isinstance(partition, Ranges)
         if self._emit == RANGES:
             yield from ((part.partition, part.start, part.end) for part in partition.parts)
@@ -181,22 +191,25 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                         yield from records_of(chunk).to_batches()
 
 
-Read = Callable[[int, int, int], Iterator[Chunk]]
-"""Partition, start and end to what is there."""
+Read = Callable[[int, int, int], Iterator[Chunk]]  # arguments: partition, start, end
 
 
 @contextmanager
 def reading(address: str, security: Security = OPEN) -> Iterator[Read]:
-    """Reads ranges of partitions from their present leaders, over the same connections. Raises WireError."""
+    """Return a function that reads ranges of partitions from their current leaders over shared connections.
+
+    Raises:
+        WireError: The cluster is unreachable.
+    """
     cluster = SourceCluster(address, security)
     try:
-        led = {each.partition: each for each in partitions(cluster)}
+        led = {part.partition: part for part in partitions(cluster)}
 
         def read(partition: int, start: int, end: int) -> Iterator[Chunk]:
             leader = led.get(partition)
             if leader is None:
                 raise WireError(f"{address}: partition {partition} of {OFFSETS_TOPIC} has no leader")
-            begin = max(start, leader.start)  # what retention has taken meanwhile is a hole, and is reported as one
+            begin = max(start, leader.start)  # records deleted by retention in the meantime are reported as a gap
             part = Part(partition, leader.host, leader.port, begin, end)
             yield from read_range(cluster, part, continues=start > leader.start)
 

@@ -1,4 +1,4 @@
-"""How alerts come to whoever listens: silences only while records wait, and all in the order of their times."""
+"""Delivery of alerts in order of time; alerts about silent groups only while records wait for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.sources.waiting_records import WaitingRecords
 
 FLUSH_S = 0.5
-ASK_AGAIN_S = 5.0
-"""For groups that commit nothing, whether they have anything to read."""
+ASK_AGAIN_S = 5.0  # polling interval of the lag of silent groups
 
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """hear: takes any alert. hear_of_silences: takes those of the tracker, of which some are kept back."""
+    """Callbacks for alerts.
+
+    The first accepts any alert, the second the tracker's, some of which are held back.
+    """
 
     hear: Callable[[Message], None]
     hear_of_silences: Callable[[Message], None]
@@ -29,18 +31,18 @@ class Telling:
 
 @contextmanager
 def telling(address: str, tell: Callable[[Message], None], security: Security = OPEN) -> Iterator[Telling]:
-    """Tells what is heard until the block ends; what is kept then is told, too."""
+    """Deliver alerts in order until the block ends, then the alerts still held."""
     order = InOrder(tell, now_ms)
     with closing(WaitingRecords(address, security)) as waiting:
         silences = Silences(waiting.of, now_ms)
 
         def hear_of_silences(message: Message) -> None:
-            for each in silences.hear(message):
-                order.hear(each)
+            for alert in silences.hear(message):
+                order.hear(alert)
 
         def ask_again() -> None:
-            for each in silences.look():
-                order.hear(each)
+            for alert in silences.look():
+                order.hear(alert)
 
         with looking(order.flush, FLUSH_S), looking(ask_again, ASK_AGAIN_S):
             yield Telling(order.hear, hear_of_silences)
@@ -48,5 +50,4 @@ def telling(address: str, tell: Callable[[Message], None], security: Security = 
 
 
 def now_ms() -> int:
-    """Wall clock."""
     return round(time.time() * 1000)

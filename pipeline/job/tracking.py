@@ -1,4 +1,4 @@
-"""The live tracker in Spark: `transformWithState` keeps each group's state, and wakes it when its time comes."""
+"""Live tracker in Spark: `transformWithState` keeps the state of each group, and calls it when its timer expires."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ if TYPE_CHECKING:
 
 FED = "group_id string, partition int, offset long, row string"
 ALERTS = "group_id string, ts_ms long, kind string, severity string, text string"
-STATE_LIFE_MS = 8 * 24 * 3_600_000
-"""A group of which nothing was heard for so long is forgotten."""
+STATE_LIFE_MS = 8 * 24 * 3_600_000  # groups without records for this long are forgotten
 LOOK_AGAIN_S = 0.2
-CHECK_AGAIN_MS = 1_000
-"""An alarm whose time has come waits until the log has been read so far."""
-FIRST_LOOK_MS = 10_000
-"""Before anything was read to its end, the time of an alarm isn't known."""
+CHECK_AGAIN_MS = 1_000  # an expired alarm waits until the log has been read up to its time
+FIRST_LOOK_MS = 10_000  # delay of alarms before the log has been read to its end for the first time
 
 
 def alerts(
     spark: SparkSession, address: str, most: int = 0, security: Security = OPEN, watched_file: Path | None = None
 ) -> DataFrame:
-    """Alerts as they arise, from the cluster at `address`; `most`: records a trigger takes (0: all there are).
+    """Return a stream of alerts from the cluster at `address`.
 
-    watched_file: where driver and workers keep how far the log has been read.
+    Args:
+        spark: Session to use.
+        address: Bootstrap address.
+        most: Records per trigger, or 0 for no limit.
+        security: How to connect.
+        watched_file: File in which driver and workers share the position in the log.
     """
     reader = spark.readStream.format("group_log").option("emit", RANGES).options(**security.options)
     if watched_file is not None:
@@ -50,8 +52,10 @@ def alerts(
             for batch in batches:
                 for number, start, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     silver = SilverRows("", 0)
-                    found = (table for chunk in read(number, start, end) for table in silver.add(chunk))
-                    columns: list[list[Any]] = [list(each) for each in zip(*tracker_rows(found), strict=True)]
+                    silver_tables = (table for chunk in read(number, start, end) for table in silver.add(chunk))
+                    columns: list[list[Any]] = [
+                        list(values) for values in zip(*tracker_rows(silver_tables), strict=True)
+                    ]
                     if columns:
                         kinds = (pa.string(), pa.int32(), pa.int64(), pa.string())
                         arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
@@ -64,55 +68,52 @@ def alerts(
 
 
 class Tracker(StatefulProcessor):
-    """One group at a time; what is decided is decided in `live.tracker`."""
+    """State of one group at a time; `live.tracker` decides about alerts."""
 
     def __init__(self, watched_file: Path | None = None) -> None:
         self._watched_file = watched_file
         self._watched: tuple[float, Watched] | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called in a worker, before anything else."""
         self._handle = handle
         self._state = handle.getValueState("group", "state string", STATE_LIFE_MS)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """The group's rows of one trigger."""
         state, now_ms = self._read(), round(time.time() * 1000)
         ordered = sorted(rows, key=lambda row: (row["partition"], row["offset"]))
-        found = feed(key[0], state, (row_of(row["row"]) for row in ordered), now_ms)
-        found += look(key[0], state, self._watching())
+        new_alerts = feed(key[0], state, (row_of(row["row"]) for row in ordered), now_ms)
+        new_alerts += look(key[0], state, self._watching())
         self._keep(state, timerValues)
-        yield from map(_row, found)
+        yield from map(_row, new_alerts)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Nothing was heard of the group for as long as it takes to be worried."""
         state = self._read()
-        found = look(key[0], state, self._watching())
+        new_alerts = look(key[0], state, self._watching())
         self._keep(state, timerValues)
-        yield from map(_row, found)
+        yield from map(_row, new_alerts)
 
     def close(self) -> None:
-        """Nothing is open."""
+        pass
 
     def _watching(self) -> Watched:
-        """How far this batch has read. Asked for each group, looked up a few times a second."""
+        """Return the position of this batch in the log, cached for LOOK_AGAIN_S because every group needs it."""
         now = time.monotonic()
         if self._watched is None or now - self._watched[0] > LOOK_AGAIN_S:
             self._watched = now, watched(self._watched_file)
         return self._watched[1]
 
     def _read(self) -> GroupState:
-        known = self._state.get()
-        return GroupState.of(known[0]) if known is not None else GroupState()
+        saved = self._state.get()
+        return GroupState.of(saved[0]) if saved is not None else GroupState()
 
     def _keep(self, state: GroupState, timer_values: Any) -> None:
         self._state.update((state.text(),))
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        known = self._watching()
-        alarm_ms, now_ms = state.alarm_ms(known), timer_values.getCurrentProcessingTimeInMs()
+        position = self._watching()
+        alarm_ms, now_ms = state.alarm_ms(position), timer_values.getCurrentProcessingTimeInMs()
         if alarm_ms is not None:
-            unknown = known == NEVER
+            unknown = position == NEVER
             self._handle.registerTimer(now_ms + FIRST_LOOK_MS if unknown else max(alarm_ms, now_ms + CHECK_AGAIN_MS))
 
 

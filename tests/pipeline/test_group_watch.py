@@ -52,7 +52,7 @@ def test_a_user_who_may_not_list_groups_hears_it_once() -> None:
     for second in range(20):
         watched.watch.look(START_MS + 1_000 * second)
     assert watched.said == [
-        "open rebalances can't be told: groups can't be listed: that needs Describe on the groups or the cluster"
+        "cannot detect open rebalances: groups can't be listed: that needs Describe on the groups or the cluster"
     ]
     assert watched.told == []
 

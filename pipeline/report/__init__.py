@@ -1,1 +1,1 @@
-"""What a person gets: findings as JSON, in words, and as one HTML file."""
+"""Output for users: findings as JSON and text, and the report as one HTML file."""

@@ -1,6 +1,6 @@
-"""Whether "nothing serious" may be said: only if what would have shown something serious was read.
+"""Decides whether groups may be called healthy: only if every source that would show a serious finding was read.
 
-Otherwise it can't be told, and a person must know what is missing, what it would have shown, and where to get it.
+Otherwise the user needs to know what is missing, what it would show, and where to get it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from kohort.pipeline.sources.found import DUMP, EVENTS, EXPORT, SEGMENT, TEXT_LO
 
 OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG = "offsets-topic", "log-ends", "broker-log"
 SHARE_STATE, SHARE_EVENTS = "share-state", "share-events"
+# sources for a complete analysis, by their names in --without
 SOURCES = (OFFSETS_TOPIC, LOG_ENDS, BROKER_LOG, SHARE_STATE, SHARE_EVENTS)
-"""What a group's story is made of, by the names that --without takes."""
 _GIVEN_BY = dict.fromkeys((SEGMENT, WIRE, EXPORT, DUMP), OFFSETS_TOPIC) | dict.fromkeys((TEXT_LOG, EVENTS), BROKER_LOG)
-ENOUGH_SAMPLED = 0.5
-"""So much of a group's time lies between samples that are close together."""
-ENOUGH_SEEN = 0.5
-"""For so much of a share group's time it was read what became of records."""
+ENOUGH_SAMPLED = 0.5  # minimum fraction of a group's time between log end samples that are close together
+ENOUGH_SEEN = 0.5  # minimum fraction of a share group's time with delivery states
 _UNREAD = frozenset((
     "cluster_gone", "cluster_unreachable", "damaged_batch", "damaged_segment", "missing_events", "no_source",
     "nothing_read", "undecoded_records", "unreadable_file", "unreadable_line",
@@ -53,7 +51,11 @@ _NO_SHARE_EVENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """source: one of `SOURCES`; None where something that was given was not understood. groups: whom it concerns."""
+    """Missing source for an analysis of some groups.
+
+    source: One of `SOURCES`, or None if an input was not understood.
+    groups: Affected groups.
+    """
 
     source: str | None
     text: str
@@ -66,7 +68,7 @@ def given_sources(sources: Iterable[Source]) -> frozenset[str]:
 
 
 def unread(issues: list[DataIssueRow]) -> list[DataIssueRow]:
-    """Remarks on what was given and could not be read: it may hold what is missing among the findings."""
+    """Return the issues about unreadable input, which may contain what the findings lack."""
     return [issue for issue in issues if issue["rule"] in _UNREAD]
 
 
@@ -77,32 +79,34 @@ def missing(
     accepted: Collection[str] = (),
     provided: Collection[str] = (),
 ) -> list[Missing]:
-    """List what must be known before groups can be called well.
+    """List the sources that are needed before groups can be called healthy.
 
     Args:
+        health: Health of the groups.
+        issues: Data quality issues.
+        shared: Share groups.
         accepted: Sources that may be missing.
         provided: Sources that were read, even if nothing in them is about these groups.
     """
     every = frozenset(row["group_id"] or "" for row in health)
-    found = [Missing(None, _NOT_READ, every)] if unread(issues) else []
+    missing_sources = [Missing(None, _NOT_READ, every)] if unread(issues) else []
     if health and OFFSETS_TOPIC not in provided and not any(row["has_records"] or row["commits"] for row in health):
-        found.append(Missing(OFFSETS_TOPIC, _NO_TOPIC, every))
+        missing_sources.append(Missing(OFFSETS_TOPIC, _NO_TOPIC, every))
     strange = frozenset(row["group_id"] or "" for row in health if row["unknown_members"])
     if strange:
         text = f"in {_some(strange, every)} members are known by their ids alone: {_STRANGERS}"
-        found.append(Missing(None, text, strange))
+        missing_sources.append(Missing(None, text, strange))
     dark = frozenset(row["group_id"] or "" for row in health if row["sampled_share"] < ENOUGH_SAMPLED)
     if dark:
         text = f"the log ends of what {_some(dark, every)} read were not sampled {_NO_LOG_ENDS}"
-        found.append(Missing(LOG_ENDS, text, dark))
+        missing_sources.append(Missing(LOG_ENDS, text, dark))
     if health and BROKER_LOG not in provided and not any(row["has_events"] for row in health):
-        found.append(Missing(BROKER_LOG, _NO_LOG, every))
-    found += _of_share_groups(shared, every)
-    return [each for each in found if each.source not in accepted]
+        missing_sources.append(Missing(BROKER_LOG, _NO_LOG, every))
+    missing_sources += _of_share_groups(shared, every)
+    return [source for source in missing_sources if source.source not in accepted]
 
 
 def _of_share_groups(shared: list[ShareGroupRow], every: frozenset[str]) -> Iterator[Missing]:
-    """What is missing of share groups alone: the story of their records."""
     unseen = frozenset(row["group_id"] or "" for row in shared if row["seen_share"] < ENOUGH_SEEN)
     if unseen:
         text = f"what became of the records of {_some(unseen, every)} {_NO_SHARE_STATE}"
@@ -117,5 +121,5 @@ def _some(groups: Collection[str], every: Collection[str]) -> str:
 
 
 def span(health: list[GroupHealthRow]) -> tuple[int, int]:
-    """From when to when anything is known of these groups."""
+    """Return the first and last time with data about these groups."""
     return min(row["first_ms"] for row in health), max(row["last_ms"] for row in health)

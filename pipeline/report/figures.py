@@ -1,4 +1,4 @@
-"""How sure each figure is: exact, between bounds, estimated. None is shown without a word on it."""
+"""Precision of each figure: exact, between bounds, or estimated. Every figure is shown with its precision."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from kohort.pipeline.rules.finding import CERTAIN, seconds
 
 EXACT, AT_MOST, AT_LEAST, BETWEEN, ESTIMATE, SAMPLED = "exact", "at most", "at least", "between", "estimate", "sampled"
 
+# measured between two commits, so the actual duration is at most this long
 _BETWEEN_COMMITS = {
     "without_progress_ms", "silences_ms", "longest_silence_ms", "silent_ms", "unserved_ms", "uncommitted_ms",
     "stood_ms", "back_after_ms", "longest_ms", "lasted_ms", "unavailable_partition_s_hi",
 }  # fmt: skip
-"""Measured from one commit to another: what happened lasted that long at most."""
 _ESTIMATED = {
     "estimated_gain_partition_s", "records_estimate", "median_life_ms", "restart_ms", "explained_by", "share",
     "works_ms",
 }  # fmt: skip
-_SETTINGS = ("timeout_ms", "interval_ms")
-"""Members' settings stand in the group's records."""
+_SETTINGS = ("timeout_ms", "interval_ms")  # settings of members, exact because they are in the group's records
 _SAMPLES = {"lag", "others_lag", "same_owner_lag", "waiting"}
-SAYS_NOTHING = 10
-"""Bounds of which the upper is so many times the lower tell nothing, and are left out."""
+SAYS_NOTHING = 10  # bounds whose ratio exceeds this are left out, because they are too far apart to be useful
+# measured from the start of a rebalance, which not every source contains
 _WAITS = {"waits_ms", "longest_wait_ms", "total_wait_ms", "prepare_ms", "time_rebalancing_s"}
-"""Counted from a rebalance's start, which not every log holds."""
 
 
 def sureness(key: str, confidence: str, *, starts_known: bool) -> str:
-    """How sure a figure in a finding's evidence is. starts_known: of all rebalances that the finding is about.
+    """Return the precision of a figure in a finding's evidence.
 
-    A count in a finding that is only likely is only likely too.
+    Args:
+        key: Name of the figure.
+        confidence: Confidence of the finding; a count in a likely finding is likely, too.
+        starts_known: The starts of all rebalances of the finding are known.
     """
     if key in _WAITS:
         return EXACT if starts_known else ESTIMATE
@@ -47,7 +48,6 @@ def sureness(key: str, confidence: str, *, starts_known: bool) -> str:
 
 
 def words(key: str) -> str:
-    """A figure's name as a person would say it."""
     return re.sub(r"_(ms|hi)$", "", key).replace("_", " ")
 
 
@@ -68,26 +68,24 @@ def value(key: str, figure: Any) -> str:
 
 
 def with_sureness(text: str, sure: str) -> str:
-    """HTML of a figure and the word on it; nothing for a figure that was left out."""
+    """Render a figure with its precision, or nothing for a figure without text."""
     if not text:
         return ""
     return f'{esc(text)} <small class="sure">{esc(sure)}</small>'
 
 
 def waited(r: RebalanceRow) -> tuple[str, str]:
-    """How long a rebalance waited for joins."""
-    shown = seconds(r["barrier_ms"] - begin_of(r))
+    duration = seconds(r["barrier_ms"] - begin_of(r))
     if r["start_ms"] is not None:
-        return shown, EXACT
+        return duration, EXACT
     if r["prepare_hi_ms"] is None:
-        return (shown, AT_LEAST) if r["prepare_lo_ms"] else ("not known", "")
+        return (duration, AT_LEAST) if r["prepare_lo_ms"] else ("not known", "")
     if r["prepare_hi_ms"] > SAYS_NOTHING * max(r["prepare_lo_ms"] or 0, 1000):
         return "", ""
     return f"{seconds(r['prepare_lo_ms'] or 0)} to {seconds(r['prepare_hi_ms'])}", BETWEEN
 
 
 def down(exact: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """Partition-seconds without a reader."""
     if exact is not None:
         return f"{exact:.1f}", EXACT
     if low is None or high is None:

@@ -1,7 +1,7 @@
-"""What the report reads from the gold tables: all groups in short, and everything about those that get a page.
+"""Gold tables of the report: a summary of all groups, and all tables of groups with a page.
 
-Tables of a thousand groups are large. They stay columns, cut to the groups and columns that are drawn; rows are made
-for one group at a time.
+Tables of a thousand groups are large. They stay columnar, limited to the groups and columns in use; rows are made for
+one group at a time.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from kohort.pipeline.gold.gold_rows import (
 from kohort.pipeline.gold.share_gold_rows import ShareMemberRow
 from kohort.pipeline.remote_path import Place
 
+# columns of the tables of a group's page, or None for all columns
 _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "rebalances": None,
     "generations": ("generation", "stable_ms", "end_ms", "members", "partitions", "protocol"),
@@ -46,13 +47,12 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "recommendations": None,
     "group_health": None,
 }  # fmt: skip
-"""Tables of a group's page, with the columns that are looked at; None: all."""
 _ORDER = {"rebalances": "stable_ms", "generations": "stable_ms", "commit_stalls": "start_ms", "throughput": "start_ms",
           "group_health": "day"}  # fmt: skip
 
 
 class RebalanceInShort(TypedDict):
-    """The columns of a rebalance that the drawings of all groups together need."""
+    """Columns of a rebalance for the drawings of all groups together."""
 
     group_id: NotRequired[str | None]
     start_ms: int | None
@@ -68,8 +68,8 @@ class RebalanceInShort(TypedDict):
 
 
 def rebalances_in_short(gold: Place) -> list[RebalanceInShort]:
-    found = read_table(gold, "rebalances", list(RebalanceInShort.__annotations__))
-    return [] if found is None else found.to_pylist()
+    table = read_table(gold, "rebalances", list(RebalanceInShort.__annotations__))
+    return [] if table is None else table.to_pylist()
 
 
 _HEALTH_IN_SHORT = [
@@ -79,7 +79,7 @@ _HEALTH_IN_SHORT = [
 
 
 def health_in_short(gold: Place) -> list[GroupHealthRow]:
-    """Return the health of all groups with the columns that all groups together need: of a group's page are all."""
+    """Return the health of all groups with the columns for the summary; a group's page has all columns."""
     table = read_table(gold, "group_health", _HEALTH_IN_SHORT)
     rows: list[GroupHealthRow] = [] if table is None else table.to_pylist()
     return rows
@@ -87,7 +87,7 @@ def health_in_short(gold: Place) -> list[GroupHealthRow]:
 
 @dataclass(frozen=True, slots=True)
 class PageTables:
-    """The tables of a group's page. Rows have the columns of `_COLUMNS`; tables are empty where the group has none."""
+    """Tables of a group's page with the columns of `_COLUMNS`; a table without rows is empty."""
 
     rebalances: list[RebalanceRow]
     generations: list[GenerationRow]
@@ -104,20 +104,20 @@ class PageTables:
 
 
 class Pages:
-    """The rows of each group's page."""
+    """Rows of each group's page."""
 
     def __init__(self, gold: Place, groups: list[str]) -> None:
         self._tables: dict[str, pa.Table] = {}
         self._places: dict[str, dict[str, tuple[int, int]]] = {}
         names = pa.array(groups, pa.string())  # an empty list has no type by itself
         for name, columns in _COLUMNS.items():
-            wanted = None if columns is None else ["group_id", *columns]
-            found = read_table(gold, name, wanted, ds.field("group_id").isin(names))
-            if found is not None and len(found):
+            selected = None if columns is None else ["group_id", *columns]
+            table = read_table(gold, name, selected, ds.field("group_id").isin(names))
+            if table is not None and len(table):
                 order = [("group_id", "ascending")]
                 if name in _ORDER:
                     order.append((_ORDER[name], "ascending"))
-                self._tables[name] = found.sort_by(order)
+                self._tables[name] = table.sort_by(order)
                 self._places[name] = _places(self._tables[name]["group_id"])
 
     def of(self, group: str) -> PageTables:
@@ -129,7 +129,7 @@ class Pages:
 
 
 def _places(groups: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
-    """Where the rows of each group begin, and how many there are; rows are sorted by group."""
+    """Return the first row and the row count of each group; rows are sorted by group."""
     places, at = {}, 0
     for run in pc.value_counts(groups).to_pylist():
         places[run["values"]] = (at, run["counts"])

@@ -1,4 +1,4 @@
-"""A group's page: what was found, the group in figures, the drawings on one time axis, moves, rebalances, settings."""
+"""Page of a group: findings, figures, drawings on one time axis, moves, rebalances, settings."""
 
 from __future__ import annotations
 
@@ -19,28 +19,37 @@ from kohort.pipeline.report.words import headline, worst_severity
 def group_page(
     page: str,
     group: str,
-    found: list[FindingRow],
+    findings: list[FindingRow],
     tables: PageTables,
     *,
     opened: bool,
     in_full: bool,
 ) -> str:
-    """page: the id of the page, and what those inside begin with. in_full: with partitions and members drawn."""
-    shown = lists.shown_in_table(tables.rebalances, found)
+    """Render the page of a group.
+
+    Args:
+        page: Id of the page, and prefix of the ids in it.
+        group: Group id.
+        found: Findings of the group.
+        tables: Tables of the group.
+        opened: Show the page expanded.
+        in_full: Draw partitions and members.
+    """
+    linked = lists.shown_in_table(tables.rebalances, findings)
     by_number = {r["rebalance_no"]: r for r in tables.rebalances}
-    cards = "".join(card(page, n, finding, by_number, shown) for n, finding in enumerate(found))
+    cards = "".join(card(page, n, finding, by_number, linked) for n, finding in enumerate(findings))
     axis = axis_of(tables)
-    worst = worst_severity(found)
-    clients = [client for finding in found for client in finding["clients"]]
-    summary = headline(group, found, next(iter(tables.group_health), None))[len(group) + 2 :]
-    # The id is inside: a browser that is led to it opens what it lies in.
+    worst = worst_severity(findings)
+    clients = [client for finding in findings for client in finding["clients"]]
+    summary = headline(group, findings, next(iter(tables.group_health), None))[len(group) + 2 :]
+    # The id is inside the element, so that a browser that follows a link to it expands the element.
     return (
         f'<details class="group"{" open" if opened else ""}><summary>{badge(worst)}<b>{name(group)}</b> '
         f'<span class="soft">{sentence(summary, [group, *clients])}</span></summary><div class="in" id="{page}">{cards}'
         f"{lists.figures(tables.rebalances, tables.group_health)}{share_member_table(tables.share_members)}"
-        f"{_drawings(page, axis, found, tables, shown, in_full) if axis is not None else ''}"
+        f"{_drawings(page, axis, findings, tables, linked, in_full) if axis is not None else ''}"
         f"{matrices(tables.partition_moves, tables.rebalances)}"
-        f"{lists.rebalance_table(page, tables.rebalances, shown)}{lists.settings_table(tables.recommendations)}"
+        f"{lists.rebalance_table(page, tables.rebalances, linked)}{lists.settings_table(tables.recommendations)}"
         "</div></details>"
     )
 
@@ -52,12 +61,12 @@ _NOT_IN_FULL = (
 
 
 def _drawings(
-    page: str, axis: Axis, found: list[FindingRow], tables: PageTables, shown: set[int], in_full: bool
+    page: str, axis: Axis, findings: list[FindingRow], tables: PageTables, linked: set[int], in_full: bool
 ) -> str:
     rebalances = tables.rebalances
     parts = [
         "<h3>Generations</h3>",
-        generations.generations(axis, page, tables.generations, rebalances, found, shown),
+        generations.generations(axis, page, tables.generations, rebalances, findings, linked),
         strips(axis, tables.throughput, tables.lag_minutes, tables.generations, tables.commit_stalls),
         generations.LEGEND,
     ]

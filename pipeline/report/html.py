@@ -1,4 +1,4 @@
-"""report.html: one file that says everything, without network and without scripts."""
+"""The report.html file with all results, without network access and without scripts."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from kohort.pipeline.report.svg import esc, moment, name, sentence
 from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
 from kohort.pipeline.rules.finding import SEVERITIES, several
 
-MOST_PAGES = 150
-"""Groups with a page of their own, the gravest first; the tables hold all of them."""
+MOST_PAGES = 150  # groups with a page of their own, the most severe first; the tables have all groups
+# after this total length pages leave out their largest drawings, so that browsers can open the file
 FULL_PAGES_CHARS = 1_500_000
-"""When pages are longer than this together, later ones leave out their largest drawings: browsers must open it."""
-MOST_PAGES_CHARS = 2_500_000
-"""And from here on, there are no more pages."""
+MOST_PAGES_CHARS = 2_500_000  # total length of all pages
 _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
 def report_text(gold: Place, findings: list[FindingRow], provided: Collection[str] = ()) -> str:
-    """Return the page.
+    """Render the report.
 
-    provided: Sources that were read, see `missing`.
+    Args:
+        gold: Folder of the gold tables.
+        findings: Findings of all groups.
+        provided: Sources that were read, see `missing`.
     """
     groups = by_group(findings)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
@@ -51,14 +52,13 @@ def report_text(gold: Place, findings: list[FindingRow], provided: Collection[st
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
 
 
-def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> tuple[int, float, str]:
+def _rank(group: str, findings: list[FindingRow], health: list[GroupHealthRow]) -> tuple[int, float, str]:
     down = sum(row["unavailable_partition_s_hi"] or 0 for row in health)
-    worst = worst_severity(found)
+    worst = worst_severity(findings)
     return (-SEVERITIES.index(worst) if worst else 1, -down, group)
 
 
 def _pages(gold: Place, order: list[str], groups: dict[str, list[FindingRow]]) -> list[str]:
-    """As many as fit, in this order."""
     rows = Pages(gold, order[:MOST_PAGES])
     pages: list[str] = []
     length = 0
@@ -86,7 +86,7 @@ def _page(
     end = max((r["stable_ms"] for r in rebalances), default=0)
     paged = {group: f"g{n}" for n, group in enumerate(order[: len(pages)])}
     troubled = [group for group in paged if worst_severity(groups[group]) in ("warning", "critical")]
-    until_ms = max([end, *(finding["end_ms"] for found in groups.values() for finding in found)])
+    until_ms = max([end, *(finding["end_ms"] for of_group in groups.values() for finding in of_group)])
     time = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
     rows = [(group, paged[group]) for group in (troubled or list(paged))[:_IN_HEAT_MAP]]
     heat = heat_map(rows, rebalances, start, end)
@@ -125,7 +125,7 @@ def _in_short(
     if not troubled:
         if not lacking:
             return "<p>Nothing serious was found.</p>"
-        items = "".join(f"<li>{sentence(each.text, [])}.</li>" for each in lacking)
+        items = "".join(f"<li>{sentence(source.text, [])}.</li>" for source in lacking)
         return f"<p>It can't be told: nothing serious was seen, but</p><ul>{items}</ul>"
     lines = []
     for group in troubled:
@@ -142,10 +142,10 @@ def _in_short(
     return f'<ol class="head">{"".join(lines[:_IN_SHORT])}</ol>{folded if more else ""}'
 
 
-def _figure(heat: str, shown: int, total: int) -> str:
+def _figure(heat: str, drawn: int, total: int) -> str:
     if not heat:
         return "<p>No time was spent rebalancing.</p>"
-    some = f" The {shown} gravest of {total} groups." if shown < total else ""
+    some = f" The {drawn} gravest of {total} groups." if drawn < total else ""
     return (
         f"<figure>{heat}<figcaption>Seconds spent rebalancing; stronger is longer. Exact where the start of each "
         f"rebalance is known, else at least.{some}</figcaption></figure>"
@@ -153,12 +153,12 @@ def _figure(heat: str, shown: int, total: int) -> str:
 
 
 def _rest(order: list[str], groups: dict[str, list[FindingRow]], paged: int) -> str:
-    left = order[paged:]
-    if not left:
+    remaining = order[paged:]
+    if not remaining:
         return ""
-    grave = sum(worst_severity(groups[group]) in ("warning", "critical") for group in left)
+    grave = sum(worst_severity(groups[group]) in ("warning", "critical") for group in remaining)
     finding = f"{grave} of them with findings, which are in findings.json" if grave else "none with a serious finding"
-    return f'<p class="soft">{several(len(left), "more group")} are in the tables only, {finding}.</p>'
+    return f'<p class="soft">{several(len(remaining), "more group")} are in the tables only, {finding}.</p>'
 
 
 _NOTES = (

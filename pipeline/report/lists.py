@@ -1,4 +1,4 @@
-"""The tables of a group's page: its rebalances, its settings, its figures in short."""
+"""Tables of a group's page: rebalances, settings, key figures."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ _COLUMNS = ("no", "start", "generation", "kind", "cause", "by", "waited for join
             "members", "moved", "partition-seconds without reader")  # fmt: skip
 
 
-def shown_in_table(rebalances: list[RebalanceRow], found: list[FindingRow]) -> set[int]:
-    """Numbers of the rebalances that the table has room for: those that findings rest on first, then the longest."""
-    cited = {n for finding in found for n in finding["evidence"].get("rebalances", ())}
+def shown_in_table(rebalances: list[RebalanceRow], findings: list[FindingRow]) -> set[int]:
+    cited = {n for finding in findings for n in finding["evidence"].get("rebalances", ())}
     order = sorted(rebalances, key=lambda r: (r["rebalance_no"] not in cited, begin_of(r) - r["stable_ms"]))
     return {r["rebalance_no"] for r in order[:MOST_ROWS]}
 
 
 def rebalance_table(page: str, rows: list[RebalanceRow], numbers: set[int]) -> str:
-    """numbers: of the rebalances that are shown."""
-    shown = [r for r in rows if r["rebalance_no"] in numbers]
-    if not shown:
+    """Render a table of the rebalances with these numbers."""
+    listed = [r for r in rows if r["rebalance_no"] in numbers]
+    if not listed:
         return ""
     head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
-    body = "".join(_rebalance(page, r) for r in shown)
+    body = "".join(_rebalance(page, r) for r in listed)
     return (
         f'<details><summary>{len(rows)} rebalances</summary><div class="in"><div class="scroll" tabindex="0">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f"{left_out(len(shown), len(rows), 'rebalances')}</div></details>"
+        f"{left_out(len(listed), len(rows), 'rebalances')}</div></details>"
     )
 
 
 def _rebalance(page: str, r: RebalanceRow) -> str:
-    late = f"{r['laggard_client']} ({(r['laggard_how'] or '').replace('_', ' ')})" if r["laggard_client"] else ""
+    laggard = f"{r['laggard_client']} ({(r['laggard_how'] or '').replace('_', ' ')})" if r["laggard_client"] else ""
     excess = f" ({r['excess_moves']} too many)" if r["excess_moves"] else ""
     cause = f"{r['cause'].replace('_', ' ')} ({r['cause_confidence']})"
     figures = r["unavailable_partition_s"], r["unavailable_partition_s_lo"], r["unavailable_partition_s_hi"]
@@ -50,7 +49,7 @@ def _rebalance(page: str, r: RebalanceRow) -> str:
         name(r["trigger_client"]) if r["trigger_client"] else "",
         with_sureness(*waited(r)),
         with_sureness(seconds(r["stable_ms"] - r["barrier_ms"]), EXACT),
-        esc(late),
+        esc(laggard),
         esc(f"{r['members_before']} → {r['members_after']}"),
         "" if r["moved"] is None else esc(f"{r['moved']}{excess}"),
         with_sureness(*down(*figures)),
@@ -59,7 +58,7 @@ def _rebalance(page: str, r: RebalanceRow) -> str:
 
 
 def settings_table(rows: list[RecommendationRow]) -> str:
-    """Now and proposed, what that rests on, and on how many samples. Without rows: nothing to say."""
+    """Render current and proposed settings with their basis and number of samples; empty without rows."""
     if not rows:
         return ""
     body = "".join(
@@ -84,18 +83,17 @@ def _proposed(row: RecommendationRow) -> str:
 
 
 def _setting(name: str, text: str | None) -> str:
-    """As one writes it, and what that is."""
     if text is None:
         return "not known"
     return f"{text} ({seconds(int(text))})" if name.endswith(".ms") and text.isdigit() else text
 
 
 def figures(rebalances: list[RebalanceRow], health: list[GroupHealthRow]) -> str:
-    """The group in a few figures, each with a word on how sure it is; of all days together."""
+    """Render the key figures of a group over all days, each with its precision."""
     if not health:
         return ""
     counted = [r for r in rebalances if r["kind"] not in ("followup", "static_swap") and r["outcome"] != "open"]
-    known = all(r["start_ms"] is not None for r in counted)
+    starts_known = all(r["start_ms"] is not None for r in counted)
     low = sum(row["unavailable_partition_s_lo"] or 0.0 for row in health)
     high = sum(row["unavailable_partition_s_hi"] or 0.0 for row in health)
     without = down(None, low, high)
@@ -104,16 +102,16 @@ def figures(rebalances: list[RebalanceRow], health: list[GroupHealthRow]) -> str
     entries = [
         ("rebalances", str(sum(row["rebalances"] for row in health)), EXACT),
         ("follow-ups", str(sum(row["follow_ups"] for row in health)), EXACT),
-        ("time rebalancing", seconds(total * 1000), EXACT if known else ESTIMATE),
-        ("longest rebalance", seconds(longest), EXACT if known else ESTIMATE),
+        ("time rebalancing", seconds(total * 1000), EXACT if starts_known else ESTIMATE),
+        ("longest rebalance", seconds(longest), EXACT if starts_known else ESTIMATE),
         ("no commits at all", seconds(1000 * sum(row["no_commit_s"] or 0.0 for row in health)), AT_MOST),
         ("partition-seconds without a reader", *without),
-        ("members removed", str(sum(row["evictions"] for row in health)), EXACT if known else ESTIMATE),
+        ("members removed", str(sum(row["evictions"] for row in health)), EXACT if starts_known else ESTIMATE),
     ]
-    shown = "".join(
-        f"<div><dt>{esc(what)}</dt><dd>{with_sureness(text, sure)}</dd></div>" for what, text, sure in entries if text
+    items = "".join(
+        f"<div><dt>{esc(label)}</dt><dd>{with_sureness(text, sure)}</dd></div>" for label, text, sure in entries if text
     )
-    return f'<dl class="figures">{shown}</dl>{"".join(_score(row) for row in health[:MOST_DAYS])}'
+    return f'<dl class="figures">{items}</dl>{"".join(_score(row) for row in health[:MOST_DAYS])}'
 
 
 MOST_DAYS = 7

@@ -1,4 +1,4 @@
-"""Old owner by new owner, for the rebalances that moved most."""
+"""Matrix of old and new owners, for the rebalances with the most moved partitions."""
 
 from __future__ import annotations
 

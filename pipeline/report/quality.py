@@ -1,4 +1,4 @@
-"""What to know about the data before believing a number: holes, damage, clocks, what couldn't be read."""
+"""Data quality: gaps, damage, clocks and unreadable input that affect the figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_ROWS = 300
 
 
 def rarest_first(issues: list[DataIssueRow]) -> list[DataIssueRow]:
-    """What is said of hundreds of groups hides nothing that is said once."""
+    """Sort issues so that frequent ones don't hide rare ones."""
     counts = Counter(str(issue["rule"]) for issue in issues)
     return sorted(issues, key=lambda issue: (counts[issue["rule"]], issue["rule"]))
 

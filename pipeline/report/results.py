@@ -1,4 +1,4 @@
-"""Reads the gold tables back, for the report and for findings.json."""
+"""Gold tables read for the report and for findings.json."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ _ROWS_AT_ONCE = 2_000
 
 
 class FindingRow(TypedDict):
-    """A finding as it stands in findings.json. evidence: numbers by name; each rule has its own.
+    """Finding as in findings.json.
 
-    confidence: that it happened. cause_confidence: that the cause is what text and advice say.
+    evidence: Figures by name, different for each rule.
+    confidence: Confidence that it happened.
+    cause_confidence: Confidence in the cause that text and advice name.
     """
 
     group: str
@@ -41,20 +43,20 @@ class FindingRow(TypedDict):
 
 
 def read_gold(gold: Place, row_type: type[RowT]) -> list[RowT]:
-    """All rows of the gold table that holds this type; none when it wasn't written."""
+    """Read all rows of the gold table with this row type; an empty list if the table wasn't written."""
     return list(iterate_gold(gold, row_type))
 
 
 def iterate_gold(gold: Place, row_type: type[RowT]) -> Iterator[RowT]:
-    """Yield the rows of the gold table that holds this type, made some thousand at a time."""
-    table = next(name for name, each in ROW_TYPES.items() if each is row_type)
-    found = read_table(gold, table)
-    for batch in () if found is None else found.to_batches(max_chunksize=_ROWS_AT_ONCE):
+    """Yield the rows of the gold table with this row type, created in batches."""
+    table = next(name for name, table_type in ROW_TYPES.items() if table_type is row_type)
+    rows = read_table(gold, table)
+    for batch in () if rows is None else rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield from batch.to_pylist()
 
 
 def add_issues(gold: Place, cluster: str, issues: list[tuple[str, str, str]]) -> None:
-    """Puts issues that belong to no group beside the groups' own. Written again, they replace themselves."""
+    """Write issues that belong to no group, replacing those of an earlier call."""
     import pyarrow as pa
 
     schema = SCHEMAS["dq_issues"].remove(SCHEMAS["dq_issues"].get_field_index("day"))
@@ -64,12 +66,12 @@ def add_issues(gold: Place, cluster: str, issues: list[tuple[str, str, str]]) ->
     ]
     folder = gold / "dq_issues" / "day=all"
     folder.mkdir(parents=True, exist_ok=True)
-    where, system = for_arrow(folder / "part-0.parquet")
-    pq.write_table(pa.Table.from_pylist(rows, schema), where, filesystem=system)
+    path, system = for_arrow(folder / "part-0.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, schema), path, filesystem=system)
 
 
 def findings(gold: Place) -> list[FindingRow]:
-    """Findings as they go into findings.json, the gravest first."""
+    """Return the findings for findings.json, most severe first."""
     rows: list[FindingRow] = [
         {
             "group": row["group_id"] or "",

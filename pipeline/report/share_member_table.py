@@ -1,4 +1,4 @@
-"""The table of a share group's page: its members, and what became of the records that each of them got."""
+"""Table of a share group's page: its members, and the results of the records delivered to each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNTOLD = '<p class="soft">What became of the records that each of them got, onl
 
 
 def share_member_table(rows: list[ShareMemberRow]) -> str:
-    """Those first that held most in vain; nothing for groups of other kinds."""
+    """Render the table, sorted by the time records were held in vain; empty for other types of groups."""
     if not rows:
         return ""
     order = sorted(rows, key=lambda row: (-(row["in_vain_s"] or 0), row["client"]))[:MOST_ROWS]
@@ -40,7 +40,6 @@ def _member(row: ShareMemberRow) -> str:
 
 
 def _held(row: ShareMemberRow) -> str:
-    """Half of its deliveries, and the longest."""
     if row["held_p50_ms"] is None or row["held_max_ms"] is None:
         return ""
     return esc(f"{seconds(row['held_p50_ms'])}, at most {seconds(row['held_max_ms'])}")

@@ -1,10 +1,10 @@
-"""How the report looks: light and dark by the reader's own setting, readable on a phone, usable by keyboard."""
+"""Style of the report: light or dark by the user's setting, readable on a phone, usable by keyboard."""
 
+# colors of the first twelve members; the next twelve are mixed with the text color
 _BASE = (
     "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948",
     "#e15759", "#9c755f", "#86bcb6", "#d37295", "#a0cbe8", "#8cd17d",
 )  # fmt: skip
-"""The colours of the first twelve members; the next twelve have them halfway to the colour of the text."""
 
 
 def _mixed(number: int, colour: str) -> str:

@@ -1,4 +1,4 @@
-"""SVG by hand: a time axis and the few shapes of which drawings are made. What comes from outside is escaped here."""
+"""SVG output: a time axis and the few shapes used in drawings. External text is escaped here."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from kohort.protocol.visible import visible
 
-LEFT, WIDTH, RIGHT = 150, 1000, 10
-"""The drawings of one group share these, so that the same moment is at the same place in all of them."""
+LEFT, WIDTH, RIGHT = 150, 1000, 10  # shared by all drawings of a group, so that times are aligned
 
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _COLOURS, _NAMED = 24, 24
@@ -19,12 +18,12 @@ LONGEST_NAME, _TAIL = 64, 16
 
 
 def esc(text: object) -> str:
-    """Text for HTML and for attributes: names of groups and clients may hold anything."""
+    """Escape text for HTML and attributes, because names of groups and clients may contain anything."""
     return html.escape(visible(str(text)), quote=True)
 
 
 def name(text: str) -> str:
-    """HTML of a group's or client's name: apart from what stands around it, whatever its script; cut if it is long."""
+    """Render a group's or client's name, isolated from the direction of the text around it, and cut if it is long."""
     whole = visible(text)
     if not whole:
         return "<i>(empty id)</i>"
@@ -35,11 +34,11 @@ def name(text: str) -> str:
 
 
 def sentence(text: str, names: Iterable[str]) -> str:
-    """HTML of a sentence in which these names stand."""
-    known = sorted({visible(each) for each in names if each}, key=len, reverse=True)
-    if not known:
+    """Render a sentence, with these names in it marked."""
+    sorted_names = sorted({visible(one) for one in names if one}, key=len, reverse=True)
+    if not sorted_names:
         return esc(text)
-    parts = re.split(f"((?<![\\w.-])(?:{'|'.join(map(re.escape, known))})(?![\\w-]))", visible(text))
+    parts = re.split(f"((?<![\\w.-])(?:{'|'.join(map(re.escape, sorted_names))})(?![\\w-]))", visible(text))
     return "".join(name(part) if n % 2 else html.escape(part, quote=True) for n, part in enumerate(parts))
 
 
@@ -66,23 +65,22 @@ class Axis:
 
 @dataclass(slots=True)
 class Span:
-    """A stretch of time in one row of a drawing."""
+    """Period in one row of a drawing."""
 
     start_ms: int
     end_ms: int
     kind: str
     title: str
-    more: int = 0
-    """Others that were too short and too near to be drawn apart from this one."""
+    more: int = 0  # number of short adjacent spans merged into this one
 
 
 def thinned(axis: Axis, spans: Iterable[Span], least: float) -> list[Span]:
-    """Joins spans that would be narrower than `least` and touch: a drawing stays a few hundred shapes wide.
+    """Merge adjacent spans narrower than `least`, so that a drawing has at most a few hundred shapes.
 
-    The span that stays is as long as all of them, and says how many it stands for.
+    The merged span covers all its parts, and its title has their number.
     """
     kept: list[Span] = []
-    for span in sorted(spans, key=lambda each: each.start_ms):
+    for span in sorted(spans, key=lambda item: item.start_ms):
         last = kept[-1] if kept else None
         if last is not None and axis.x(span.end_ms) - axis.x(last.start_ms) < least:
             last.end_ms, last.more = max(last.end_ms, span.end_ms), last.more + 1
@@ -109,7 +107,6 @@ def bar(axis: Axis, span: Span, y: float, height: float, least: float = 0.0) -> 
 
 
 def link(target: str, name: str, inner: str) -> str:
-    """Shapes that lead somewhere in the page, by mouse and by keyboard."""
     return f'<a href="#{esc(target)}" aria-label="{esc(name)}">{inner}</a>'
 
 
@@ -118,18 +115,18 @@ def text(x: float, y: float, words: object, kind: str = "", anchor: str = "start
 
 
 def label(y: float, words: object) -> str:
-    """The name of a row, left of the axis; long ones are cut, with the whole in a tooltip."""
+    """Render the label of a row, left of the axis; a long one is cut, with the full text in a tooltip."""
     words = str(words)
-    shown = words if len(words) <= 21 else words[:20] + "…"
+    cut = words if len(words) <= 21 else words[:20] + "…"
     return (
-        f'<text class="label" x="{LEFT - 6}" y="{y:g}" text-anchor="end"><title>{esc(words)}</title>{esc(shown)}</text>'
+        f'<text class="label" x="{LEFT - 6}" y="{y:g}" text-anchor="end"><title>{esc(words)}</title>{esc(cut)}</text>'
     )
 
 
 def chart(height: float, parts: list[str], title: str, axis: Axis | None = None) -> str:
-    """A whole drawing with a name for those who can't see it, and a time axis below when given one.
+    """Render a drawing with an accessible title, and a time axis below it if given.
 
-    Where it is wider than the screen it scrolls by itself, by keyboard too.
+    A drawing wider than the screen scrolls separately, also by keyboard.
     """
     grid = []
     if axis is not None:
@@ -143,15 +140,15 @@ def chart(height: float, parts: list[str], title: str, axis: Axis | None = None)
     )
 
 
-def left_out(shown: int, total: int, what: str) -> str:
-    """A word on what a drawing or table doesn't show; nothing when it shows everything."""
-    if shown >= total:
+def left_out(count: int, total: int, items: str) -> str:
+    """Render a note about omitted items; empty without omitted items."""
+    if count >= total:
         return ""
-    return f'<p class="soft">{shown} of {total} {esc(what)} are shown; all are in the tables.</p>'
+    return f'<p class="soft">{count} of {total} {esc(items)} are shown; all are in the tables.</p>'
 
 
 class Colours:
-    """A colour class for each name, the same one all over a group's page."""
+    """Color class for each name, consistent within a group's page."""
 
     def __init__(self) -> None:
         self._of: dict[str, int] = {}
@@ -163,11 +160,10 @@ class Colours:
 
     @property
     def names(self) -> list[tuple[str, str]]:
-        """Class and name of each, as far as a legend has room."""
+        """Class and name of each color, limited to the size of a legend."""
         return [(self.of(name), name) for name in list(self._of)[:_NAMED]]
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> str:
-    """Which colour means what; each has its class's background."""
     items = "".join(f'<span><i class="{kind}"></i>{esc(name)}</span>' for kind, name in entries)
     return f'<p class="legend">{items}</p>'

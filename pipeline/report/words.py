@@ -1,4 +1,4 @@
-"""Findings in words, for the terminal and for the report's headline."""
+"""Findings as text, for the terminal and for the headlines of the report."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
 
 
-def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None) -> str:
-    """One sentence about a group: stops, time without consumption or commits, and the member it waited for."""
+def headline(group: str, findings: list[FindingRow], health: GroupHealthRow | None) -> str:
+    """Summarize a group: stops, time without consumption or commits, and the members it waited for."""
     parts: list[str] = []
-    stalls = [finding for finding in found if finding["rule"] == "R01" and finding["severity"] != "info"]
+    stalls = [finding for finding in findings if finding["rule"] == "R01" and finding["severity"] != "info"]
     if stalls:
         stops = sum(finding["evidence"]["stops"] for finding in stalls)
         silent = sum(finding["evidence"]["without_progress_ms"] for finding in stalls)
@@ -23,10 +23,10 @@ def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None)
             parts.append(f"{seconds(silent)} without {'consumption' if eager else 'commits'}")
         parts.append(_whom(stalls, stops))
     parts = [", ".join(parts)] if parts else []
-    grave = [f for f in found if f["severity"] != "info" and f["rule"] not in ("R01", "R26")]
+    grave = [f for f in findings if f["severity"] != "info" and f["rule"] not in ("R01", "R26")]
     parts += [finding["text"] for finding in grave[: 1 if stalls else 2]]
     if not parts:
-        storm = next((f for f in found if f["rule"] == "R26"), None)
+        storm = next((f for f in findings if f["rule"] == "R26"), None)
         if storm:
             parts.append(storm["text"])
     if not parts and health is not None:
@@ -35,26 +35,25 @@ def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None)
 
 
 def _whom(stalls: list[FindingRow], stops: int) -> str:
-    """All who were waited for, the one that caused most stops first."""
+    """Describe all members that were waited for, the one with the most stops first."""
     order = sorted(stalls, key=lambda finding: -finding["evidence"]["stops"])
-    whom = [f"client {listed(each['clients'])}" if each["clients"] else "somebody" for each in order]
+    members = [f"client {listed(finding_['clients'])}" if finding_["clients"] else "somebody" for finding_ in order]
     if stops == 1:
-        return f"waiting for {whom[0]}"
+        return f"waiting for {members[0]}"
     if len(order) == 1:
-        return f"all of them waiting for {whom[0]}"
+        return f"all of them waiting for {members[0]}"
     return ", ".join(
-        f"{each['evidence']['stops']}{' of them' if n == 0 else ''} waiting for {who}"
-        for n, (each, who) in enumerate(zip(order, whom, strict=True))
+        f"{finding_['evidence']['stops']}{' of them' if n == 0 else ''} waiting for {member}"
+        for n, (finding_, member) in enumerate(zip(order, members, strict=True))
     )
 
 
-ENDED_MS = 60_000
-"""What was so shortly before the end of what was looked at goes on, as far as is known."""
+ENDED_MS = 60_000  # a finding that ends within this time before the end of the data is considered ongoing
 
 
-def when(found: list[FindingRow], until_ms: int) -> str:
-    """When the gravest of it was, and whether it goes on. until_ms: the end of what was looked at."""
-    worst = [finding for finding in found if finding["severity"] == worst_severity(found)]
+def when(findings: list[FindingRow], until_ms: int) -> str:
+    """Describe the period of the most severe findings, and whether it is ongoing at the end of the data, `until_ms`."""
+    worst = [finding for finding in findings if finding["severity"] == worst_severity(findings)]
     if not worst:
         return ""
     start, end = min(finding["start_ms"] for finding in worst), max(finding["end_ms"] for finding in worst)
@@ -63,29 +62,27 @@ def when(found: list[FindingRow], until_ms: int) -> str:
     return f"{moment(start)} to {moment(end)} UTC, over for {seconds(until_ms - end)} at the end"
 
 
-def first_thing(found: list[FindingRow]) -> str:
-    """The first thing to do: the first sentence of the advice on the gravest finding."""
-    worst = next((finding for finding in found if finding["severity"] == worst_severity(found)), None)
+def first_thing(findings: list[FindingRow]) -> str:
+    """Return the first sentence of the advice of the most severe finding."""
+    worst = next((finding for finding in findings if finding["severity"] == worst_severity(findings)), None)
     return "" if worst is None else re.split(r"(?<=[.!?])\s", worst["advice"].strip(), maxsplit=1)[0]
 
 
 def how_sure(finding: FindingRow) -> str:
-    """That it happened, and that it has the cause which is named, where the two differ."""
+    """Describe the confidence in the finding, and in its cause if that differs."""
     sure, cause = finding["confidence"], finding["cause_confidence"]
     return sure if sure == cause else f"{sure}, its cause {cause}"
 
 
 def moment(ms: int) -> str:
-    """A day and time in UTC."""
     return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def worst_severity(found: list[FindingRow]) -> str:
-    return max((finding["severity"] for finding in found), key=SEVERITIES.index, default="")
+def worst_severity(findings: list[FindingRow]) -> str:
+    return max((finding["severity"] for finding in findings), key=SEVERITIES.index, default="")
 
 
 def by_group(findings: list[FindingRow]) -> dict[str, list[FindingRow]]:
-    """Findings by group, the groups with the gravest first."""
     groups: dict[str, list[FindingRow]] = {}
     for finding in findings:
         groups.setdefault(finding["group"], []).append(finding)

@@ -1,1 +1,1 @@
-"""The drawings of the report, one a file. Each takes rows of the gold tables and gives SVG, empty where none apply."""
+"""Drawings of the report, one per file. Each renders rows of gold tables as SVG; empty without rows."""

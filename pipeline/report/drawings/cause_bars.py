@@ -1,4 +1,4 @@
-"""Why groups rebalanced: how often each cause, day by day where there are several."""
+"""Bars of the causes of rebalances, by day if there are several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_DAYS = 31
 
 
 def cause_bars(rebalances: list[RebalanceInShort]) -> str:
-    """Groups' first formations and open rebalances aside. Each bar is stacked by day."""
+    """Draw a bar per cause, stacked by day, without initial and open rebalances."""
     counted = [r for r in rebalances if r["kind"] != "initial" and r["outcome"] != "open"]
     counts = Counter(r["cause"] for r in counted)
     if not counts:
@@ -22,7 +22,7 @@ def cause_bars(rebalances: list[RebalanceInShort]) -> str:
     colours = Colours()
     most = counts.most_common(1)[0][1]
     parts = []
-    for n, (cause, count) in enumerate(sorted(counts.items(), key=lambda each: (-each[1], each[0]))):
+    for n, (cause, count) in enumerate(sorted(counts.items(), key=lambda item: (-item[1], item[0]))):
         parts.append(label(n * _ROW + 12, cause.replace("_", " ")))
         x = float(LEFT)
         for day in days[-_MOST_DAYS:] if len(days) > 1 else [None]:

@@ -1,4 +1,4 @@
-"""The Gantt of a group's generations, with what was found above it."""
+"""Gantt chart of a group's generations, with the findings above it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,22 @@ def generations(
     page: str,
     rows: list[GenerationRow],
     rebalances: list[RebalanceRow],
-    found: list[FindingRow],
-    shown: set[int],
+    findings: list[FindingRow],
+    linked: set[int],
 ) -> str:
-    """Findings as flags; stable stretches with their number, prepare and complete phases, follow-ups thin.
+    """Draw findings as flags, stable generations with their number, prepare and complete phases, and thin follow-ups.
 
-    page: what the ids of the group's page begin with. Flags lead to cards, and shown rebalances to their row.
+    Flags are linked to cards, and rebalances in `shown` to their row in the table.
+
+    Args:
+        axis: Time axis.
+        page: Prefix of the ids in the group's page.
+        rows: Generations.
+        rebalances: Rebalances.
+        found: Findings.
+        shown: Numbers of the rebalances in the table.
     """
-    flags = _flags(axis, page, found)
+    flags = _flags(axis, page, findings)
     top = _FLAG * len(flags) + (4 if flags else 0)
     parts = [*(part for flag in flags for part in flag), label(top + 24, "generations")]
     for span in thinned(axis, (_stable(axis, g) for g in rows), 1.0):
@@ -45,17 +53,19 @@ def generations(
         if x1 - x0 > 26 and span.kind == "stable" and not span.more:
             number = span.title.split(":")[0].removeprefix("generation ")
             parts.append(text((x0 + x1) / 2, top + 24, number, "on", "middle"))
-    parts += _rebalances(axis, page, rebalances, shown, top)
+    parts += _rebalances(axis, page, rebalances, linked, top)
     return chart(top + 58, parts, "Generations: stable, preparing (waiting for joins) and completing", axis)
 
 
-def _flags(axis: Axis, page: str, found: list[FindingRow]) -> list[list[str]]:
-    shown = [(n, each) for n, each in enumerate(found) if each["severity"] != "info"][:_MOST_FLAGS]
+def _flags(axis: Axis, page: str, findings: list[FindingRow]) -> list[list[str]]:
+    serious = [(n, finding) for n, finding in enumerate(findings) if finding["severity"] != "info"][:_MOST_FLAGS]
     flags = []
-    for row, (n, each) in enumerate(shown):
+    for row, (n, finding) in enumerate(serious):
         y = row * _FLAG
-        name = f"{each['rule']} {each['title']}"
-        shape = rect(axis.x(each["start_ms"]), y + 3, axis.x(each["end_ms"]), 8, f"flag-{each['severity']}", name, 3)
+        name = f"{finding['rule']} {finding['title']}"
+        shape = rect(
+            axis.x(finding["start_ms"]), y + 3, axis.x(finding["end_ms"]), 8, f"flag-{finding['severity']}", name, 3
+        )
         flags.append([label(y + 11, name), link(f"{page}f{n}", name, shape)])
     return flags
 
@@ -68,7 +78,7 @@ def _stable(axis: Axis, g: GenerationRow) -> Span:
     return Span(g["stable_ms"], end, "stable", title)
 
 
-def _rebalances(axis: Axis, page: str, rebalances: list[RebalanceRow], shown: set[int], top: float) -> list[str]:
+def _rebalances(axis: Axis, page: str, rebalances: list[RebalanceRow], linked: set[int], top: float) -> list[str]:
     spans: dict[int, RebalanceRow] = {}
     every = []
     for r in rebalances:
@@ -80,10 +90,10 @@ def _rebalances(axis: Axis, page: str, rebalances: list[RebalanceRow], shown: se
         r = spans[id(span)]
         y, height = (top + 15, 10) if r["kind"] == "followup" else (top + 6, 28)
         barrier = span.end_ms if span.more else r["barrier_ms"]
-        known = "prepare" if r["start_ms"] is not None else "bound"
-        shape = rect(axis.x(span.start_ms), y, axis.x(barrier), height, known, span.title, 1.5)
+        phase = "prepare" if r["start_ms"] is not None else "bound"
+        shape = rect(axis.x(span.start_ms), y, axis.x(barrier), height, phase, span.title, 1.5)
         shape += rect(axis.x(barrier), y, axis.x(span.end_ms), height, "complete", span.title)
-        parts.append(link(f"{page}r{r['rebalance_no']}", span.title, shape) if r["rebalance_no"] in shown else shape)
+        parts.append(link(f"{page}r{r['rebalance_no']}", span.title, shape) if r["rebalance_no"] in linked else shape)
         lost = r["lost_generations"] or 0
         for n in range(min(lost, _MOST_TICKS)):
             x = axis.x(r["barrier_ms"]) - 1 - 4 * n

@@ -1,4 +1,4 @@
-"""Groups by time: how long each was rebalancing."""
+"""Heat map of the time groups spent rebalancing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CELLS = 48
 
 
 def heat_map(groups: list[tuple[str, str]], rebalances: list[RebalanceInShort], start_ms: int, end_ms: int) -> str:
-    """groups: names, and where each one's page is. Cells are minutes, ten minutes, hours or days, as the time asks."""
+    """Draw groups, given as names and ids of their pages. Cells are a minute to a day, depending on the total time."""
     if not groups or end_ms <= start_ms:
         return ""
     step = next((s for s in _STEPS_MS if (end_ms - start_ms) / s <= _CELLS), _DAY_MS)
@@ -34,25 +34,24 @@ def heat_map(groups: list[tuple[str, str]], rebalances: list[RebalanceInShort], 
             value = busy.get((group, cell), 0.0)
             if not value:
                 continue
-            x, when = LEFT + cell * width, moment((first + cell) * step, "%d %b %H:%M")
-            title = f"{group}, {when}: {value:.1f} s in {times[(group, cell)]} rebalances"
+            x, time = LEFT + cell * width, moment((first + cell) * step, "%d %b %H:%M")
+            title = f"{group}, {time}: {value:.1f} s in {times[(group, cell)]} rebalances"
             shade = f"h{min(5, 1 + int(4.999 * value / peak))}"
             parts.append(rect(x, n * _ROW + 1, x + width - 1, _ROW - 2, shade, title))
     for cell in range(0, count, max(1, count // 8)):
-        when = moment((first + cell) * step, "%H:%M" if step < _DAY_MS // 4 else "%d %b")
-        parts.append(text(LEFT + cell * width, len(groups) * _ROW + 14, when, "tick"))
+        time = moment((first + cell) * step, "%H:%M" if step < _DAY_MS // 4 else "%d %b")
+        parts.append(text(LEFT + cell * width, len(groups) * _ROW + 14, time, "tick"))
     return chart(len(groups) * _ROW + 20, parts, "Seconds spent rebalancing, by group and time")
 
 
 def _busy(
-    rebalances: list[RebalanceInShort], first: int, step: int, wanted: set[str]
+    rebalances: list[RebalanceInShort], first: int, step: int, group_names: set[str]
 ) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
-    """Seconds of rebalancing in each cell, spread over the cells that a rebalance lasts; and how many began there."""
     busy: dict[tuple[str, int], float] = defaultdict(float)
     times: dict[tuple[str, int], int] = defaultdict(int)
     for r in rebalances:
         group = r["group_id"] or ""
-        if not r["members_before"] or r["outcome"] == "open" or group not in wanted:
+        if not r["members_before"] or r["outcome"] == "open" or group not in group_names:
             continue
         begin, end = begin_of(r), int(r["stable_ms"])
         for cell in range(begin // step, end // step + 1):

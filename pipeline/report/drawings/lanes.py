@@ -1,4 +1,4 @@
-"""One lane a client: when it was a member, how each life ended, when it waited, and red where it let others wait."""
+"""Lane of each client: its sessions and their ends, and when it waited or others waited for it."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def lanes(
     rebalances: list[RebalanceRow],
     colours: Colours,
 ) -> str:
-    """Draws a lane per client. Where there are too many, those that kept others waiting come first."""
+    """Draw a lane per client; if there are too many, those that others waited for take precedence."""
     lane: dict[str, list[MemberSessionRow]] = defaultdict(list)
     for session in sessions:
         lane[_name(session)].append(session)
     if not lane:
         return ""
     by_number = {r["rebalance_no"]: r for r in rebalances}
-    late, patient = _waits(members, by_number)
-    gravest = sorted(lane, key=lambda name: (-len(late[name]), -len(lane[name]), name))[:MOST_ROWS]
-    shown = sorted(gravest)
+    waited_for, patient = _waits(members, by_number)
+    gravest = sorted(lane, key=lambda name: (-len(waited_for[name]), -len(lane[name]), name))[:MOST_ROWS]
+    drawn = sorted(gravest)
     parts = []
-    for n, name in enumerate(shown):
+    for n, name in enumerate(drawn):
         y = n * ROW
         parts += [label(y + 12, name), *_lives(axis, y, lane[name], colours)]
         parts += [bar(axis, span, y + 5, ROW - 10, 1) for span in thinned(axis, patient[name], 1.0)]
-        parts += [bar(axis, span, y + 2, ROW - 4, 2) for span in thinned(axis, late[name], 2.0)]
-    drawing = chart(len(shown) * ROW + 20, parts, "Lives of the members", axis)
-    return drawing + left_out(len(shown), len(lane), "clients")
+        parts += [bar(axis, span, y + 2, ROW - 4, 2) for span in thinned(axis, waited_for[name], 2.0)]
+    drawing = chart(len(drawn) * ROW + 20, parts, "Lives of the members", axis)
+    return drawing + left_out(len(drawn), len(lane), "clients")
 
 
 def _name(row: MemberSessionRow | RebalanceMemberRow) -> str:
@@ -54,8 +54,8 @@ def _name(row: MemberSessionRow | RebalanceMemberRow) -> str:
 def _waits(
     members: list[RebalanceMemberRow], by_number: dict[int, RebalanceRow]
 ) -> tuple[defaultdict[str, list[Span]], defaultdict[str, list[Span]]]:
-    """By client: when others waited for it; and, where the times of each are known, when it waited for others."""
-    late: defaultdict[str, list[Span]] = defaultdict(list)
+    """Return by client the spans in which others waited for it, and those in which it waited for others, if known."""
+    waited_for: defaultdict[str, list[Span]] = defaultdict(list)
     patient: defaultdict[str, list[Span]] = defaultdict(list)
     for row in members:
         r = by_number.get(row["rebalance_no"])
@@ -64,13 +64,13 @@ def _waits(
         begin = begin_of(r)
         if row["is_laggard"]:
             words = f"the others waited {seconds(r['barrier_ms'] - begin)} (rebalance {r['rebalance_no']})"
-            late[_name(row)].append(Span(begin, r["barrier_ms"], "laggard", words))
+            waited_for[_name(row)].append(Span(begin, r["barrier_ms"], "laggard", words))
         elif row["rejoin_delay_us"] is not None and row["role"] in ("stayed", "joined", "replaced"):
             back = begin + row["rejoin_delay_us"] // 1000
             until = r["stable_ms"] if row["sync_delay_us"] is None else r["barrier_ms"] + row["sync_delay_us"] // 1000
             words = f"back after {seconds(back - begin)}, waited {seconds(until - back)} for the others"
             patient[_name(row)].append(Span(back, max(back, until), "waiting", words))
-    return late, patient
+    return waited_for, patient
 
 
 def _lives(axis: Axis, y: float, sessions: list[MemberSessionRow], colours: Colours) -> list[str]:

@@ -1,4 +1,4 @@
-"""Partition by partition: whose it was, grey while nobody's."""
+"""Owner of each partition over time, gray without an owner."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Change = tuple[int, str | None]
 
 
 def ribbons(axis: Axis, moves: list[PartitionMoveRow], rebalances: list[RebalanceRow], colours: Colours) -> str:
-    """A row a partition; those that changed hands most, where there are too many."""
+    """Draw a row per partition; if there are too many, those with the most owners take precedence."""
     owners = _changes(moves, rebalances)
     if not owners:
         return ""
     busiest = sorted(owners, key=lambda place: (-len({owner for _, owner in owners[place]}), place))[:MOST_ROWS]
-    shown = sorted(busiest)
-    least = 1.0 if len(shown) <= 12 else 2.0
+    drawn = sorted(busiest)
+    least = 1.0 if len(drawn) <= 12 else 2.0
     parts = []
-    for n, place in enumerate(shown):
-        parts.append(label(n * ROW + 12, f"{place[0]}-{place[1]}"))
-        spans = _spans(owners[place], axis, colours)
+    for n, partition in enumerate(drawn):
+        parts.append(label(n * ROW + 12, f"{partition[0]}-{partition[1]}"))
+        spans = _spans(owners[partition], axis, colours)
         parts += [bar(axis, span, n * ROW + 2, ROW - 4) for span in thinned(axis, spans, least)]
-    drawing = chart(len(shown) * ROW + 20, parts, "Owners of each partition over time", axis)
-    return drawing + left_out(len(shown), len(owners), "partitions")
+    drawing = chart(len(drawn) * ROW + 20, parts, "Owners of each partition over time", axis)
+    return drawing + left_out(len(drawn), len(owners), "partitions")
 
 
 def _changes(moves: list[PartitionMoveRow], rebalances: list[RebalanceRow]) -> dict[TopicPartition, list[Change]]:
@@ -40,10 +40,10 @@ def _changes(moves: list[PartitionMoveRow], rebalances: list[RebalanceRow]) -> d
         r = by_number.get(move["rebalance_no"])
         if r is None or r["outcome"] not in ("completed", "superseded"):
             continue
-        place = (move["topic"], move["part"])
+        partition = (move["topic"], move["part"])
         if r["is_eager"] and r["members_before"]:
-            owners[place].append((begin_of(r), None))
-        owners[place].append((r["stable_ms"], move["to_client"]))
+            owners[partition].append((begin_of(r), None))
+        owners[partition].append((r["stable_ms"], move["to_client"]))
     for r in rebalances:
         if r["outcome"] == "empty":
             for changes in owners.values():
@@ -52,9 +52,9 @@ def _changes(moves: list[PartitionMoveRow], rebalances: list[RebalanceRow]) -> d
 
 
 def _spans(changes: list[Change], axis: Axis, colours: Colours) -> list[Span]:
-    """Neighbours of the same owner are one."""
+    """Return the periods of ownership, with adjacent periods of the same owner merged."""
     joined: list[Change] = []
-    for change in sorted(changes, key=lambda each: each[0]):
+    for change in sorted(changes, key=lambda item: item[0]):
         if not joined or joined[-1][1] != change[1]:
             joined.append(change)
     ends = [start for start, _ in joined[1:]] + [axis.end_ms]

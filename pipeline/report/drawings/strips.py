@@ -1,4 +1,4 @@
-"""Throughput, lag and members, one under the other, on the axis of the generations above them."""
+"""Throughput, lag and members below each other, on the time axis of the generations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from kohort.pipeline.report.svg import LEFT, Axis, Span, bar, chart, label, mome
 from kohort.pipeline.rules.finding import seconds
 
 _MINUTE_MS = 60_000
-_BARS = 600
-"""More bars than this in one strip are put together."""
+_BARS = 600  # maximum number of bars in a strip; more are merged
 
-_HEADROOM = 4
-"""Times the median: higher bars are cut."""
+_HEADROOM = 4  # maximum height as a multiple of the median; higher bars are cut
 
-Bar = tuple[int, int, float]
-"""From, to, how much."""
+Bar = tuple[int, int, float]  # start, end, value
 
 
 def strips(
@@ -27,7 +24,7 @@ def strips(
     generations: list[GenerationRow],
     stalls: list[CommitStallRow],
 ) -> str:
-    """Silences of the whole group are shaded through all three."""
+    """Draw the strips, with silences of the whole group shaded."""
     silent = (
         Span(s["start_ms"], s["end_ms"], "silence", f"no progress for {seconds(s['end_ms'] - s['start_ms'])}")
         for s in stalls
@@ -39,8 +36,8 @@ def strips(
         (row["start_ms"], row["start_ms"] + row["step_ms"], row["offsets"] * 1000 / row["step_ms"]) for row in flow
     ]
     parts += _bars(axis, speed, 0, "records / s", "flow", _usual(speed))
-    late = _lag(lags)
-    parts += _bars(axis, late, 52, "lag, records", "lag", _peak(late))
+    lag_bars = _lag(lags)
+    parts += _bars(axis, lag_bars, 52, "lag, records", "lag", _peak(lag_bars))
     parts += _members(axis, generations)
     name = f"Throughput by {seconds(step_ms)}, lag by minute, and members over time"
     return chart(168, parts, name, axis)
@@ -62,7 +59,7 @@ def _lag(rows: list[LagMinuteRow]) -> list[Bar]:
 
 
 def _usual(bars: list[Bar]) -> float:
-    """How high the strip reaches: catching up after a stop shall not make everything else a thin line."""
+    """Return the height of a strip, limited so that a peak after a stop doesn't flatten everything else."""
     values = sorted(value for _, _, value in bars)
     return min(values[-1], _HEADROOM * values[len(values) // 2]) if values else 0.0
 
@@ -87,7 +84,6 @@ def _bars(axis: Axis, bars: list[Bar], top: float, name: str, kind: str, peak: f
 
 
 def _together(bars: list[Bar]) -> Iterable[Bar]:
-    """Neighbours as one, as high as the highest, where there are too many."""
     take = -(-len(bars) // _BARS)
     for n in range(0, len(bars), max(1, take)):
         some = bars[n : n + take]

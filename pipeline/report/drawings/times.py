@@ -1,4 +1,4 @@
-"""What the drawings share about time: where a rebalance's bar begins, and from when to when a group's page reaches."""
+"""Time ranges in drawings: the start of a rebalance's bar, and the axis of a group's page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from kohort.pipeline.report.svg import Axis
 
 
 def begin_of(r: RebalanceInShort | RebalanceRow) -> int:
-    """The start of a rebalance's bar: known, else the estimate, else the bound."""
     if r["start_ms"] is not None:
         return int(r["start_ms"])
     return int(r["barrier_ms"] - max(r["prepare_lo_ms"] or 0, r["prepare_est_ms"] or 0))
 
 
 def axis_of(tables: PageTables) -> Axis | None:
-    """From the first to the last thing that happened: what just goes on, or commits what it had, is cut there."""
+    """Return an axis from the first to the last change; a steady end without progress is cut off."""
     moments = [begin_of(r) for r in tables.rebalances] + [r["stable_ms"] for r in tables.rebalances]
     moments += [row["minute"] + at for row in tables.commit_minutes if row["offset_delta"] for at in (0, 60_000)]
     moments += [edge for row in tables.commit_stalls for edge in (row["start_ms"], row["end_ms"])]

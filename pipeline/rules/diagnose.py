@@ -1,4 +1,4 @@
-"""Runs every rule on a group."""
+"""Execution of all rules on a group."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ Rule = Callable[[GroupAnalysis], Iterator[Finding]]
 
 
 def _files() -> Iterator[ModuleType]:
-    """The files beside this one that are named after a rule, in the order of their numbers."""
-    for name in sorted(each.name for each in iter_modules(rules.__path__)):
+    """Yield the modules of this folder that are named after a rule, ordered by number."""
+    for name in sorted(module.name for module in iter_modules(rules.__path__)):
         if re.match(r"r\d\d_", name):
             yield import_module(f"{rules.__name__}.{name}")
 
 
+# rules by id; those without `find` look at several groups together
 ALL: dict[str, Rule] = {file.ID: file.find for file in _files() if hasattr(file, "find")}
-"""By their ids. Those without a `find` are asked of several groups at once."""
 
+# rules for share groups: partitions have no owners, and deliveries count instead of commits
 _OF_SHARE_GROUPS = ("R27", "R47", "R48", "R49", "R50", "R51", "R52")
-"""Their partitions have no owners, and what becomes of records counts, not what is committed."""
+# rules for streams groups: their coordinator assigns tasks, and there is no join barrier
 _OF_STREAMS_GROUPS = ("R27", "R37", "R53", "R54", "R55", "R56")
-"""Their coordinator assigns tasks, and nobody waits at a barrier."""
-_ASKED = {"share": _OF_SHARE_GROUPS, "streams": _OF_STREAMS_GROUPS}
+_RULES_OF_TYPE = {"share": _OF_SHARE_GROUPS, "streams": _OF_STREAMS_GROUPS}
 
 
 def diagnose(analysis: GroupAnalysis) -> list[Finding]:
-    """Findings of one group, the gravest first."""
-    asked = _ASKED.get(analysis.group_type, tuple(ALL))
-    found = [finding for rule in asked for finding in ALL[rule](analysis)]
-    for finding in found:
+    """Return the findings of one group, most severe first."""
+    rules_of_type = _RULES_OF_TYPE.get(analysis.group_type, tuple(ALL))
+    findings = [finding for rule in rules_of_type for finding in ALL[rule](analysis)]
+    for finding in findings:
         finding.group = analysis.group_id
         if finding.rule == "R30":
-            r30_poison.explain(finding, found)
-    explained.explain(found)
-    for finding in found:
-        if finding.rule == "R26":  # by what counts, not by what that explains
-            r26_storm.explain(finding, found)
-    return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
+            r30_poison.explain(finding, findings)
+    explained.explain(findings)
+    for finding in findings:
+        if finding.rule == "R26":  # by findings that aren't explained by another one
+            r26_storm.explain(finding, findings)
+    return sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))

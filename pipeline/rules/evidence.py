@@ -1,4 +1,4 @@
-"""The numbers that findings rest on, by name: one type for all rules, so that whoever reads them is checked."""
+"""Figures of findings by name, as one type for all rules, so that code that reads them is type-checked."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TypedDict
 
 
 class Application(TypedDict):
-    """Members of one group that read other topics than the rest: their topics and clients."""
+    """Topics and clients of members that read other topics than the rest of the group."""
 
     topics: list[str]
     clients: list[str]
 
 
 class Absence(TypedDict):
-    """How long a static member was away, in milliseconds."""
+    """Absence of a static member, in milliseconds."""
 
     instance: str
     from_ms: int
@@ -21,9 +21,10 @@ class Absence(TypedDict):
 
 
 class Evidence(TypedDict, total=False):
-    """What a finding names beside its sentence. Each rule has some of these.
+    """Figures of a finding; each rule sets some of them.
 
-    A name ends in its unit: `_ms` is milliseconds, a length or a moment since 1970; `_s` is seconds. None: not known.
+    A name ends in its unit: `_ms` is milliseconds, a duration or a time since 1970; `_s` is seconds. None means
+    unknown.
     """
 
     accepted_meanwhile: int
@@ -50,8 +51,7 @@ class Evidence(TypedDict, total=False):
     every_ms: int
     expired: list[str]
     expiries: int
-    explained_by: str | None
-    """The rule whose finding explains a storm."""
+    explained_by: str | None  # rule whose finding explains a storm
     fenced: int
     follow_ups: int
     generation: int
@@ -59,8 +59,7 @@ class Evidence(TypedDict, total=False):
     given_up: int
     hot_member: str | None
     idle: int
-    in_vain_s: float
-    """Seconds in which records were in hands that lost them, added up over the records."""
+    in_vain_s: float  # seconds in which members held records without processing them, summed over the records
     instance_id: str
     lag: int | None
     lasted_ms: int
@@ -76,8 +75,7 @@ class Evidence(TypedDict, total=False):
     max_parts: int
     max_poll_interval_ms: int | None
     median_life_ms: float
-    members: list[str] | int
-    """Their ids, or how many there are."""
+    members: list[str] | int  # member ids, or their number
     min_parts: int
     moments_ms: list[int]
     moves: list[int]
@@ -88,15 +86,14 @@ class Evidence(TypedDict, total=False):
     others_lag: int
     p95_complete_ms: int
     part: int
+    # topics that grew with their partitions before and after, or the number of partitions
     partitions: list[tuple[str, int, int]] | int
-    """Topics that grew, with their partitions before and after; or how many partitions there are."""
     pattern: str | None
     prepare_ms: int
     principal: str
     protocols: list[str]
     rebalance_timeout_ms: list[int] | int | None
-    rebalances: list[int]
-    """Numbers of rows in the table of that name."""
+    rebalances: list[int]  # numbers of rows in the table rebalances
     rebalances_at_start: int
     rebalances_caused: int
     rebalances_counted: int
@@ -124,12 +121,10 @@ class Evidence(TypedDict, total=False):
     stood_ms: int
     stops: int
     take_overs: int
-    tasks: list[str]
-    """As Kafka Streams names them: a subtopology's id and a partition."""
+    tasks: list[str]  # subtopology id and partition, as in Kafka Streams
     time_rebalancing_s: float
     times: int
-    to: list[str]
-    """The protocols that a group was converted to."""
+    to: list[str]  # protocols that a group was converted to
     tombstones: int
     took_ms: list[int]
     topic: str
@@ -137,8 +132,8 @@ class Evidence(TypedDict, total=False):
     topics: list[str]
     total_wait_ms: int
     turns: int
+    # sum over all rebalances, or a list with one value per migration
     unavailable_partition_s_hi: float | list[float | None]
-    """One sum over all rebalances, or one figure for each migration."""
     uncommitted_ms: int
     unserved_ms: list[int]
     waiting: list[str]

@@ -1,4 +1,4 @@
-"""One thing that happened is told once: findings that only show what another one explains become information."""
+"""Downgrade of findings that are only consequences of another finding, so that each incident is reported once."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "R49": ("R50",),
     "R55": ("R27",),
     "R46": ("R01", "R02", "R03", "R05", "R15", "R20", "R30", "R32"),
-}
-"""Rules that tell a cause, and those whose findings may be nothing but what it does to a group."""
+}  # rules that name a cause, with the rules whose findings may be its consequences
+# rules whose findings would be wrong: members that leave because of a record and come back are not a deploy, for
+# example
 REPLACES: dict[str, tuple[str, ...]] = {"R46": ("R04",)}
-"""Rules whose findings would be wrong then: members that leave and come back are no deploy if a record makes them leave."""
 AROUND_MS = 60_000
 
 
-def explain(found: list[Finding]) -> None:
-    """The gravity of what is explained changes, and its advice names the finding that counts."""
-    wrong = {each for cause in found for each in REPLACES.get(cause.rule, ())}
-    found[:] = [each for each in found if each.rule not in wrong]
-    for cause in [each for each in found if each.rule in EXPLAINS and each.severity != INFO]:
-        for other in _shown_by(cause, found):
+def explain(findings: list[Finding]) -> None:
+    """Downgrade explained findings to info, refer to the finding that explains them, and remove replaced findings."""
+    wrong = {each for cause in findings for each in REPLACES.get(cause.rule, ())}
+    findings[:] = [finding for finding in findings if finding.rule not in wrong]
+    for cause in [finding for finding in findings if finding.rule in EXPLAINS and finding.severity != INFO]:
+        for other in _shown_by(cause, findings):
             other.is_explained_by(cause)
 
 
-def _shown_by(cause: Finding, found: list[Finding]) -> Iterator[Finding]:
-    for other in found:
+def _shown_by(cause: Finding, findings: list[Finding]) -> Iterator[Finding]:
+    for other in findings:
         if other.rule not in EXPLAINS[cause.rule] or other.severity == INFO:
             continue
         same = not cause.clients or not other.clients or set(other.clients) <= set(cause.clients)

@@ -1,4 +1,4 @@
-"""A finding, and helpers for its sentences."""
+"""Finding of a rule, and helpers for its sentences."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CONFIDENCES = (POSSIBLE, LIKELY, CERTAIN)
 
 @dataclass(slots=True)
 class Finding:
-    """What a rule found in one group.
+    """Finding of a rule in one group.
 
-    evidence: the numbers, and the keys of the rows they come from (`rebalances`: numbers in the table of that name).
-    confidence: that it happened. cause_confidence: that it has the cause which text and advice name; "" where the two are
-    one.
+    evidence: Figures, and keys of the rows they come from (`rebalances`: numbers in that table).
+    confidence: Confidence that it happened.
+    cause_confidence: Confidence in the cause that text and advice name; "" if it is the same.
     """
 
     rule: str
@@ -38,12 +38,12 @@ class Finding:
     cause_confidence: str = ""
 
     def is_explained_by(self, cause: Finding) -> None:
-        """It is no news beside that one: its gravity changes, and its advice names it."""
+        """Downgrade this finding to info and refer to `cause`, which explains it."""
         self.severity, self.advice = INFO, f"{cause.rule} explains it: {cause.title}."
 
 
 def seconds(ms: float) -> str:
-    """A length of time in the unit a person would choose."""
+    """Format a duration with a suitable unit."""
     if ms < 1000:
         return f"{ms:.0f} ms"
     if ms < 120_000:
@@ -54,7 +54,7 @@ def seconds(ms: float) -> str:
 
 
 def moment(ms: int) -> str:
-    """A time of day in UTC; a sentence says that it is."""
+    """Format a time of day in UTC, without the zone."""
     return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%H:%M:%S")
 
 
@@ -74,14 +74,14 @@ def listed(names: Iterable[str], most: int = 5) -> str:
 
 
 def listed_others(names: Sequence[str], own: str, most: int) -> str:
-    """List distinct names without `own`, which is one of them. Only the names that are shown are looked at."""
+    """List distinct names without `own`, which is one of them. Only the names that are shown are examined."""
     first_names = list(islice((name for name in names if name != own), most))
     more = len(names) - 1 - len(first_names)
     return ", ".join(first_names) + (f" and {more} more" if more else "")
 
 
 def busiest(moments: Sequence[int], window_ms: int) -> int:
-    """The most moments that fall into one window of this length."""
+    """Return the maximum number of times within a window of this length."""
     moments = sorted(moments)
     best = low = 0
     for high, moment in enumerate(moments):

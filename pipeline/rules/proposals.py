@@ -1,8 +1,8 @@
-"""Settings: what is set, what the history proposes, and on how many samples that rests.
+"""Proposed settings with the current value, the basis in the history, and the number of samples.
 
-A client's time between two polls shows as the gap between two moments at which any of its partitions was committed:
-an upper bound, since a client may commit less often than it polls. Where samples are few, the maximum stands for the
-percentile, and where they are very few there is no advice.
+The time between two polls of a client is estimated by the gap between two commits of any of its partitions. This is an
+upper bound, since a client may commit less often than it polls. With few samples the maximum is used instead of the
+percentile, and with very few there is no proposal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SESSION_RANGE_MS = (6000, 1_800_000)
 
 @dataclass(slots=True)
 class Proposal:
-    """current and proposed as a person would write them; proposed is None for "no advice"."""
+    """Proposed setting, with values as in a configuration file; `proposed` is None for no change."""
 
     setting: str
     current: str
@@ -47,7 +47,7 @@ def proposals(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal
 
 
 def poll_gaps_ms(analysis: GroupAnalysis) -> dict[str, list[int]]:
-    """Times between a client's commits while it stayed a member, by client."""
+    """Return the times between a client's commits while it stayed a member, by client."""
     gaps: dict[str, list[int]] = {}
     for generation in analysis.generations:
         end = generation.end_ms or analysis.group.until_ms
@@ -71,46 +71,46 @@ def _newest_members(analysis: GroupAnalysis) -> list[Member]:
     return [s.member for s in analysis.sessions]
 
 
-def _exceeded(current: int, wanted: int, left: Finding) -> Proposal:
-    """Members left at their poll timeout: whatever commits seem to say, it doesn't fit."""
-    count = left.evidence["times"]
+def _exceeded(current: int, fitting_ms: int, finding: Finding) -> Proposal:
+    """Propose a larger value after members left at their poll timeout, regardless of the gaps between commits."""
+    count = finding.evidence["times"]
     return Proposal(
         "max.poll.interval.ms",
         str(current),
-        str(max(wanted, 2 * current)),
-        f"{left.clients[0]} took longer than that between two polls {times(count)}",
+        str(max(fitting_ms, 2 * current)),
+        f"{finding.clients[0]} took longer than that between two polls {times(count)}",
         count,
         "",
         "or halve max.poll.records: then a batch is done in time, and the member stays",
-        left.confidence,
-        left.clients[0],
+        finding.confidence,
+        finding.clients[0],
     )
 
 
 def _max_poll_interval(analysis: GroupAnalysis, findings: list[Finding]) -> Proposal | None:
-    """None: too few samples, or it fits."""
+    """Propose a value, or return None if there are too few samples or the current value is suitable."""
     current = max((m.rebalance_timeout_ms or 0 for m in _newest_members(analysis)), default=0)
     gaps = poll_gaps_ms(analysis)
     for r in analysis.rebalances:
         if r.why.laggard is not None and r.why.laggard.how != "session_expired":
             # the batch that the others waited for began before the rebalance did
-            before = analysis.commits.last_of(r.before.parts_of(r.why.laggard.member_id), r.begin_ms)
-            if before is not None:
-                gaps.setdefault(r.why.laggard.client, []).append(r.barrier_ms - before)
+            last_commit = analysis.commits.last_of(r.before.parts_of(r.why.laggard.member_id), r.begin_ms)
+            if last_commit is not None:
+                gaps.setdefault(r.why.laggard.client, []).append(r.barrier_ms - last_commit)
     samples = sum(len(of_client) for of_client in gaps.values())
-    left = next((f for f in findings if f.rule == "R02"), None)
-    if not current or (samples < FEWEST and left is None):
+    timeouts = next((f for f in findings if f.rule == "R02"), None)
+    if not current or (samples < FEWEST and timeouts is None):
         return None
     if not any(gaps.values()):
-        return _exceeded(current, 0, left) if left is not None else None
+        return _exceeded(current, 0, timeouts) if timeouts is not None else None
     enough = samples >= ENOUGH
     worst = {c: float(np.percentile(g, 99.9) if len(g) >= ENOUGH else max(g)) for c, g in gaps.items() if g}
     client = max(worst, key=lambda c: worst[c])
     p = worst[client]
-    wanted = -(-MARGIN * p // STEP_MS) * STEP_MS
-    proposed = int(min(max(wanted, LOWEST_POLL_MS), 4 * current))
-    if left is not None:
-        return _exceeded(current, proposed, left)
+    fitting_ms = -(-MARGIN * p // STEP_MS) * STEP_MS
+    proposed = int(min(max(fitting_ms, LOWEST_POLL_MS), 4 * current))
+    if timeouts is not None:
+        return _exceeded(current, proposed, timeouts)
     percentile = "p99.9" if enough else "maximum"
     basis = f"{percentile} of the time between commits of one client: {seconds(p)} ({client})"
     confidence = LIKELY if enough else POSSIBLE
@@ -139,13 +139,13 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
     result = []
     static = [m for m in _newest_members(analysis) if m.instance_id]
     if static:
-        away = [
+        returned = [
             new.first_ms - old.last_ms
             for new in analysis.sessions
             if (old := new.predecessor) is not None and new.member.instance_id
         ]
         unserved = [row["ms"] for f in findings if f.rule == "R12" for row in f.evidence["away"]]
-        absences = sorted(t for t in away + unserved if t > 0)
+        absences = sorted(t for t in returned + unserved if t > 0)
         current = max((m.session_timeout_ms or 0 for m in static), default=0)
         p95 = absences[-(-len(absences) * 95 // 100) - 1] if absences else 0
         proposed = min(max(round(1.5 * p95 / 1000) * 1000, SESSION_RANGE_MS[0]), SESSION_RANGE_MS[1])

@@ -1,7 +1,7 @@
 """R01: one slow member stalled the whole group.
 
-The join barrier waits for everybody. A rebalance counts when its wait was long and one member alone made it so; a
-member that was dead by then is the story of R03 and R05.
+The join barrier waits for all members. A rebalance counts if its wait was long and caused by one member alone; a
+member that had died by then is reported by R03 and R05.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for client, hits in by_client.items():
         yield _finding(analysis, client, hits)
     if unknown:
-        yield _for_somebody(analysis, unknown)
+        yield _by_unknown_member(analysis, unknown)
 
 
-def _for_somebody(analysis: GroupAnalysis, hits: list[Rebalance]) -> Finding:
-    """The waits are exact, and no source tells who came last, or several did."""
+def _by_unknown_member(analysis: GroupAnalysis, hits: list[Rebalance]) -> Finding:
+    """Return a finding about exact waits for a last member that no source identifies, or for several members."""
     advice = (
         "Look at what the members do between two polls: several took long, and none of them alone made the group wait."
     )
@@ -94,11 +94,11 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Fin
     gave_up = [r for r in hits if r.why.laggard is not None and r.why.laggard.how == "leave_poll_timeout"]
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
     severity = CRITICAL if evicted or (eager and (len(hits) > 1 or max(waits) >= 60_000)) else WARNING
-    what = "consumption" if eager else "commits"
+    stopped_activity = "consumption" if eager else "commits"
     text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits))} in all"
     text += f" (longest {seconds(max(waits))})"
     if stopped_ms:
-        text += f"; {seconds(stopped_ms)} without {what} of any partition"
+        text += f"; {seconds(stopped_ms)} without {stopped_activity} of any partition"
     if evicted:
         text += f"; the coordinator removed {client} when the rebalance timeout was over"
     elif gave_up:

@@ -1,4 +1,4 @@
-"""R02: a member leaves by itself because too much time passed between two of its polls."""
+"""R02: a member leaves because too much time passed between two of its polls."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         )
 
 
-def _come_and_go(analysis: GroupAnalysis, known: set[str]) -> Iterator[Finding]:
-    """Clients that leave and come back again and again, where no source tells why."""
+def _come_and_go(analysis: GroupAnalysis, reported: set[str]) -> Iterator[Finding]:
+    """Find clients that repeatedly leave and rejoin without a reason in any source."""
     of_client: dict[str, list[Session]] = {}
     for session in analysis.sessions:
         old = session.predecessor
         if old is not None and old.end_kind == "left" and session.first_ms - old.last_ms <= SOON_MS:
             of_client.setdefault(old.member.name, []).append(old)
-    for client, left in of_client.items():
-        moments = [session.last_ms for session in left]
-        if client in known or busiest(moments, WINDOW_MS) < AGAIN_AND_AGAIN:
+    for client, sessions in of_client.items():
+        moments = [session.last_ms for session in sessions]
+        if client in reported or busiest(moments, WINDOW_MS) < AGAIN_AND_AGAIN:
             continue
         yield Finding(
             ID,
             "A client leaves and comes back again and again",
             INFO,
             POSSIBLE,
-            f"{client} left the group {times(len(left))} and was back within {seconds(SOON_MS)} each time. A client that exceeds "
+            f"{client} left the group {times(len(sessions))} and was back within {seconds(SOON_MS)} each time. A client that exceeds "
             "max.poll.interval.ms does that, and so does one that somebody starts again and again; no source tells which",
             "Analyse the offsets topic and samples of log ends too: commits show what it was doing before it left.",
             moments[0],
             moments[-1],
             [client],
-            {"times": len(left), "left_ms": moments},
+            {"times": len(sessions), "left_ms": moments},
         )

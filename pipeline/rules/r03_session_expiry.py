@@ -1,4 +1,4 @@
-"""R03: a session expired: the client was back soon after, later, or not at all."""
+"""R03: a session expired, and the client came back soon, later, or not at all."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _with_the_group(analysis: GroupAnalysis, session: Session) -> bool:
-    """Static members don't leave when they stop: at the end of a group they expire one after another."""
+    """Return whether a static session expired with the group: static members don't leave when they stop."""
     if any(other.first_ms > session.last_ms or other.end_kind == "alive" for other in analysis.sessions):
         return False
     return all(
@@ -59,23 +59,22 @@ def _with_the_group(analysis: GroupAnalysis, session: Session) -> bool:
 
 
 def _left_for_a_while(analysis: GroupAnalysis, session: Session) -> bool:
-    """A static member that announced its return. R12 reports it."""
-    away = analysis.consumer.away if analysis.consumer else []
-    return any(name == session.member.instance_id and ts <= session.last_ms for ts, name in away)
+    """Return whether a static member announced its return; R12 reports it."""
+    absences = analysis.consumer.away if analysis.consumer else []
+    return any(name == session.member.instance_id and ts <= session.last_ms for ts, name in absences)
 
 
 def _successor(analysis: GroupAnalysis, session: Session) -> Session | None:
-    """The next life of its client. Of a static member R12 tells."""
+    """Return the next session of a dynamic client; R12 reports static members."""
     return next((other for other in analysis.sessions if other.predecessor is session), None)
 
 
 def _came_back_ms(analysis: GroupAnalysis, session: Session) -> int | None:
-    """After how long, if that was soon."""
     timeout = session.member.session_timeout_ms or 45_000
     if (other := _successor(analysis, session)) is None:
         return None
-    away = other.first_ms - session.last_ms
-    return max(0, away) if away <= BACK_WITHIN_SESSIONS * timeout else None
+    absence_ms = other.first_ms - session.last_ms
+    return max(0, absence_ms) if absence_ms <= BACK_WITHIN_SESSIONS * timeout else None
 
 
 def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
@@ -154,7 +153,7 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
 
 
 def _gone_strangers(sessions: list[Session]) -> Finding:
-    """Members of whom nothing but the id was read, so that nobody can tell their next life."""
+    """Return a finding about members whose client is unknown, so that a return can't be detected."""
     members = [session.member.member_id for session in sessions]
     return Finding(
         ID,

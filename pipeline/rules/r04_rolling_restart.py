@@ -1,7 +1,7 @@
-"""R04: a rolling deploy with dynamic members: each restart is a leave and a join.
+"""R04: a rolling deploy with dynamic members, where each restart is a leave and a join.
 
-In a consumer group the others go on reading, so that it is worth a warning only if it left partitions without a reader
-for long. A deploy that changes the protocol is expected once.
+In a consumer group the other members continue to consume, so it is a warning only if partitions had no consumer for
+long. A deploy that changes the protocol is expected once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ WINDOW_MS = 15 * 60_000
 SHARE_OF_CLIENTS = 0.6
 RESTART_WITHIN_MS = 5 * 60_000
 MUCH_PARTITION_S = 60
-MOST_RESTARTS = 2
-"""Restarts of each client, on average, from which it is no deploy."""
+MOST_RESTARTS = 2  # with more restarts per client on average it is not a deploy
 _CLOSE = (
     "Let the process close its consumer when it is told to stop (SIGTERM), and give it the time for that "
     "(terminationGracePeriodSeconds): its partitions are then free at once. "
@@ -32,16 +31,16 @@ _CHEAPER = " In a consumer group (group.protocol=consumer) the others go on read
 
 
 def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
-    """(old life, new life) of dynamic clients that closed in an orderly way and came back."""
-    found = []
+    """Return pairs of old and new session of dynamic clients that left properly and came back."""
+    pairs = []
     too_slow = left_at_poll_timeout(analysis)
     for session in analysis.sessions:
         old = session.predecessor
         if old is None or old in too_slow or session.member.instance_id or old.end_kind not in ("left", "unknown"):
             continue
         if session.first_ms - old.last_ms <= RESTART_WITHIN_MS and not _emptied_between(analysis, old, session):
-            found.append((old, session))
-    return found
+            pairs.append((old, session))
+    return pairs
 
 
 def _emptied_between(analysis: GroupAnalysis, old: Session, new: Session) -> bool:
@@ -51,12 +50,12 @@ def _emptied_between(analysis: GroupAnalysis, old: Session, new: Session) -> boo
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     refused = declines(analysis)
     for finding in (*_restarted(analysis), *(_replaced(analysis, deploy) for deploy in deploys(analysis))):
-        if not any(each.start_ms <= finding.end_ms and finding.start_ms <= each.end_ms for each in refused):
+        if not any(other.start_ms <= finding.end_ms and finding.start_ms <= other.end_ms for other in refused):
             yield finding
 
 
 def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
-    """Members that go for good, and others that come in their place."""
+    """Return a finding about members that were replaced by others."""
     start, end = deploy.start_ms, deploy.end_ms
     caused = [
         r
@@ -68,14 +67,14 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
     clients = list(dict.fromkeys(session.member.name for session in deploy.new))
     killed = [session for session in deploy.old if session.end_kind == "session_expired"]
     timeout_ms = max((session.member.session_timeout_ms or 0 for session in killed), default=0)
-    what = f"deploy of {deploy.name}: {len(deploy.old)} pods" if deploy.name else f"{len(deploy.old)} members"
+    replaced = f"deploy of {deploy.name}: {len(deploy.old)} pods" if deploy.name else f"{len(deploy.old)} members"
     by = f"{len(deploy.new)} with another hash in their names" if deploy.hashes else f"{len(deploy.new)} others"
     return Finding(
         ID,
         "Deploy that kills the members" if killed else "Deploy that replaces the members",
         INFO if cheap and not killed else WARNING,
         CERTAIN if deploy.hashes else LIKELY,
-        f"{what} were replaced by {by} within {seconds(end - start)}, which cost {several(len(caused), 'rebalance')}"
+        f"{replaced} were replaced by {by} within {seconds(end - start)}, which cost {several(len(caused), 'rebalance')}"
         + (f"; {_killed(killed, len(deploy.old), timeout_ms)}" if killed else ""),
         (_CLOSE if killed else "")
         + "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
@@ -97,19 +96,19 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
 
 
 def _killed(killed: list[Session], of: int, timeout_ms: int) -> str:
-    who = (
+    how_sure = (
         "none of the old ones left the group"
         if len(killed) == of
         else f"{len(killed)} of {of} old ones did not leave it"
     )
     if any(session.end_confidence != CERTAIN for session in killed):
-        who = "as far as the silence of their commits tells, " + who
+        how_sure = "as far as the silence of their commits tells, " + how_sure
     until = f" ({seconds(timeout_ms)})" if timeout_ms else ""
-    return f"{who}: their partitions had no reader until the session timeout{until} was over"
+    return f"{how_sure}: their partitions had no reader until the session timeout{until} was over"
 
 
 def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
-    """Clients that come back under their own names."""
+    """Find clients that come back with the same client id."""
     hits = restarts(analysis)
     if len(hits) < 2:
         return
@@ -119,7 +118,7 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
         start, end = hits[0][0].last_ms, hits[-1][1].first_ms
     clients = list(dict.fromkeys(new.member.name for _, new in hits))
     if len(hits) > MOST_RESTARTS * len(clients):
-        return  # clients that come and go again and again are no deploy
+        return  # clients that repeatedly leave and rejoin are not a deploy
     alive = {s.member.name for s in analysis.sessions if s.first_ms <= end and s.last_ms >= start}
     if len(clients) < max(2, SHARE_OF_CLIENTS * len(alive)):
         return
@@ -161,13 +160,13 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _said_so(analysis: GroupAnalysis, hits: list[tuple[Session, Session]]) -> bool:
-    """Whether each client gave a reason when it left. Without one it may have exceeded max.poll.interval.ms."""
+    """Return whether each client gave a reason when it left; without one it may have exceeded max.poll.interval.ms."""
     removals = (analysis.events.removal_of(old.member.member_id, old.last_ms) for old, _ in hits)
     return all(removal is not None and removal.reason for removal in removals)
 
 
 def _protocols(rebalances: list[Rebalance]) -> list[str]:
-    """The assignors of classic groups, and that a group became a consumer group, in their order."""
+    """Return the assignors of classic groups and the conversion to a consumer group, in order."""
     return list(dict.fromkeys(r.after.protocol for r in rebalances if r.after.protocol))
 
 

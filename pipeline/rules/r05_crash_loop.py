@@ -1,4 +1,4 @@
-"""R05: one client dies and comes back, again and again."""
+"""R05: one client crashes and rejoins repeatedly."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SHORT_LIFE_MS = 120_000
 
 
 def _session(crashed: list[Session]) -> str:
-    """What passes between a death and its discovery."""
+    """Describe the time between a crash and its detection."""
     expired = {s.member.session_timeout_ms for s in crashed if s.end_kind == "session_expired"} - {None}
     return f" (its session timeout of {seconds(max(filter(None, expired)))} included)" if expired else ""
 
 
-def _others(analysis: GroupAnalysis, own: list[Session], start_ms: int, end_ms: int) -> str:
-    """Whether it was the only one."""
-    others = [s for s in analysis.sessions if s not in own and start_ms <= s.last_ms <= end_ms]
-    return "" if any(s.end_kind in THROWN_OUT for s in others) else "; no other member was removed meanwhile"
+def _describe_others(analysis: GroupAnalysis, own: list[Session], start_ms: int, end_ms: int) -> str:
+    """Describe whether other members crashed, too."""
+    other_sessions = [s for s in analysis.sessions if s not in own and start_ms <= s.last_ms <= end_ms]
+    return "" if any(s.end_kind in THROWN_OUT for s in other_sessions) else "; no other member was removed meanwhile"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CRITICAL,
             weakest(s.end_confidence for s in crashed),
             f"{client} died {times(len(crashed))}; each time this was noticed about {seconds(median)} after it had joined"
-            f"{_session(crashed)}. That caused {several(len(caused), 'rebalance')}{_others(analysis, sessions, start, end)}",
+            f"{_session(crashed)}. That caused {several(len(caused), 'rebalance')}{_describe_others(analysis, sessions, start, end)}",
             "Fix or stop that instance. Alert on the instance rather than on the group: each round costs a join and, after "
             "a session timeout, an expiry.",
             start,

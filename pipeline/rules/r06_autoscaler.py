@@ -1,7 +1,6 @@
-"""R06: the group is scaled up and down all the time; all joins and leaves are orderly.
+"""R06: the group is scaled up and down continuously, with proper joins and leaves.
 
-Restarts don't count: a client that comes back under its own name is a deploy, not scaling; nor do deploys that replace
-all pods.
+Restarts don't count: a client that comes back with its client id is a deploy, and so is a replacement of all pods.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ WINDOW_MS = 30 * 60_000
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     deployed = {session for deploy in deploys(analysis) for session in (*deploy.old, *deploy.new)}
     returning = {s.predecessor for s in analysis.sessions if s.predecessor}
-    # a session without a client id can't be told from a restart of another
+    # a session without a client id may be the restart of another one
     scaled = [s for s in analysis.sessions if s not in deployed and s.member.client_id]
     steps = [(s.first_ms, 1) for s in scaled if not s.predecessor]
     steps += [(s.last_ms, -1) for s in scaled if s.end_kind == "left" and s not in returning]

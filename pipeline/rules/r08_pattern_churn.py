@@ -1,4 +1,4 @@
-"""R08: subscriptions keep changing while the members stay.
+"""R08: subscriptions change repeatedly while the members stay.
 
 Kafka rewrites the record of a regular expression whenever any topic is created; only a changed list of topics counts.
 """
@@ -26,18 +26,18 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for r in analysis.settled:
         if r.begin_ms in moments:
             for member in r.after.members.values():
-                before = r.before.members.get(member.member_id)
-                if before is not None:
-                    topics |= set(member.topics or ()) ^ set(before.topics or ())
+                old_member = r.before.members.get(member.member_id)
+                if old_member is not None:
+                    topics |= set(member.topics or ()) ^ set(old_member.topics or ())
     pattern = None
     if analysis.consumer is not None:
-        known: dict[str, tuple[str, ...]] = {}
-        for ts_ms, regex, found in analysis.consumer.regex_writes:
-            if regex in known and known[regex] != found:
+        topics_by_regex: dict[str, tuple[str, ...]] = {}
+        for ts_ms, regex, matched_topics in analysis.consumer.regex_writes:
+            if regex in topics_by_regex and topics_by_regex[regex] != matched_topics:
                 moments.append(ts_ms)
-                topics |= set(found) ^ set(known[regex])
+                topics |= set(matched_topics) ^ set(topics_by_regex[regex])
                 pattern = regex
-            known[regex] = found
+            topics_by_regex[regex] = matched_topics
         for epoch in analysis.consumer.epochs:
             if epoch.cause == "metadata_changed":
                 moments.append(epoch.start_ms)

@@ -13,7 +13,7 @@ GENERATIONS = 2
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    seen: dict[frozenset[str], set[str]] = {}
+    clients_by_topics: dict[frozenset[str], set[str]] = {}
     mixed = []
     for generation in analysis.generations:
         sets = {frozenset(member.topics) for member in generation.members.values() if member.topics}
@@ -22,10 +22,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         mixed.append(generation)
         for member in generation.members.values():
             if member.topics:
-                seen.setdefault(frozenset(member.topics), set()).add(member.name)
+                clients_by_topics.setdefault(frozenset(member.topics), set()).add(member.name)
     if len(mixed) < GENERATIONS and not any(_lasted_ms(analysis, g) >= 60_000 for g in mixed):
         return
-    groups = sorted((sorted(topics), sorted(clients)) for topics, clients in seen.items())
+    groups = sorted((sorted(topics), sorted(clients)) for topics, clients in clients_by_topics.items())
     applications = "; ".join(f"{listed(clients, 3)} read {listed(topics, 3)}" for topics, clients in groups)
     yield Finding(
         ID,

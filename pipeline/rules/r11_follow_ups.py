@@ -1,4 +1,4 @@
-"""R11: second rounds of a cooperative assignor, which look like trouble and are none."""
+"""R11: second rounds of a cooperative assignor, which are normal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """R13: two processes share a group.instance.id: one takes it from the other once, or they keep replacing each other.
 
-The record keeps the client id and host of the first process, so the log alone doesn't show both. Quick take-overs are the
-sign; the coordinator's lines about fenced requests are the proof.
+The record keeps the client id and host of the first process, so the log alone doesn't show both. Quick take-overs are
+the sign; the coordinator's log lines about fenced requests are the proof.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ WINDOW_MS = 10 * 60_000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    taken: dict[str, list[int]] = {}
+    takeovers: dict[str, list[int]] = {}
     clients: dict[str, set[str]] = {}
     for swap in analysis.timeline.swaps:
-        taken.setdefault(swap.instance_id, []).append(swap.ts_ms)
+        takeovers.setdefault(swap.instance_id, []).append(swap.ts_ms)
         clients.setdefault(swap.instance_id, set()).update({swap.new.client_id, swap.old.client_id})
     if not analysis.timeline.swaps:
         for event in analysis.events.replaced:
             if event.instance_id:
-                taken.setdefault(event.instance_id, []).append(event.ts)
+                takeovers.setdefault(event.instance_id, []).append(event.ts)
     fenced: dict[str, list[int]] = {}
     for event in analysis.events.fenced:
         if event.instance_id:
             fenced.setdefault(event.instance_id, []).append(event.ts)
-    for instance in sorted(taken.keys() | fenced.keys()):
-        swaps, refused = taken.get(instance, []), fenced.get(instance, [])
+    for instance in sorted(takeovers.keys() | fenced.keys()):
+        swaps, refused = takeovers.get(instance, []), fenced.get(instance, [])
         names = sorted(clients.get(instance, set()) - {""})
         if busiest(swaps, WINDOW_MS) < TAKE_OVERS and not (refused and swaps):
             continue

@@ -46,26 +46,28 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _never_sent(analysis: GroupAnalysis) -> Iterator[Finding]:
-    """Members wait for the leader's assignment until it, or whoever has not synced, is removed."""
+    """Find generations that waited for the leader's assignment until members without SyncGroup were removed."""
     hits = list(_without_assignment(analysis))
     if not hits:
         return
     names = {session.member.member_id: session.member.name for session in analysis.sessions}
-    late = list(dict.fromkeys(names.get(m) or analysis.events.names.get(m, m) for hit in hits for m in hit.members))
+    late_clients = list(
+        dict.fromkeys(names.get(m) or analysis.events.names.get(m, m) for hit in hits for m in hit.members)
+    )
     longest = max(hit.removed_ms - hit.joined_ms for hit in hits)
     yield Finding(
         ID,
         "The leader never sent the assignment",
         CRITICAL,
         CERTAIN if all(len(hit.members) == 1 for hit in hits) else LIKELY,
-        f"{listed(late)} joined and then never sent SyncGroup, {times(len(hits))}: the members waited for the assignment of "
+        f"{listed(late_clients)} joined and then never sent SyncGroup, {times(len(hits))}: the members waited for the assignment of "
         f"generation {listed(str(hit.generation) for hit in hits)} for up to {seconds(longest)}, until the coordinator removed "
-        f"{'it' if len(late) == 1 else 'them'}; in that time nobody consumed",
-        f"Take a thread dump of {late[0]} when it happens: its assignor hangs or is far too slow, or the process stopped between "
+        f"{'it' if len(late_clients) == 1 else 'them'}; in that time nobody consumed",
+        f"Take a thread dump of {late_clients[0]} when it happens: its assignor hangs or is far too slow, or the process stopped between "
         "joining and syncing. The new protocol computes assignments on the broker.",
         hits[0].joined_ms,
         hits[-1].removed_ms,
-        late,
+        late_clients,
         {
             "times": len(hits),
             "waits_ms": [hit.removed_ms - hit.joined_ms for hit in hits],
@@ -78,7 +80,7 @@ def _never_sent(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Unassigned:
-    """A generation whose join barrier ended and whose assignment never came, and who was removed for that."""
+    """Generation that completed its join barrier without an assignment, and the members removed for that."""
 
     generation: int
     joined_ms: int
@@ -87,11 +89,11 @@ class _Unassigned:
 
 
 def _without_assignment(analysis: GroupAnalysis) -> Iterator[_Unassigned]:
-    known = _assigned(analysis)
+    assigned = _assigned(analysis)
     completed = [event for event in analysis.events.completed if event.generation is not None and event.members]
     ends = [event.ts for event in completed[1:]] + [analysis.group.until_ms]
     for event, until_ms in zip(completed, ends, strict=False):
-        if known is None or event.generation is None or event.generation in known:
+        if assigned is None or event.generation is None or event.generation in assigned:
             continue
         removed = [r for r in analysis.events.removed_between(event.ts, until_ms) if r.cause in _FOR_SILENCE]
         first = min((r.ts_ms for r in removed), default=0)
@@ -101,7 +103,7 @@ def _without_assignment(analysis: GroupAnalysis) -> Iterator[_Unassigned]:
 
 
 def _assigned(analysis: GroupAnalysis) -> set[int] | None:
-    """Generations whose assignment is known to have come; None if no source tells of assignments."""
+    """Return the generations that received an assignment, or None if no source contains assignments."""
     stored = {g.number for g in analysis.generations if not g.from_events}
     reported = {e.generation for e in analysis.group.events if e.kind in ("assignment_received", "assignment_stored")}
     if not stored and not reported:

@@ -1,4 +1,4 @@
-"""R15: the same member always comes last."""
+"""R15: the same member always joins last."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ SHORTEST_MS = 1_000
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     rounds = [r for r in analysis.settled if not r.is_epoch]
-    late = [
+    waited_for = [
         r
         for r in rounds
         if r.prepare_ms >= SHORTEST_MS
         and r.why.laggard is not None
         and r.why.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
     ]
-    if len(rounds) < AT_LEAST or not late:
+    if len(rounds) < AT_LEAST or not waited_for:
         return
-    client, count = Counter(r.why.laggard.client for r in late if r.why.laggard is not None).most_common(1)[0]
+    client, count = Counter(r.why.laggard.client for r in waited_for if r.why.laggard is not None).most_common(1)[0]
     if count < SHARE * len(rounds):
         return
-    hits = [r for r in late if r.why.laggard is not None and r.why.laggard.client == client]
+    hits = [r for r in waited_for if r.why.laggard is not None and r.why.laggard.client == client]
     yield Finding(
         ID,
         "Always the same laggard",

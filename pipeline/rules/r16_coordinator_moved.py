@@ -11,10 +11,9 @@ from kohort.pipeline.rules.finding import CERTAIN, INFO, POSSIBLE, WARNING, Find
 ID = "R16"
 AFTERWARDS_MS = 60_000
 LONG_SILENCE_MS = 30_000
-LATE_MS = 1_500
-"""An expiry may come so much later than the timeout says."""
+LATE_MS = 1_500  # an expiry may be this much later than the timeout
+# default maximum of brokers in the consumer protocol, which has no record of the member's own timeout
 SESSION_OF_CONSUMERS_MS = 60_000
-"""The longest that brokers allow members of the consumer protocol by default; their own is in no record."""
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -58,9 +57,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
-    """When, and to which epoch of the offsets partition, while the group had members.
+    """Return the time and the new epoch of the offsets partition for each move while the group had members.
 
-    The time is that of the first record after it. A group whose own first record that is began after the move.
+    The time is that of the first record after the move. A group whose first record is that record began after the move.
     """
     began_ms = analysis.span_ms[0]
     return [
@@ -71,10 +70,10 @@ def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
 
 
 def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
-    """Sessions that expired although only the coordinator had gone: their clients joined anew at the next one.
+    """Return sessions that expired although only the coordinator had moved and their clients had joined again.
 
-    A coordinator that takes over gives every member a whole session. Such a member's client was back as another member
-    before that session was over; or soon after, and had committed nothing since the move.
+    A coordinator that takes over gives every member a new session. The client of such a member was back as another
+    member before that session ended; or soon after, without a commit since the move.
     """
     moments = [ts for ts, _ in _moves(analysis)]
     return [
@@ -85,7 +84,7 @@ def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
 
 
 def _may_have_expired(session: Session) -> bool:
-    """In the log of a consumer group an expiry looks like a leave."""
+    """Return whether a session may have expired; in a consumer group an expiry looks like a leave."""
     return session.end_kind == "session_expired" or (session.end_kind == "left" and session.end_confidence == POSSIBLE)
 
 

@@ -1,4 +1,4 @@
-"""R17: a slow start that comes from the broker's initial delay and is no fault."""
+"""R17: a slow start caused by the broker's initial rebalance delay, which is normal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R19: one member has far more to do than the others: by partitions, by records, or by lag that piles up."""
+"""R19: one member has far more work than the others: partitions, records, or growing lag."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LASTED_S = 30
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     stuck = {stall.topic_partition for stall in analysis.stalls if stall.kind == "partition_stuck"}
-    late = [backlog for backlog in backlogs(analysis) if backlog.hot is not None and backlog.hot not in stuck]
-    for backlog in late:
+    growing = [backlog for backlog in backlogs(analysis) if backlog.hot is not None and backlog.hot not in stuck]
+    for backlog in growing:
         yield _hot(backlog)
     for generation, skew in zip(analysis.generations, analysis.skews, strict=True):
         if skew is None or generation.size <= 1 or skew.lasted_s < LASTED_S or len(generation.owners) < generation.size:
@@ -26,7 +26,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         equal = len({member.topics for member in generation.members.values()}) == 1
         by_count = equal and (skew.skew or 0) >= SKEW and skew.max_parts - skew.min_parts > 1
         by_weight = (skew.weighted or 0) >= WEIGHTED_SKEW
-        if by_count or (by_weight and not late):
+        if by_count or (by_weight and not growing):
             yield _skewed(generation, skew, by_count)
             return
 

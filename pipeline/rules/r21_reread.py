@@ -1,4 +1,4 @@
-"""R21: records are read again: after a move, after a handover without a commit, or because a position was set back."""
+"""R21: records are processed again after a move, after a handover without a commit, or after a position was reset."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
     hits = []
-    again = made_again(analysis)
+    recreated = made_again(analysis)
     for r in analysis.settled:
         for topic_partition, around in r.cost.around.items():
             old, new = r.before.owners.get(topic_partition), r.after.owners.get(topic_partition)
-            if topic_partition[0] in again:
+            if topic_partition[0] in recreated:
                 continue
             if around.reread and old != new and old is not None and new is not None:
                 hits.append((r, topic_partition, around.reread, old))
@@ -56,7 +56,7 @@ def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
-    """Heartbeats went on until a session timeout before the expiry; commits had stopped long before."""
+    """Find members that sent heartbeats until their session expired, but whose commits had stopped long before."""
     without_coordinator = lost_with_a_move(analysis)
     for session in analysis.sessions:
         timeout = session.member.session_timeout_ms
@@ -73,7 +73,7 @@ def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
         alive_ms = session.last_ms - timeout - last
         if alive_ms < max(UNCOMMITTED_MS, 3 * usual) or session.end_kind == "barrier":
             continue
-        again = round(
+        records = round(
             sum(analysis.commits.throughput(topic_partition, last) for topic_partition in mine) * alive_ms / 1000
         )
         name = session.member.name
@@ -83,23 +83,23 @@ def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
             WARNING,
             LIKELY,
             f"{name} had not committed for about {seconds(alive_ms)} when it died, although it was alive until then; the "
-            f"next owners read the same records again (about {again})",
+            f"next owners read the same records again (about {records})",
             "Commit at shorter intervals or after every batch, find out why commits stopped, and make processing safe to "
             "repeat.",
             last,
             session.last_ms,
             [name],
-            {"uncommitted_ms": alive_ms, "records_estimate": again, "partitions": len(mine)},
+            {"uncommitted_ms": alive_ms, "records_estimate": records, "partitions": len(mine)},
         )
 
 
 def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
-    jumping, again = two_committers(analysis), made_again(analysis)
+    jumping, recreated = two_committers(analysis), made_again(analysis)
     hits = [
         s
         for s in analysis.stalls
         if s.kind == "rewind" and s.during_rebalance is None and s.topic_partition and s.topic_partition not in jumping
-        if s.topic_partition[0] not in again
+        if s.topic_partition[0] not in recreated
     ]
     if not hits:
         return
@@ -139,8 +139,8 @@ def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
-    """Members that work in batches and commit nothing when a rebalance begins: their commit comes too late, and is refused."""
-    late: list[tuple[Rebalance, str, set[TopicPartition], int]] = []
+    """Find members that process batches without commits during a rebalance, so that their later commit is rejected."""
+    uncommitted: list[tuple[Rebalance, str, set[TopicPartition], int]] = []
     eligible = 0
     for r in analysis.settled:
         if r.is_epoch or r.kind != "normal" or r.start_ms is None:
@@ -150,19 +150,19 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
             age_ms = _uncommitted_ms(analysis, r, shares[member_id])
             eligible += age_ms is not None
             if age_ms:
-                late.append((r, member_id, shares[member_id], age_ms))
-    if len({r.number for r, *_ in late}) < REBALANCES or len(late) < max(LATE, SHARE_LATE * eligible):
+                uncommitted.append((r, member_id, shares[member_id], age_ms))
+    if len({r.number for r, *_ in uncommitted}) < REBALANCES or len(uncommitted) < max(LATE, SHARE_LATE * eligible):
         return
-    clients = sorted({r.before.members[member_id].name for r, member_id, *_ in late})
-    ages = sorted(age_ms for *_, age_ms in late)
+    clients = sorted({r.before.members[member_id].name for r, member_id, *_ in uncommitted})
+    ages = sorted(age_ms for *_, age_ms in uncommitted)
     records = round(
         sum(
             analysis.commits.throughput(place, r.begin_ms) * age_ms / 1000
-            for r, _, mine, age_ms in late
+            for r, _, mine, age_ms in uncommitted
             for place in mine
         )
     )
-    rounds = {r.number for r, *_ in late}
+    rounds = {r.number for r, *_ in uncommitted}
     yield Finding(
         ID,
         "Batches are done twice at rebalances",
@@ -173,8 +173,8 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
         "commit that comes after the rebalance is refused (CommitFailedException, ILLEGAL_GENERATION)",
         "Commit in the revoke callback (Java: onPartitionsRevoked, aiokafka: on_partitions_revoked), or finish the batch there "
         "before the rebalance goes on. Smaller batches make it less. Processing must be safe to repeat in any case.",
-        late[0][0].begin_ms,
-        late[-1][0].stable_ms,
+        uncommitted[0][0].begin_ms,
+        uncommitted[-1][0].stable_ms,
         clients,
         {"times": len(rounds), "uncommitted_ms": ages[-1], "records_estimate": records, "rebalances": sorted(rounds)},
         cause_confidence=LIKELY,
@@ -182,9 +182,10 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _uncommitted_ms(analysis: GroupAnalysis, r: Rebalance, mine: set[TopicPartition]) -> int | None:
-    """How old the last commit of a member with these partitions was when a rebalance began, if it committed nothing more before the barrier.
+    """Return the age of a member's last commit when a rebalance began, if it committed nothing more before the barrier.
 
-    0: it committed in that time. None: it can't be told, since it commits at short intervals, or had nothing to commit.
+    0 means that it committed in that time. None means unknown, since it commits at short intervals or had nothing to
+    commit.
     """
     usual = usual_gap_ms(mine, analysis.commits)
     last = analysis.commits.last_of(mine, r.barrier_ms)

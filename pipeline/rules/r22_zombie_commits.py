@@ -1,4 +1,4 @@
-"""R22: commits of members that are no longer in the group. Needs events."""
+"""R22: commits by members that are no longer in the group. Needs events."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _times(event: GroupEvent) -> int:
-    """The first refusal of a member is a row; those that follow within a minute are one row that counts them."""
+    """Return the number of rejections in a row: one, or the count of those that followed within a minute."""
     count = (event.detail or {}).get("n", "")
     return int(count) if count.isdigit() else 1

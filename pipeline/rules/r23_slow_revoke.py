@@ -1,6 +1,6 @@
-"""R23: a member of the consumer protocol takes long to give up partitions, and others wait for them.
+"""R23: a member of the consumer protocol is slow to revoke partitions, and other members wait for them.
 
-Its records show both: from when to when it had partitions to give up, and from when to when others waited for partitions.
+The group's records contain both: the periods in which it had partitions to revoke, and those in which others waited.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Wait]) -> Finding:
 
 
 def _waited(analysis: GroupAnalysis, hits: list[Wait]) -> dict[str, int]:
-    """How long each other member waited for partitions while this one had some to give up, the longest first."""
+    """Return how long each other member waited for this member's partitions, the longest first."""
     until = analysis.group.until_ms
     assert analysis.consumer is not None
     waited: dict[str, int] = {}
@@ -82,11 +82,11 @@ def _waited(analysis: GroupAnalysis, hits: list[Wait]) -> dict[str, int]:
             both = min(wait.end_ms or until, other.end_ms or until) - max(wait.start_ms, other.start_ms)
             if both > 0 and other.member_id != wait.member_id:
                 waited[other.client] = waited.get(other.client, 0) + both
-    return dict(sorted(waited.items(), key=lambda each: -each[1]))
+    return dict(sorted(waited.items(), key=lambda item: -item[1]))
 
 
 def _fenced(analysis: GroupAnalysis, wait: Wait) -> bool:
-    """An event says why it is gone; without one, that it is gone just when its timeout is over."""
+    """Return whether the member was fenced: by its event or, without one, because its end matches the timeout."""
     return wait.ended == "gone" and any(
         session.member.member_id == wait.member_id
         and session.end_kind == "epoch_timeout"
@@ -96,7 +96,7 @@ def _fenced(analysis: GroupAnalysis, wait: Wait) -> bool:
 
 
 def _stood_still(analysis: GroupAnalysis, wait: Wait) -> bool:
-    """Whether partitions that it keeps were committed before, and not while it gave up others."""
+    """Return whether partitions that it keeps were committed before, but not while it revoked others."""
     generation = analysis.ownership.generation_at(wait.start_ms - 1)
     mine = generation.parts_of(wait.member_id) if generation is not None else set()
     end_ms = wait.end_ms or analysis.group.until_ms

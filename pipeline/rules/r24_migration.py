@@ -13,14 +13,14 @@ FLAPPING_A_DAY = 3
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    found = migrations(
+    group_migrations = migrations(
         analysis.generations, analysis.rebalances, analysis.timeline.conversions, analysis.group.until_ms
     )
-    moments = [each.converted_ms for each in found]
+    moments = [migration.converted_ms for migration in group_migrations]
     if not moments:
         return
     flapping = busiest(moments, 86_400_000) >= FLAPPING_A_DAY
-    directions = {each.to for each in found}
+    directions = {migration.to for migration in group_migrations}
     title = "Migration between the protocols"
     title += ", back and forth" if flapping else (", there and back" if directions == {CLASSIC, CONSUMER} else "")
     yield Finding(
@@ -29,20 +29,22 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if flapping else INFO,
         CERTAIN,
         f"the group was converted between the classic and the consumer protocol {times(len(moments))}"
-        + "".join(f"; {_described(each)}" for each in found[-2:]),
-        _advice(found, flapping),
-        min(each.start_ms for each in found),
-        max(each.end_ms for each in found),
+        + "".join(f"; {_described(migration)}" for migration in group_migrations[-2:]),
+        _advice(group_migrations, flapping),
+        min(migration.start_ms for migration in group_migrations),
+        max(migration.end_ms for migration in group_migrations),
         [],
         {
             "conversions": len(moments),
             "moments_ms": moments,
-            "to": [each.to for each in found],
-            "took_ms": [each.end_ms - each.start_ms for each in found],
-            "unavailable_partition_s_hi": [None if (s := each.partition_s) is None else round(s, 3) for each in found],
-            "delayed_records": [each.delayed_records for each in found],
-            "classic_members": list(found[-1].left),
-            "rebalances": sorted({r.number for each in found for r in each.rebalances}),
+            "to": [migration.to for migration in group_migrations],
+            "took_ms": [migration.end_ms - migration.start_ms for migration in group_migrations],
+            "unavailable_partition_s_hi": [
+                None if (s := migration.partition_s) is None else round(s, 3) for migration in group_migrations
+            ],
+            "delayed_records": [migration.delayed_records for migration in group_migrations],
+            "classic_members": list(group_migrations[-1].left),
+            "rebalances": sorted({r.number for migration in group_migrations for r in migration.rebalances}),
         },
     )
 
@@ -57,8 +59,8 @@ def _described(migration: Migration) -> str:
     return f"the move to the {migration.to} protocol took {took} and cost {cost}"
 
 
-def _advice(found: list[Migration], flapping: bool) -> str:
-    if flapping or found[-1].left:
+def _advice(group_migrations: list[Migration], flapping: bool) -> str:
+    if flapping or group_migrations[-1].left:
         return (
             "Finish the rollout and set group.protocol everywhere: the group converts back when its last member of the "
             "consumer protocol leaves."

@@ -1,4 +1,4 @@
-"""R25: members arrive one after another: each arrival causes a rebalance or interrupts one."""
+"""R25: members arrive one after another, and each arrival causes a rebalance or interrupts one."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _began_before(analysis: GroupAnalysis, r: Rebalance) -> bool:
-    """Whether the group's start was seen, and not only where the log begins."""
+    """Return whether the start of the group is in the data, not only the start of the data."""
     start = start_before(r, analysis.rebalances)
     return start is not None and analysis.rebalances[start].lost is not None
 
 
 def _converted(analysis: GroupAnalysis, r: Rebalance) -> bool:
-    """Whether the group was a consumer group in between: its epochs were counted on."""
+    """Return whether the group was a consumer group in between, because its epochs continued."""
     return any(r.before.stable_ms < ts <= r.stable_ms for ts, _ in analysis.timeline.conversions)

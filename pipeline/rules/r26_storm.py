@@ -1,4 +1,4 @@
-"""R26: a storm of rebalances. Another rule that explains most of it is named."""
+"""R26: a storm of rebalances, with the rule that explains most of it."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _share(storm: Storm, exact: bool) -> str:
-    """Without the starts only what can't have been shorter is known; of next to nothing nothing is said."""
+    """Describe the fraction of time in rebalances; a lower bound without their starts, and nothing if it is tiny."""
     if not exact and storm.share < LEAST_SHARE_SAID:
         return ""
     return f", {'' if exact else 'at least '}{storm.share:.0%} of that time rebalancing"
 
 
-def explain(storm: Finding, others: list[Finding]) -> None:
-    """Names the finding that covers at least half of the storm's rebalances; the storm itself is then no news."""
+def explain(storm: Finding, other_findings: list[Finding]) -> None:
+    """Downgrade a storm if another finding covers at least half of its rebalances, and name that finding."""
     mine = set(storm.evidence["rebalances"])
-    for other in sorted(others, key=lambda each: -SEVERITIES.index(each.severity)):
+    for other in sorted(other_findings, key=lambda finding: -SEVERITIES.index(finding.severity)):
         if other.rule in ("R26", "R10", "R11"):
             continue
         covered = len(mine & set(other.evidence.get("rebalances", ())))

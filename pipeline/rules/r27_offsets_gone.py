@@ -12,29 +12,29 @@ ID = "R27"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    again = made_again(analysis)
-    gone = [
+    recreated = made_again(analysis)
+    removals = [
         (int(ts), topic_partition)
         for topic_partition, commits in analysis.group.commits.items()
-        if topic_partition[0] not in again
+        if topic_partition[0] not in recreated
         for ts in commits.gone_ms
     ]
     own_retention = sum(commits.expiring for commits in analysis.group.commits.values())
     if own_retention:
-        yield _own_retention(analysis, own_retention, gone)
+        yield _own_retention(analysis, own_retention, removals)
         return
-    if not gone:
+    if not removals:
         return
-    gone.sort()
-    first, last = gone[0][0], gone[-1][0]
+    removals.sort()
+    first, last = removals[0][0], removals[-1][0]
     alive = analysis.ownership.generation_at(first)
     deleted = any(abs(ts - last) < 1000 for ts in analysis.timeline.gone_ms)
     missed = _went_on_elsewhere(analysis)
-    topics = listed(sorted({topic_partition[0] for _, topic_partition in gone}))
+    topics = listed(sorted({topic_partition[0] for _, topic_partition in removals}))
     if alive is not None and alive.size:
         title, text = (
             "Offsets were deleted while the group lived",
-            f"{len(gone)} committed offsets of {topics} were removed ",
+            f"{len(removals)} committed offsets of {topics} were removed ",
         )
         text += "while the group had members: an operator's deletion, or a deleted topic"
     elif missed:
@@ -44,11 +44,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         )
         text += f"back; {several(missed, 'partition')} went on at another position"
     elif deleted and not _empty_for_long(analysis, first):
-        title, text = "The group was deleted", f"the group and its {len(gone)} offsets ({topics}) were deleted"
+        title, text = "The group was deleted", f"the group and its {len(removals)} offsets ({topics}) were deleted"
     else:
         title, text = (
             "Offsets expired",
-            f"the group was empty until its {len(gone)} offsets ({topics}) expired; a consumer that comes back ",
+            f"the group was empty until its {len(removals)} offsets ({topics}) expired; a consumer that comes back ",
         )
         text += "begins where auto.offset.reset says"
     advice = "Raise offsets.retention.minutes, or let an idle group commit from time to time."
@@ -65,42 +65,42 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         last,
         [],
         {
-            "tombstones": len(gone),
-            "topics": sorted({topic_partition[0] for _, topic_partition in gone}),
+            "tombstones": len(removals),
+            "topics": sorted({topic_partition[0] for _, topic_partition in removals}),
             "went_on_elsewhere": missed,
         },
     )
 
 
-def _own_retention(analysis: GroupAnalysis, commits: int, gone: list[tuple[int, tuple[str, int]]]) -> Finding:
+def _own_retention(analysis: GroupAnalysis, commits: int, removals: list[tuple[int, tuple[str, int]]]) -> Finding:
     start, end = analysis.span_ms
     return Finding(
         ID,
         "Offsets with a retention time of their own",
-        WARNING if gone else INFO,
+        WARNING if removals else INFO,
         CERTAIN,
         f"{several(commits, 'commit')} asked for a retention time of their own, as old clients do"
-        + (f"; {several(len(gone), 'offset')} expired by it" if gone else ""),
+        + (f"; {several(len(removals), 'offset')} expired by it" if removals else ""),
         "Update that client: such offsets expire long before offsets.retention.minutes.",
         start,
         end,
         [],
-        {"commits": commits, "tombstones": len(gone)},
+        {"commits": commits, "tombstones": len(removals)},
     )
 
 
 def _empty_for_long(analysis: GroupAnalysis, ts_ms: int) -> bool:
-    """Expiry is checked at intervals of minutes; a deletion right after the last leave is an operator's."""
-    before = [g for g in analysis.generations if g.stable_ms <= ts_ms]
-    return bool(before) and before[-1].size == 0 and ts_ms - before[-1].stable_ms > 60_000
+    """Return whether offsets may have expired: expiry runs every few minutes, so an immediate deletion is manual."""
+    earlier = [g for g in analysis.generations if g.stable_ms <= ts_ms]
+    return bool(earlier) and earlier[-1].size == 0 and ts_ms - earlier[-1].stable_ms > 60_000
 
 
 def _went_on_elsewhere(analysis: GroupAnalysis) -> int:
     count = 0
     for commits in analysis.group.commits.values():
         for ts in commits.gone_ms.tolist():
-            before = commits.committed[commits.ts_ms <= ts]
+            earlier_offsets = commits.committed[commits.ts_ms <= ts]
             after = commits.committed[commits.ts_ms > ts]
-            if len(before) and len(after) and abs(int(after[0]) - int(before[-1])) > 1000:
+            if len(earlier_offsets) and len(after) and abs(int(after[0]) - int(earlier_offsets[-1])) > 1000:
                 count += 1
     return count

@@ -1,5 +1,8 @@
-"""R28: members of one group run with different timeouts. The join barrier of a classic group waits for the largest; in a
-consumer group each member may take as long as its own says to give up partitions."""
+"""R28: members of one group have different timeouts.
+
+The join barrier of a classic group waits for the largest; in a consumer group each member may take its own timeout to
+revoke partitions.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """R29: records wait, and the group has no members.
 
-How its last members went decides how grave that is. Those that vanished died; those that left were stopped by somebody.
-A static member says nothing in either case.
+The severity depends on the end of its last members. Those that vanished crashed; those that left were stopped. A static
+member gives no sign in either case.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ from kohort.pipeline.rules.finding import (
 )
 
 ID = "R29"
-STOPPED_FOR_LONG_MS = 15 * 60_000
-"""A group that is stopped in an orderly way for less is being deployed."""
-SHORTEST_MS = 10_000
-"""Members that lost their sessions come back sooner than that."""
+STOPPED_FOR_LONG_MS = 15 * 60_000  # a group with a proper stop shorter than this is being deployed
+SHORTEST_MS = 10_000  # members whose sessions expired usually come back sooner than this
 _VANISHED = ("session_expired", "epoch_timeout", "barrier")
 
 
@@ -39,14 +37,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if last is None or (last.size and last.end_ms is None):
         return
     since_ms = last.stable_ms if not last.size else last.end_ms or last.stable_ms
-    waiting, gone = _waiting(analysis), _last_members(analysis)
-    if not waiting or not gone or analysis.group.until_ms - since_ms < SHORTEST_MS:
+    waiting, last_sessions = _waiting(analysis), _last_members(analysis)
+    if not waiting or not last_sessions or analysis.group.until_ms - since_ms < SHORTEST_MS:
         return
-    grew = [log_grew(analysis.group, each, since_ms, analysis.group.until_ms) for each in waiting]
-    lasted_ms, idle = analysis.group.until_ms - since_ms, all(each == 0 for each in grew)
-    severity, confidence, how = _judged(gone, lasted_ms, idle)
+    grew = [log_grew(analysis.group, partition, since_ms, analysis.group.until_ms) for partition in waiting]
+    lasted_ms, idle = analysis.group.until_ms - since_ms, all(count == 0 for count in grew)
+    severity, confidence, how = _judged(last_sessions, lasted_ms, idle)
     records = sum(waiting.values())
-    worst = max(waiting, key=lambda each: waiting[each])
+    worst = max(waiting, key=lambda partition: waiting[partition])
     yield Finding(
         ID,
         "No members, and records wait",
@@ -54,17 +52,17 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         confidence,
         f"the group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and {several(records, 'record')} "
         f"{'waits' if records == 1 else 'wait'}, most of them in partition {worst[1]} of {worst[0]}; {how}",
-        f"Start the application again, or find out why it ended: look at the processes of {listed(_names(gone)) or 'the group'}. "
+        f"Start the application again, or find out why it ended: look at the processes of {listed(_names(last_sessions)) or 'the group'}. "
         "If the group is no longer needed, delete it.",
         since_ms,
         analysis.group.until_ms,
-        _names(gone),
+        _names(last_sessions),
         {"records": records, "lasted_ms": lasted_ms, "partitions": len(waiting), "open": True},
     )
 
 
 def _last_members(analysis: GroupAnalysis) -> list[Session]:
-    """The last lives of those who were in the last generation that had members."""
+    """Return the last sessions of the members in the last generation that had any."""
     last = next((generation for generation in reversed(analysis.generations) if generation.size), None)
     if last is None:
         return []
@@ -72,28 +70,28 @@ def _last_members(analysis: GroupAnalysis) -> list[Session]:
     return [newest[member_id] for member_id in last.members if member_id in newest]
 
 
-def _names(gone: list[Session]) -> list[str]:
-    return list(dict.fromkeys(session.member.name for session in gone))
+def _names(sessions: list[Session]) -> list[str]:
+    return list(dict.fromkeys(session.member.name for session in sessions))
 
 
-def _judged(gone: list[Session], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
-    """Severity, confidence, and how the members went. idle: no record came since."""
-    vanished = [s for s in gone if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
+def _judged(sessions: list[Session], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
+    """Return severity, confidence and a description of the members' end; `idle` means no new records since."""
+    vanished = [s for s in sessions if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
     if vanished:
         sure = CERTAIN if any(s.end_confidence == CERTAIN for s in vanished) else LIKELY
         text = f"{listed(_names(vanished))} vanished without leaving"
         return (WARNING if idle else CRITICAL), sure, text
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
-    if any(s.end_kind in _VANISHED and not s.member.is_known for s in gone):
+    if any(s.end_kind in _VANISHED and not s.member.is_known for s in sessions):
         return grave, POSSIBLE, "of its members only the ids were read, so that a stop and a death look the same"
-    if any(s.member.instance_id for s in gone):
+    if any(s.member.instance_id for s in sessions):
         return grave, POSSIBLE, "its members were static, so that a stop and a death look the same"
     return grave, LIKELY, "its members left in an orderly way"
 
 
 def _waiting(analysis: GroupAnalysis) -> dict[TopicPartition, int]:
-    """Records behind the committed offsets at the last sample. Offsets that are gone count nothing."""
-    found = {}
+    """Return the lag at the last sample by partition, without partitions whose offsets were removed."""
+    lags = {}
     for topic_partition, ends in analysis.group.ends.items():
         commits = analysis.group.commits.get(topic_partition)
         if commits is None or not len(commits.ts_ms) or not len(ends.sampled_ms):
@@ -102,5 +100,5 @@ def _waiting(analysis: GroupAnalysis) -> dict[TopicPartition, int]:
             continue
         lag = int(lag_at_samples(ends, commits)[-1])
         if lag > 0:
-            found[topic_partition] = lag
-    return found
+            lags[topic_partition] = lag
+    return lags

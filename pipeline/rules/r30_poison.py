@@ -1,4 +1,4 @@
-"""R30: whoever owns a partition dies, and its committed offset stays: the record there kills its readers."""
+"""R30: every owner of a partition dies, and its committed offset stays, so the record there kills its consumers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     died = [s for s in analysis.sessions if s.end_kind in _DIED and s not in innocent]
     if len(died) < DEATHS:
         return
-    worst = [each for each in gravest(standstills(analysis, died)) if each.lag != 0]
+    worst = [standstill for standstill in gravest(standstills(analysis, died)) if standstill.lag != 0]
     if not worst:
         return
     first, most = worst[0], len(worst[0].ended)
     clients = list(dict.fromkeys(session.member.name for session in first.ended))
     certain = all(session.end_confidence == CERTAIN for session in first.ended)
-    places = [each.name for each in worst]
+    places = [standstill.name for standstill in worst]
     yield Finding(
         ID,
         "A record that kills its readers",
@@ -53,10 +53,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     )
 
 
-def explain(poison: Finding, others: list[Finding]) -> None:
-    """The deaths that the record explains are no fault of the instances that died."""
+def explain(poison: Finding, other_findings: list[Finding]) -> None:
+    """Downgrade findings about the members that the record killed."""
     explained = _members(poison)
-    for other in others:
+    for other in other_findings:
         if other.rule in ("R03", "R05") and _members(other) <= explained:
             other.is_explained_by(poison)
 

@@ -1,4 +1,4 @@
-"""R31: some members subscribe to topics that the others don't know of: a deploy that stopped half-way."""
+"""R31: some members subscribe to topics that the others don't have: a deploy that stopped half-way."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, listed, seconds
 
 ID = "R31"
-LASTED_MS = 60_000
-"""Shorter is the way through a rolling deploy."""
+LASTED_MS = 60_000  # a shorter period is part of a rolling deploy
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -22,7 +21,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     start_ms, end_ms = longest[0].stable_ms, _end_ms(analysis, longest[-1])
     if end_ms - start_ms < LASTED_MS:
         return
-    generation = max(longest, key=lambda each: each.size)
+    generation = max(longest, key=lambda one: one.size)
     readers: dict[str, list[str]] = {}
     for member in generation.members.values():
         for topic in member.topics or ():
@@ -50,6 +49,6 @@ def _end_ms(analysis: GroupAnalysis, generation: Generation) -> int:
 
 
 def _differ(generation: Generation) -> bool:
-    """Whether subscriptions differ and have something in common. Two that share nothing are two applications (R09)."""
+    """Return whether subscriptions differ but overlap; disjoint ones are two applications (R09)."""
     sets = {frozenset(member.topics) for member in generation.members.values() if member.topics}
     return len(sets) > 1 and all(a & b for a in sets for b in sets)

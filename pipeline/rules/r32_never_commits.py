@@ -51,7 +51,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def without_commits(analysis: GroupAnalysis) -> dict[str, list[Stretch]]:
-    """Members of whose partitions none was committed while they owned it; with those times."""
+    """Return the members without any commit for their partitions, with the periods in which they owned them."""
     owned: dict[str, list[Stretch]] = {}
     for generation in analysis.generations:
         end_ms = generation.end_ms or analysis.group.until_ms
@@ -65,12 +65,12 @@ def without_commits(analysis: GroupAnalysis) -> dict[str, list[Stretch]]:
 def _never(analysis: GroupAnalysis, stretches: list[Stretch]) -> bool:
     if sum(end - start for start, end, _ in stretches) < OWNED_MS:
         return False
-    others = 0
+    other_commits = 0
     for start, end, mine in stretches:
         if _commits(analysis, mine, start, end):
             return False
-        others += _commits(analysis, analysis.commits.partitions.keys() - mine, start, end)
-    return others >= COMMITS_OF_OTHERS
+        other_commits += _commits(analysis, analysis.commits.partitions.keys() - mine, start, end)
+    return other_commits >= COMMITS_OF_OTHERS
 
 
 def _commits(analysis: GroupAnalysis, places: set[TopicPartition], start_ms: int, end_ms: int) -> int:

@@ -11,29 +11,27 @@ from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, Finding, listed, several, times
 
 ID = "R33"
-JUMPS = 4
-"""So many times back and forth. A position that was set back goes forward step by step, and rarely happens so often."""
-SOON = 5
-"""Commits within which the other's position is back."""
+JUMPS = 4  # minimum number of jumps back and forth; after a reset the position moves forward step by step
+SOON = 5  # commits until the position of the other consumer is back
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    found = jumping(analysis)
-    if not found:
+    by_partition = jumping(analysis)
+    if not by_partition:
         return
-    moments = sorted(ms for of_partition in found.values() for ms in of_partition)
-    topics = listed(sorted({topic for topic, _ in found}))
-    owners = [name for place, at in found.items() if (name := analysis.ownership.owner_name(place, at[0]))]
-    who = "two consumers that are no members (assign) commit into each other"
+    moments = sorted(ms for of_partition in by_partition.values() for ms in of_partition)
+    topics = listed(sorted({topic for topic, _ in by_partition}))
+    owners = [name for place, at in by_partition.items() if (name := analysis.ownership.owner_name(place, at[0]))]
+    committers = "two consumers that are no members (assign) commit into each other"
     if owners:
-        who = f"beside {listed(owners)}, its owner, somebody else commits, who is no member (assign)"
-    jumps = sum(map(len, found.values()))
+        committers = f"beside {listed(owners)}, its owner, somebody else commits, who is no member (assign)"
+    jumps = sum(map(len, by_partition.values()))
     yield Finding(
         ID,
         "Two consumers commit the same partition",
         CRITICAL,
         LIKELY if owners else CERTAIN,
-        f"the committed offsets of {several(len(found), 'partition')} of {topics} jumped back and forth {times(jumps)}: {who}",
+        f"the committed offsets of {several(len(by_partition), 'partition')} of {topics} jumped back and forth {times(jumps)}: {committers}",
         "Give each application a group id of its own, or let them be members (subscribe), so that each partition has one "
         "owner. Until then a restart goes on from whichever position was committed last: records are lost or read twice.",
         moments[0],
@@ -41,16 +39,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         list(dict.fromkeys(owners)),
         {
             "times": jumps,
-            "partitions": len(found),
-            "topics": sorted({topic for topic, _ in found}),
+            "partitions": len(by_partition),
+            "topics": sorted({topic for topic, _ in by_partition}),
             "while_empty": not owners,
         },
     )
 
 
 def jumping(analysis: GroupAnalysis) -> dict[TopicPartition, list[int]]:
-    """When the committed offset of a partition jumped back and was soon where it had been, by partition."""
-    found = {}
+    """Return by partition the times at which the committed offset jumped back and soon returned."""
+    by_partition = {}
     for place, partition in analysis.commits.partitions.items():
         committed, times_ms, deltas = partition.commits.committed, partition.commits.ts_ms, partition.deltas
         jumps = [
@@ -60,5 +58,5 @@ def jumping(analysis: GroupAnalysis) -> dict[TopicPartition, list[int]]:
             and int(deltas[n + 1 : n + 1 + SOON].max(initial=0)) >= -int(deltas[n]) / 2
         ]
         if len(jumps) >= JUMPS:
-            found[place] = jumps
-    return found
+            by_partition[place] = jumps
+    return by_partition

@@ -1,4 +1,4 @@
-"""R34: members or commits are refused for want of a right. Needs events, or the authorizer's lines."""
+"""R34: members or commits are rejected for lack of an ACL. Needs events, or the authorizer's lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, WARNING, Finding, t
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 ID = "R34"
+# options of kafka-acls by resource type
 _OPTIONS = {"GROUP": "--group", "TOPIC": "--topic", "TRANSACTIONALID": "--transactional-id"}
-"""What kafka-acls calls a kind of resource."""
 
 
 class _Right(NamedTuple):
-    """A right that is lacking, and who lacks it."""
+    """Missing permission and its principal."""
 
     principal: str
     operation: str
@@ -38,16 +38,16 @@ def _finding(right: _Right, hits: list[GroupEvent]) -> Finding:
     operation, kind = right.operation.capitalize(), kind.replace("_", "")
     clients = sorted({event.client_id for event in hits if event.client_id})
     refused = _refused(hits)
-    who = f"{', '.join(clients)} ({right.principal})" if clients else right.principal
+    principal = f"{', '.join(clients)} ({right.principal})" if clients else right.principal
     keeps_out = kind == "GROUP" and right.operation == "READ"
-    what = "can't be a member" if keeps_out else "goes without it"
+    effect = "can't be a member" if keeps_out else "goes without it"
     option = f"{_OPTIONS[kind]} '{name}'" if kind in _OPTIONS else "--cluster"
     return Finding(
         ID,
         "A right is lacking",
         CRITICAL if keeps_out else WARNING,
         CERTAIN,
-        f"{who} was refused {times(refused)} for want of {operation} on {kind.lower()} {name}, and {what}",
+        f"{principal} was refused {times(refused)} for want of {operation} on {kind.lower()} {name}, and {effect}",
         "If that client belongs here, give it the right: kafka-acls --add "
         f"--allow-principal {right.principal} --operation {operation} {option}. A DENY counts more than any ALLOW: "
         "kafka-acls --list shows whether there is one.",
@@ -59,7 +59,7 @@ def _finding(right: _Right, hits: list[GroupEvent]) -> Finding:
 
 
 def _refused(hits: list[GroupEvent]) -> int:
-    """Adds up refusals: an event's `n` counts all so far of a client and request, a line of the authorizer's is one."""
+    """Count rejections: an event's `n` is cumulative per client and request, a line of the authorizer's counts one."""
     highest: dict[tuple[str | None, str | None, str | None], int] = {}
     lines = 0
     for event in hits:

@@ -1,6 +1,6 @@
-"""R36: members of several groups lose their sessions at the same moment: what they have in common failed, not they.
+"""R36: sessions of several groups expire at the same time, because of something that their members share.
 
-Looks at all groups together. A network, a broker that stood still, or one host whose processes all paused look alike.
+Examines all groups together. A network, a paused broker, or one host whose processes all paused look the same.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ ID, TITLE = "R36", "Sessions of several groups expired together"
 GROUPS, MEMBERS = 3, 5
 TOGETHER_MS = 5_000
 AFTERWARDS_MS = 60_000
+# rules that would blame a member for it, or that report the same with fewer details
 DOUBTED = ("R03", "R05", "R26", "R35", "R37")
-"""Rules that would blame a member for it, or that say the same with less."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Expiry:
-    """A session that the coordinator ended. host: as far as the log tells it."""
+    """Session ended by the coordinator; `host` is None if the log doesn't contain it."""
 
     ms: int
     group: str
@@ -31,7 +31,7 @@ class Expiry:
 
 @dataclass(frozen=True)
 class Wave:
-    """Sessions that ended together. What follows from them is computed once: each of their groups needs it."""
+    """Sessions that expired together. Derived values are cached, because each group needs them."""
 
     expiries: tuple[Expiry, ...]
 
@@ -49,40 +49,40 @@ class Wave:
 
     @cached_property
     def clients(self) -> dict[str, list[str]]:
-        """The clients of each group."""
-        found: dict[str, list[str]] = {}
-        for each in self.expiries:
-            found.setdefault(each.group, []).append(each.client)
-        return found
+        """Clients of each group."""
+        clients: dict[str, list[str]] = {}
+        for expiry in self.expiries:
+            clients.setdefault(expiry.group, []).append(expiry.client)
+        return clients
 
     @cached_property
     def hosts(self) -> set[str]:
-        return {each.host for each in self.expiries}
+        return {expiry.host for expiry in self.expiries}
 
 
 def waves(expiries: Sequence[Expiry]) -> list[Wave]:
-    """By time: stretches in which sessions of enough groups ended, one soon after the other."""
-    found: list[Wave] = []
+    """Group sessions of enough groups that expired soon after each other, in order."""
+    grouped: list[Wave] = []
     some: list[Expiry] = []
-    for each in [*sorted(expiries), None]:
-        if each is not None and (not some or each.ms - some[-1].ms <= TOGETHER_MS):
-            some.append(each)
+    for expiry in [*sorted(expiries), None]:
+        if expiry is not None and (not some or expiry.ms - some[-1].ms <= TOGETHER_MS):
+            some.append(expiry)
             continue
         wave = Wave(tuple(some))
         if len(some) >= MEMBERS and len(wave.groups) >= GROUPS:
-            found.append(wave)
-        some = [each] if each is not None else []
-    return found
+            grouped.append(wave)
+        some = [expiry] if expiry is not None else []
+    return grouped
 
 
 def findings(mine: Sequence[Wave], group: str) -> list[Finding]:
-    """Make the findings of one group. mine: The waves that it is in."""
+    """Make the findings of one group, which is in all the waves `mine`."""
     worst = max(mine, key=lambda wave: len(wave.expiries))
     own = sorted({client for wave in mine for client in wave.clients[group]})
-    others, hosts = listed_others(worst.groups, group, 3), worst.hosts
-    where = "the network between them and the broker, the broker itself, or the hosts they run on"
+    other_groups, hosts = listed_others(worst.groups, group, 3), worst.hosts
+    suspects = "the network between them and the broker, the broker itself, or the hosts they run on"
     if len(hosts) == 1 and hosts != {""}:
-        where = f"the host {next(iter(hosts))}, on which all of them run, the network, or the broker"
+        suspects = f"the host {next(iter(hosts))}, on which all of them run, the network, or the broker"
     return [
         Finding(
             ID,
@@ -91,7 +91,7 @@ def findings(mine: Sequence[Wave], group: str) -> list[Finding]:
             LIKELY,
             f"at {moment(worst.start_ms)} UTC, within {seconds(max(1, worst.end_ms - worst.start_ms))}, "
             f"{several(len(worst.expiries), 'member')} of {len(worst.groups)} groups lost their sessions, {listed(own)} among "
-            f"them (other groups: {others}): what they have in common failed, {where}",
+            f"them (other groups: {other_groups}): what they have in common failed, {suspects}",
             "Look at the network, at the brokers and at the client hosts at that time and in the session timeout before it: a "
             "lost link, a long garbage collection, hosts that were suspended. The members themselves are not to blame.",
             mine[0].start_ms,
@@ -110,10 +110,7 @@ def findings(mine: Sequence[Wave], group: str) -> list[Finding]:
 
 
 def explains(mine: Sequence[Wave], rule: str, start_ms: int, end_ms: int) -> bool:
-    """Return whether what a rule blames a member for began with such a wave, and ended soon.
-
-    mine: The waves that the group is in.
-    """
+    """Return whether a finding that blames a member began with a wave, and ended soon."""
     return rule in DOUBTED and any(
         wave.start_ms - AFTERWARDS_MS <= start_ms and end_ms <= wave.end_ms + AFTERWARDS_MS for wave in mine
     )

@@ -1,8 +1,8 @@
-"""R37: a whole group stands still while records wait, and no rebalance explains it.
+"""R37: a whole group makes no progress while records wait, and no rebalance explains it.
 
-What is seen is certain: samples of log ends show that records waited. Why is another matter. A hanging transaction holds
-up every read_committed consumer, and shows in the last stable offset where samples have it. Members that still commit
-the position they have go on polling. Else members that wait for something look like members that are given nothing.
+Samples of log ends prove that records waited, but not why. A hanging transaction blocks every read_committed consumer,
+and shows in the last stable offset if samples have it. Members that commit the same position again are still polling.
+Otherwise members that wait for a resource look like members that receive nothing.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from kohort.pipeline.rules.finding import (
 
 ID = "R37"
 LONG_MS = 60_000
-SHARE_IN_REBALANCES = 0.2
-"""A stop of which more is rebalances is theirs."""
+SHARE_IN_REBALANCES = 0.2  # with a larger part of the stop in rebalances, they are its cause
 MOST_OF_IT, SHARE_THAT_WAITS = 0.7, 0.5
 AT_LEAST_REPEATED = 2
 _OPEN_TRANSACTION = (
@@ -67,7 +66,7 @@ def _is_a_rebalance(analysis: GroupAnalysis, stall: Stall) -> bool:
 
 
 def _members(analysis: GroupAnalysis, stall: Stall) -> int:
-    """How many are known to have been there who could have read."""
+    """Return the number of members that could have consumed."""
     if analysis.streams is not None:
         return threads_that_stayed(analysis.streams, stall.start_ms + 1, stall.end_ms)
     generation = analysis.ownership.generation_at(stall.start_ms + 1)
@@ -75,15 +74,15 @@ def _members(analysis: GroupAnalysis, stall: Stall) -> int:
 
 
 def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
-    seen, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
-    transaction = _held_by_transaction(analysis, stall) if seen or once else None
+    has_samples, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
+    transaction = _held_by_transaction(analysis, stall) if has_samples or once else None
     polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
     text += f"{', and it goes on' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
     text += "explains it"
-    if seen:
+    if has_samples:
         text += f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms or 0)}"
     elif once:
         text += f"; at its end, when log ends were asked for, {several(stall.lag or 0, 'record')} waited"
@@ -96,7 +95,7 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
         cause = "an open transaction holds them up: the last stable offset stood where they stand, while the log grew"
     elif polling:
         advice, cause = _NOT_GIVEN, "the members went on polling, since they committed the same positions again"
-    elif seen and _excludes_transactions(analysis, stall):
+    elif has_samples and _excludes_transactions(analysis, stall):
         sure, cause = (
             LIKELY,
             "no transaction was open, so that the members themselves waited for something, all at once",
@@ -108,7 +107,7 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
         ID,
         "The whole group stands still",
         _severity(analysis, stall),
-        CERTAIN if seen else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
+        CERTAIN if has_samples else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
         text,
         advice,
         stall.start_ms,
@@ -132,39 +131,39 @@ def _severity(analysis: GroupAnalysis, stall: Stall) -> str:
 
 
 def _worth(analysis: GroupAnalysis, stall: Stall) -> bool:
-    """Whether so much waits at the one moment that was asked for as comes in half of the time that the group stood."""
+    """Return whether the lag at the single sample is what arrives in half of the stop."""
     rate = sum(analysis.commits.throughput(place, stall.start_ms) for place in analysis.commits.partitions)
     return (stall.lag or 0) > SHARE_THAT_WAITS * rate * stall.length_ms / 1000 > 0
 
 
 def _blocked_share(analysis: GroupAnalysis, stall: Stall) -> dict[TopicPartition, float]:
-    """By partition with something to read: at which share of the samples nothing of it was stable.
+    """Return by partition with lag the fraction of samples without stable records beyond the group's position.
 
-    Only of partitions whose samples have the last stable offset.
+    Partitions without samples of the last stable offset are left out.
     """
-    found = {}
+    fractions = {}
     for place, ends in analysis.group.ends.items():
         committed = _committed(analysis, place, stall.start_ms)
         until_ms = stall.end_ms + (ASKED_WITHIN_MS if stall.waited_ms is None else 0)
         inside = slice(*np.searchsorted(ends.sampled_ms, (stall.start_ms, until_ms)).tolist())
         waiting = (ends.log_end[inside] > committed) & (ends.last_stable[inside] >= 0)
         if waiting.any():
-            found[place] = float((ends.last_stable[inside][waiting] <= committed).mean())
-    return found
+            fractions[place] = float((ends.last_stable[inside][waiting] <= committed).mean())
+    return fractions
 
 
 def _committed(analysis: GroupAnalysis, place: TopicPartition, ms: int) -> int:
     partition = analysis.commits.partitions.get(place)
     if partition is None:
         return 1 << 62
-    before = int(np.searchsorted(partition.commits.ts_ms, ms, "right")) - 1
-    return int(partition.commits.committed[max(0, before)])
+    index = int(np.searchsorted(partition.commits.ts_ms, ms, "right")) - 1
+    return int(partition.commits.committed[max(0, index)])
 
 
 def _held_by_transaction(analysis: GroupAnalysis, stall: Stall) -> tuple[str, int, int] | None:
-    """Where it begins, if nearly all the time no partition had anything that is stable beyond the group's position.
+    """Return the start of the transaction, if nearly always no partition had stable records beyond the position.
 
-    A record or two may be stable behind it: those that came before the transaction.
+    One or two records before the transaction may be stable.
     """
     shares = _blocked_share(analysis, stall)
     if not shares or min(shares.values()) < MOST_OF_IT:
@@ -174,13 +173,13 @@ def _held_by_transaction(analysis: GroupAnalysis, stall: Stall) -> tuple[str, in
 
 
 def _excludes_transactions(analysis: GroupAnalysis, stall: Stall) -> bool:
-    """Whether every partition with something to read had stable records beyond the group's position."""
+    """Return whether every partition with lag had stable records beyond the group's position."""
     shares = _blocked_share(analysis, stall)
     return bool(shares) and max(shares.values()) <= 1 - MOST_OF_IT
 
 
 def _commits_without_progress(analysis: GroupAnalysis, stall: Stall) -> int:
-    """How often the same position was committed again, in the partition where that was most often."""
+    """Return the maximum number of repeated commits of the same position in a partition."""
     counts = [0]
     for partition in analysis.commits.partitions.values():
         low, high = np.searchsorted(partition.sorted_ms, (stall.start_ms, stall.end_ms), ("right"))

@@ -1,7 +1,7 @@
-"""R38: retention overtook the group: the log began behind its committed offset, so that records were never read.
+"""R38: retention overtook the group: the log start moved beyond its committed offset, so that records were never read.
 
-Samples of log starts show it. Who deletes only what was read, as Kafka Streams does, leaves the committed offset at or
-after the start. A compacted log keeps its start.
+Samples of log starts show it. Clients that delete only processed records, as Kafka Streams does, leave the committed
+offset at or after the start. A compacted log keeps its start.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from kohort.pipeline.history.inputs import LogEnds, PartitionCommits, TopicParti
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, INFO, WARNING, Finding, listed, moment, several
 
 ID = "R38"
-CLOCKS_MS = 5_000
-"""A commit that came so soon after a sample may have been before it."""
+CLOCKS_MS = 5_000  # a commit this soon after a sample may have been before it
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -59,25 +58,25 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def overtaken(analysis: GroupAnalysis) -> dict[TopicPartition, tuple[int, int]]:
-    """When first, and how many records, by partition."""
-    found = {}
+    """Return the first time and the number of records by partition."""
+    lost = {}
     for place, ends in analysis.group.ends.items():
         commits = analysis.group.commits.get(place)
         if commits is not None and len(commits.ts_ms) and len(ends.sampled_ms):
             first, records = _of_partition(ends, commits)
             if records:
-                found[place] = (first, records)
-    return found
+                lost[place] = (first, records)
+    return lost
 
 
 def _of_partition(ends: LogEnds, commits: PartitionCommits) -> tuple[int, int]:
     at = np.searchsorted(commits.ts_ms, ends.sampled_ms + CLOCKS_MS, "right") - 1
-    known = np.flatnonzero((at >= 0) & (np.searchsorted(commits.ts_ms, ends.sampled_ms, "right") > 0))
+    usable = np.flatnonzero((at >= 0) & (np.searchsorted(commits.ts_ms, ends.sampled_ms, "right") > 0))
     reached: dict[int, int] = {}  # by start of the log: how far the group came before it went on behind that
     first = 0
-    again = np.flatnonzero(np.diff(ends.log_end) < 0)  # another topic of that name from there on
-    until_ms = int(ends.sampled_ms[again[0]]) if len(again) else int(ends.sampled_ms[-1])
-    for n in known.tolist():
+    recreated = np.flatnonzero(np.diff(ends.log_end) < 0)  # another topic of that name from there on
+    until_ms = int(ends.sampled_ms[recreated[0]]) if len(recreated) else int(ends.sampled_ms[-1])
+    for n in usable.tolist():
         committed, start = int(commits.committed[at[n]]), int(ends.log_start[n])
         if ends.sampled_ms[n] > until_ms or start <= committed or commits.position(int(ends.sampled_ms[n])) is None:
             continue

@@ -1,7 +1,7 @@
-"""R39: a partition that has records belongs to nobody for long, although the group reads its topic.
+"""R39: a partition with records has no owner for long, although the group reads its topic.
 
-New partitions are found when the clients ask for metadata again (metadata.max.age.ms, five minutes by default). Until
-then nobody owns them; who begins at the end then (auto.offset.reset=latest) never reads what came meanwhile.
+Clients find new partitions when they refresh metadata (metadata.max.age.ms, five minutes by default). Until then the
+partitions have no owner; a consumer that starts at the end (auto.offset.reset=latest) never reads what arrived before.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from kohort.pipeline.rules.finding import (
 
 ID = "R39"
 LONG_MS = 30_000
-TIMES_FASTER = 5
-"""Who got through so much faster than the group ever was has skipped it."""
+TIMES_FASTER = 5  # a consumer this much faster than the group ever was has skipped records
 
 
 @dataclass(frozen=True, slots=True)
 class _Unowned:
-    """A partition, since when it had records and no owner, until when, how many came, and where its reader began."""
+    """Period in which a partition had records and no owner, with the position of its first consumer."""
 
     place: TopicPartition
     start_ms: int
@@ -44,19 +43,19 @@ class _Unowned:
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    found = [each for place in sorted(analysis.group.ends) if (each := _unowned(analysis, place)) is not None]
-    if not found:
+    periods = [period for place in sorted(analysis.group.ends) if (period := _unowned(analysis, place)) is not None]
+    if not periods:
         return
-    start, end = min(each.start_ms for each in found), max(each.end_ms for each in found)
-    records = sum(each.records for each in found)
-    skipped = [each for each in found if each.skipped]
-    topics = sorted({each.place[0] for each in found})
-    names = listed(f"{topic}-{part}" for topic, part in (each.place for each in found))
-    still = any(each.open for each in found)
-    text = f"{several(len(found), 'partition')} ({names}) belonged to nobody for up to {seconds(end - start)}"
+    start, end = min(period.start_ms for period in periods), max(period.end_ms for period in periods)
+    records = sum(period.records for period in periods)
+    skipped = [period for period in periods if period.skipped]
+    topics = sorted({period.place[0] for period in periods})
+    names = listed(f"{topic}-{part}" for topic, part in (period.place for period in periods))
+    still = any(period.open for period in periods)
+    text = f"{several(len(periods), 'partition')} ({names}) belonged to nobody for up to {seconds(end - start)}"
     text += f"{', and still do at the end' if still else ''}, while {several(records, 'record')} came and the group had members"
     if skipped:
-        lost = sum(each.records for each in skipped)
+        lost = sum(period.records for period in skipped)
         text += f"; when they got an owner it began at their end: {several(lost, 'record')} were skipped"
         text += " (auto.offset.reset=latest)"
     elif not still:
@@ -78,7 +77,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         [],
         {
             "topics": topics,
-            "partitions": len(found),
+            "partitions": len(periods),
             "records": records,
             "lasted_ms": end - start,
             "open": still,
@@ -88,7 +87,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _unowned(analysis: GroupAnalysis, place: TopicPartition) -> _Unowned | None:
-    """The longest time in which the partition had records and the group had owners of its topic, but none of it."""
+    """Return the longest period in which the partition had records and the group owned only others of its topic."""
     ends = analysis.group.ends[place]
     has_records = np.flatnonzero(ends.log_end > ends.log_start)
     if not len(has_records):
@@ -116,7 +115,7 @@ def _unowned(analysis: GroupAnalysis, place: TopicPartition) -> _Unowned | None:
 
 
 def _stretches(analysis: GroupAnalysis, place: TopicPartition) -> Iterator[tuple[int, int]]:
-    """Times in which the topic had owners and this partition had none, generations in a row joined."""
+    """Yield periods in which the topic had owners but this partition had none, merged over generations."""
     start: int | None = None
     end = 0
     for generation in analysis.generations:
@@ -131,7 +130,7 @@ def _stretches(analysis: GroupAnalysis, place: TopicPartition) -> Iterator[tuple
 
 
 def _leaves_out(generation: Generation, place: TopicPartition) -> bool:
-    """What members own of whom only the id was read isn't known."""
+    """Return whether the partition has no owner; unknown if members are known by their ids only."""
     return (
         place not in generation.owners
         and any(topic == place[0] for topic, _ in generation.owners)
@@ -140,7 +139,7 @@ def _leaves_out(generation: Generation, place: TopicPartition) -> bool:
 
 
 def _first_commit(analysis: GroupAnalysis, place: TopicPartition, from_ms: int) -> tuple[int, int] | None:
-    """When and what was committed first of all, if that was after this moment."""
+    """Return time and offset of the very first commit, if it was after this time."""
     partition = analysis.commits.partitions.get(place)
     if partition is None or int(partition.commits.ts_ms[0]) < from_ms:
         return None
@@ -148,7 +147,7 @@ def _first_commit(analysis: GroupAnalysis, place: TopicPartition, from_ms: int) 
 
 
 def _was_skipped(analysis: GroupAnalysis, end_offset: int, records: int, first: tuple[int, int], owned_ms: int) -> bool:
-    """Whether the first commit lies beyond everything that had come, sooner than the group could have read that."""
+    """Return whether the first commit is beyond all records, earlier than the group could have read them."""
     at_ms, committed = first
     fastest = max((_rate(analysis, place) for place in analysis.commits.partitions), default=0.0)
     needed = TIMES_FASTER * fastest * max(1.0, (at_ms - owned_ms) / 1000)
@@ -156,7 +155,7 @@ def _was_skipped(analysis: GroupAnalysis, end_offset: int, records: int, first: 
 
 
 def _rate(analysis: GroupAnalysis, place: TopicPartition) -> float:
-    """Records a second over the whole history of a partition."""
+    """Return the records per second over the whole history of a partition."""
     commits = analysis.commits.partitions[place].commits
     length_s = (int(commits.ts_ms[-1]) - int(commits.ts_ms[0])) / 1000
     return (int(commits.committed[-1]) - int(commits.committed[0])) / length_s if length_s >= 1 else 0.0

@@ -1,8 +1,8 @@
-"""R40: a rollout whose new members can't join while old ones are there: the group shrinks to nothing and begins anew.
+"""R40: a rollout whose new members can't join the old ones: the group shrinks to nothing and starts again.
 
-Members of one group need an assignor in common. A new release that has none is refused (INCONSISTENT_GROUP_PROTOCOL),
-which no log tells. What is seen: the old ones leave one after the other, nobody joins until the last has gone, and the
-group begins again with another assignor.
+Members of one group need a common assignor. A new release without one is rejected (INCONSISTENT_GROUP_PROTOCOL), which
+no log contains. What is visible: the old members leave one after the other, none joins until the last has left, and the
+group starts again with another assignor.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, W
 
 ID = "R40"
 STEPS = 2
-SPREAD_MS = 5_000
-"""Leaves that are closer together are a stop of all at once."""
+SPREAD_MS = 5_000  # leaves closer together are a stop of the whole group
 BACK_WITHIN_MS, SETTLED_MS = 120_000, 15_000
 
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """The last generation before members left one by one, those in which fewer were left, and the first new one."""
+    """Last generation before members left one by one, the shrinking ones, and the first new one."""
 
     full: Generation
     shrinking: tuple[Generation, ...]
@@ -44,8 +43,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def declines(analysis: GroupAnalysis) -> list[Decline]:
-    """By time."""
-    found = []
+    result = []
     classic = [generation for generation in analysis.generations if generation.kind == "classic"]
     for at, fresh in enumerate(classic):
         if at < STEPS + 1 or not fresh.size or classic[at - 1].size:
@@ -62,12 +60,12 @@ def declines(analysis: GroupAnalysis) -> list[Decline]:
             and fresh.stable_ms - shrinking[-1].stable_ms <= BACK_WITHIN_MS
             and not set(full.members) & set(fresh.members)
         ):
-            found.append(Decline(full, tuple(shrinking), fresh))
-    return found
+            result.append(Decline(full, tuple(shrinking), fresh))
+    return result
 
 
 def _looks_refused(full: Generation, fresh: Generation) -> bool:
-    """Whether the assignor is another; where a text log alone is there, whether the members are other ones."""
+    """Return whether the assignor changed or, with a text log only, whether the members did."""
     if full.protocol and fresh.protocol:
         return full.protocol != fresh.protocol
     return not {m.identity for m in full.members.values()} & {m.identity for m in fresh.members.values()}
@@ -75,33 +73,35 @@ def _looks_refused(full: Generation, fresh: Generation) -> bool:
 
 def _finding(analysis: GroupAnalysis, decline: Decline) -> Finding:
     full, fresh = decline.full, decline.fresh
-    sizes = " -> ".join(str(each.size) for each in (full, *decline.shrinking))
+    sizes = " -> ".join(str(step.size) for step in (full, *decline.shrinking))
     soon = [g for g in analysis.generations if fresh.stable_ms <= g.stable_ms <= fresh.stable_ms + SETTLED_MS]
     clients = sorted({member.name for generation in soon for member in generation.members.values()})
     took_ms = decline.end_ms - decline.start_ms
-    known = bool(full.protocol and fresh.protocol)
-    why = "whether they had been refused (no assignor in common) or were started late, no source tells"
-    if known:
-        why = f"the old members used {full.protocol}, the new ones {fresh.protocol}: without an assignor in common the "
-        why += "coordinator refuses whoever comes (INCONSISTENT_GROUP_PROTOCOL)"
+    has_protocols = bool(full.protocol and fresh.protocol)
+    reason = "whether they had been refused (no assignor in common) or were started late, no source tells"
+    if has_protocols:
+        reason = (
+            f"the old members used {full.protocol}, the new ones {fresh.protocol}: without an assignor in common the "
+        )
+        reason += "coordinator refuses whoever comes (INCONSISTENT_GROUP_PROTOCOL)"
     return Finding(
         ID,
         "New members were refused until the last old one had gone"
-        if known
+        if has_protocols
         else "The group shrank to nothing in a deploy",
-        CRITICAL if known else WARNING,
-        CERTAIN if known else LIKELY,
+        CRITICAL if has_protocols else WARNING,
+        CERTAIN if has_protocols else LIKELY,
         f"from {moment(decline.start_ms)} UTC on, within {seconds(took_ms)}, the group shrank ({sizes} members) and nobody "
-        f"took the place of those that left; when it was empty it began again with {listed(clients)}; {why}",
+        f"took the place of those that left; when it was empty it began again with {listed(clients)}; {reason}",
         "Give the new release both assignors, the old one and the new one (partition.assignment.strategy), roll that out, and "
         "take the old one away in a second rollout. Look at the new pods' logs for INCONSISTENT_GROUP_PROTOCOL.",
         decline.start_ms,
         decline.end_ms,
         clients,
         {
-            "sizes": [each.size for each in (full, *decline.shrinking)],
+            "sizes": [step.size for step in (full, *decline.shrinking)],
             "lasted_ms": took_ms,
             "protocols": [full.protocol or "", fresh.protocol or ""],
         },
-        cause_confidence=LIKELY if known else POSSIBLE,
+        cause_confidence=LIKELY if has_protocols else POSSIBLE,
     )

@@ -1,4 +1,4 @@
-"""R41: the move to the consumer protocol, or back, is refused by the coordinator. Needs events, or the broker's log."""
+"""R41: the coordinator rejects the conversion to the consumer protocol or back. Needs events, or the broker's log."""
 
 from __future__ import annotations
 

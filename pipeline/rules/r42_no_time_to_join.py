@@ -1,7 +1,7 @@
-"""R42: the join barrier gives members no time: each rebalance throws out whoever isn't back at once.
+"""R42: the join barrier is too short: each rebalance removes members that don't rejoin at once.
 
-How long it waits is the largest rebalance timeout of the members (max.poll.interval.ms; the session timeout of a client
-that sends JoinGroup v0). Members that are removed by so short a wait did not die.
+The barrier lasts for the largest rebalance timeout of the members (max.poll.interval.ms; the session timeout of a
+client that sends JoinGroup v0). Members removed by such a short barrier did not crash.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Fi
 
 ID = "R42"
 AT_LEAST = 3
+# members learn of a rebalance with their next heartbeat (every 3 s by default), so within 1 s at best
 NO_TIME_MS = 1_500
-"""Members hear of a rebalance with their next heartbeat (every 3 s by default), and in 1 s at best."""
 SHORT_MS = 30_000
-OFTEN = 6
-"""So many removals by a barrier that is short, though not too short for anybody, show that it is too short for them."""
+OFTEN = 6  # with this many removals a barrier is too short for these members, even if others make it
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -31,11 +30,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     waits = [_wait_ms(r) for r in hits]
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
     none = all(wait <= NO_TIME_MS for wait in waits)
-    known = f"a rebalance timeout of {seconds(timeout)}" if timeout else f"barriers of up to {seconds(max(waits))}"
+    limit = f"a rebalance timeout of {seconds(timeout)}" if timeout else f"barriers of up to {seconds(max(waits))}"
     text = (
         f"{several(evicted, 'removal')} of members ({listed(names)}) at the end of {several(len(hits), 'join barrier')}"
     )
-    text += f", with {known}: {'nobody can be back in that time' if none else 'members take longer than that to come back'}. "
+    text += f", with {limit}: {'nobody can be back in that time' if none else 'members take longer than that to come back'}. "
     text += "They did not die: each comes back as a new member, and its join starts the next rebalance"
     yield Finding(
         ID,
@@ -59,7 +58,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def hasty(analysis: GroupAnalysis) -> list[Rebalance]:
-    """Rebalances that removed members at a barrier which was too short; none where that happened once or twice."""
+    """Return rebalances that removed members at a barrier that was too short; empty if that was rare."""
     evicting = [r for r in analysis.rebalances if r.evicted and not r.is_epoch]
     none = [r for r in evicting if _wait_ms(r) <= NO_TIME_MS]
     if len(none) >= AT_LEAST:
@@ -69,13 +68,13 @@ def hasty(analysis: GroupAnalysis) -> list[Rebalance]:
 
 
 def thrown_out(analysis: GroupAnalysis) -> set[Session]:
-    """The sessions that ended so."""
+    """Return the sessions that ended this way."""
     members = {member_id for r in hasty(analysis) for member_id in r.evicted}
     return {s for s in analysis.sessions if s.end_kind == "barrier" and s.member.member_id in members}
 
 
 def _wait_ms(r: Rebalance) -> int:
-    """How long the barrier was, or by its timeout can have been."""
+    """Return the length of the barrier, at most its timeout."""
     if r.start_ms is not None:
         return r.prepare_ms
     return min(r.before.rebalance_timeout_ms or r.prepare_ms, r.longest_prepare_ms or 1 << 40)

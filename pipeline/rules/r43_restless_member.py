@@ -1,4 +1,4 @@
-"""R43: one member asks for a rebalance again and again, while nothing about the group or its topics changes."""
+"""R43: one member requests rebalances repeatedly, while nothing about the group or its topics changes."""
 
 from __future__ import annotations
 
@@ -58,21 +58,23 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _after_a_change(rebalances: list[Rebalance], replaced_ms: list[int]) -> set[int]:
-    """Numbers of those that follow a join or leave closely, one after the other: clients settle in several rounds.
+    """Return the numbers of rebalances shortly after a join or leave, because clients settle in several rounds.
 
-    replaced_ms: when a static member came back under another member id, in order.
+    `replaced_ms` are the times at which a static member came back with another member id, in order.
     """
-    found = set()
-    changed_ms = last_ms = rebalances[0].begin_ms if rebalances else 0  # what was before the first seen isn't known
+    numbers = set()
+    changed_ms = last_ms = (
+        rebalances[0].begin_ms if rebalances else 0
+    )  # the state before the first rebalance is unknown
     for r in rebalances:
         replaced = replaced_ms[bisect_right(replaced_ms, r.begin_ms) - 1] if replaced_ms else 0
         if r.joined or r.left or r.evicted or replaced <= r.begin_ms < replaced + SETTLED_MS:
             changed_ms = r.begin_ms
         elif r.begin_ms - last_ms >= SOON_MS or r.begin_ms - changed_ms >= SETTLED_MS:
             continue
-        found.add(r.number)
+        numbers.add(r.number)
         last_ms = r.stable_ms
-    return found
+    return numbers
 
 
 def _same_topics(r: Rebalance) -> bool:

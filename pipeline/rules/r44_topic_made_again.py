@@ -1,7 +1,7 @@
-"""R44: a topic was deleted and made again under its group.
+"""R44: a topic was deleted and created again while the group used it.
 
-A log whose end goes back shows it, or all offsets of a topic that are removed while the group goes on and begins at
-lower ones. What follows from it (positions that go back, offsets that are gone) is nobody's fault in the group.
+It shows in a log whose end decreases, or in a removal of all offsets of a topic while the group continues at lower
+ones. The consequences (positions that go back, offsets that are gone) are not the fault of any member.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Fi
 
 ID = "R44"
 TOGETHER_MS, SOON_MS = 5_000, 5_000
-SHARE_LEFT = 0.5
-"""A log that has less than this left is another one; a replica that was behind its leader loses a few records."""
+SHARE_LEFT = 0.5  # a log with less than this left is a new one; a replica behind its leader loses only a few records
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -46,40 +45,43 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _skipped(analysis: GroupAnalysis, place: TopicPartition, at_ms: int) -> int:
-    """Records of the new topic before the position at which the group went on, if that is where it had been."""
+    """Return the number of records of the new topic before the group's position, if that is its old position."""
     commits = analysis.commits.partitions[place].commits
-    before, after = commits.committed[commits.ts_ms <= at_ms], commits.committed[commits.ts_ms > at_ms + SOON_MS]
-    return int(before[-1]) if len(before) and len(after) and after[0] >= before[-1] else 0
+    earlier, after = commits.committed[commits.ts_ms <= at_ms], commits.committed[commits.ts_ms > at_ms + SOON_MS]
+    return int(earlier[-1]) if len(earlier) and len(after) and after[0] >= earlier[-1] else 0
 
 
 def made_again(analysis: GroupAnalysis) -> dict[str, tuple[int, bool]]:
-    """When, and whether its log shows that, by topic."""
-    found = {topic: (at_ms, False) for topic, at_ms in _by_offsets(analysis)}
+    """Return by topic the time of its creation, and whether the log shows it."""
+    times = {topic: (at_ms, False) for topic, at_ms in _by_offsets(analysis)}
     for (topic, _), ends in analysis.group.ends.items():
         back = np.flatnonzero(ends.log_end[1:] < SHARE_LEFT * ends.log_end[:-1])
         if len(back):
             at_ms = int(ends.sampled_ms[back[0] + 1])
-            earlier, sure = found.get(topic, (at_ms, False))
-            found[topic] = (min(at_ms, earlier) if sure or abs(at_ms - earlier) < 60_000 else at_ms, True)
-    return found
+            earlier, sure = times.get(topic, (at_ms, False))
+            times[topic] = (min(at_ms, earlier) if sure or abs(at_ms - earlier) < 60_000 else at_ms, True)
+    return times
 
 
 def _by_offsets(analysis: GroupAnalysis) -> Iterator[tuple[str, int]]:
-    """Topics whose offsets were all removed at once, while the group lived, and which then began at lower ones."""
+    """Yield topics whose offsets were all removed at once while the group was active, and which then began lower."""
     by_topic: dict[str, list[PartitionCommits]] = {}
     for (topic, _), commits in analysis.group.commits.items():
         if len(commits.ts_ms):
             by_topic.setdefault(topic, []).append(commits)
     for topic, of_topic in by_topic.items():
-        gone = [int(commits.gone_ms[0]) for commits in of_topic if len(commits.gone_ms)]
-        if not gone or len(gone) < len(of_topic) or max(gone) - min(gone) > TOGETHER_MS:
+        removed_ms = [int(commits.gone_ms[0]) for commits in of_topic if len(commits.gone_ms)]
+        if not removed_ms or len(removed_ms) < len(of_topic) or max(removed_ms) - min(removed_ms) > TOGETHER_MS:
             continue
-        alive = analysis.ownership.generation_at(min(gone))
+        alive = analysis.ownership.generation_at(min(removed_ms))
         if alive is None or not alive.size:
             continue
         lower = 0
         for commits in of_topic:
-            before, after = commits.committed[commits.ts_ms <= gone[0]], commits.committed[commits.ts_ms > max(gone)]
-            lower += bool(len(before) and len(after) and after[0] < before[-1])
+            earlier, after = (
+                commits.committed[commits.ts_ms <= removed_ms[0]],
+                commits.committed[commits.ts_ms > max(removed_ms)],
+            )
+            lower += bool(len(earlier) and len(after) and after[0] < earlier[-1])
         if lower:
-            yield topic, min(gone)
+            yield topic, min(removed_ms)

@@ -1,6 +1,6 @@
-"""R45: records pile up for one member alone, although it gets no more of them than the others: it is slower than they are.
+"""R45: lag grows for one member alone, although it receives no more records than the others: it is slower.
 
-R19 tells of a partition that gets more records. Which of the two it is, the growth of the logs tells.
+R19 reports a partition with more records. The growth of the logs distinguishes the two.
 """
 
 from __future__ import annotations

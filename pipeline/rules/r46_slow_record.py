@@ -1,4 +1,4 @@
-"""R46: a record takes longer than max.poll.interval.ms: whoever owns its partition leaves, and the next one meets it too."""
+"""R46: a record takes longer than max.poll.interval.ms: each owner of its partition leaves, one after the other."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ ID = "R46"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    left = left_at_poll_timeout(analysis)
-    if len(left) < OWNERS:
+    timeouts = left_at_poll_timeout(analysis)
+    if len(timeouts) < OWNERS:
         return
-    worst = gravest([each for each in standstills(analysis, list(left)) if each.lag != 0])
+    worst = gravest([standstill for standstill in standstills(analysis, list(timeouts)) if standstill.lag != 0])
     if not worst:
         return
     first, most = worst[0], len(worst[0].ended)
     clients = list(dict.fromkeys(session.member.name for session in first.ended))
     if len(clients) < OWNERS:
         return  # one client alone is slow with whatever it has (R02)
-    places = [each.name for each in worst]
+    places = [standstill.name for standstill in worst]
     timeout = max((s.member.rebalance_timeout_ms or 0 for s in first.ended), default=0)
     yield Finding(
         ID,
         "A record takes longer than max.poll.interval.ms",
         CRITICAL,
-        weakest(left[session] for session in first.ended),
+        weakest(timeouts[session] for session in first.ended),
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)}, while its "
         f"owners left at their poll timeout {times(most)}, one after the other ({listed(clients)}): whoever gets that "
         f"partition works on it for longer than max.poll.interval.ms{f' ({seconds(timeout)})' if timeout else ''}, and leaves",

@@ -1,7 +1,7 @@
-"""R47: records that were delivered as often as the limit allows, and then archived: nobody will process them.
+"""R47: records were delivered as often as the limit allows, and then archived without being processed.
 
-An event log says that the limit was reached, and how each delivery ended. The share coordinator's log says how often
-records were delivered, not whether a member released them, held them past its lock or rejected them in the end.
+An event log contains the limit and the end of each delivery. The share coordinator's log contains the delivery count,
+but not whether a member released a record, lost its lock or rejected it in the end.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ ID = "R47"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    if analysis.share is None or not (found := poison(analysis.share)):
+    if analysis.share is None or not (archived := poison(analysis.share)):
         return
-    records, first = sum(each.records for each in found), found[0]
-    clients = list(dict.fromkeys(client for each in found for client in each.clients))
-    counts = sorted({each.count for each in found})
-    start, end = min(each.first_ms for each in found), found[-1].end_ms
+    records, first = sum(batch.records for batch in archived), archived[0]
+    clients = list(dict.fromkeys(client for batch in archived for client in batch.clients))
+    counts = sorted({batch.count for batch in archived})
+    start, end = min(batch.first_ms for batch in archived), archived[-1].end_ms
     accepted = analysis.share.accepted_between(start, end)
     one = records == 1
     yield Finding(
         ID,
         "Records that nobody could process"
-        if any(each.at_limit for each in found)
+        if any(batch.at_limit for batch in archived)
         else "Records that were archived and never accepted",
         CRITICAL,
         CERTAIN,
-        f"{several(records, 'record')} ({listed([each.name for each in found], 3)}) {'was' if one else 'were'} delivered "
+        f"{several(records, 'record')} ({listed([batch.name for batch in archived], 3)}) {'was' if one else 'were'} delivered "
         f"{_counted(counts)} and then archived, without having been accepted: {'it' if one else 'they'} will not come again; "
-        f"{_how(found)}",
+        f"{_how(archived)}",
         f"Read the record at {first.name} (a plain consumer with --partition and --offset still gets it), and see what "
         f"{'its handlers' if not clients else listed(clients)} logged. Correct the handler, or reject what can't be processed at "
         "once and put it aside. share.delivery.count.limit of the group (group.share.delivery.count.limit for all) allows "
@@ -60,11 +60,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "offset": first.first,
             "records": records,
             "deliveries": counts,
-            "released": _sum(each.released for each in found),
-            "locks_expired": _sum(each.expired for each in found),
+            "released": _sum(batch.released for batch in archived),
+            "locks_expired": _sum(batch.expired for batch in archived),
             "accepted_meanwhile": accepted,
         },
-        cause_confidence=weakest(_cause(each, accepted) for each in found),
+        cause_confidence=weakest(_cause(batch, accepted) for batch in archived),
     )
 
 
@@ -72,24 +72,24 @@ def _counted(counts: list[int]) -> str:
     return times(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} times"
 
 
-def _cause(each: GivenUp, accepted: int) -> str:
-    """How sure it is that the limit was reached because of the records themselves."""
-    if each.at_limit:  # other members failed with them, too, or this one went on with others
-        return LIKELY if len(each.clients) > 1 or accepted else POSSIBLE
-    return LIKELY if each.quick and each.count == USUAL_LIMIT else POSSIBLE
+def _cause(batch: GivenUp, accepted: int) -> str:
+    """Return the confidence that the records themselves are the reason for reaching the limit."""
+    if batch.at_limit:  # other members failed with them, too, or this one went on with others
+        return LIKELY if len(batch.clients) > 1 or accepted else POSSIBLE
+    return LIKELY if batch.quick and batch.count == USUAL_LIMIT else POSSIBLE
 
 
-def _how(found: list[GivenUp]) -> str:
-    if all(each.at_limit for each in found):
+def _how(archived: list[GivenUp]) -> str:
+    if all(batch.at_limit for batch in archived):
         ends = (
-            ("released", _sum(each.released for each in found)),
-            ("lost to an expired lock", _sum(each.expired for each in found)),
-            ("lost with a session", _sum(each.closed for each in found)),
+            ("released", _sum(batch.released for batch in archived)),
+            ("lost to an expired lock", _sum(batch.expired for batch in archived)),
+            ("lost with a session", _sum(batch.closed for batch in archived)),
         )
-        told = ", ".join(f"{what} {times(count)}" for what, count in ends if count)
-        return f"the members that held {'it' if len(found) == 1 else 'them'} ended that: {told or 'how is not known'}"
-    longest = max(each.end_ms - each.first_ms for each in found)
-    if all(each.quick for each in found):
+        counted_ends = ", ".join(f"{end} {times(count)}" for end, count in ends if count)
+        return f"the members that held {'it' if len(archived) == 1 else 'them'} ended that: {counted_ends or 'how is not known'}"
+    longest = max(batch.end_ms - batch.first_ms for batch in archived)
+    if all(batch.quick for batch in archived):
         return (
             f"between two deliveries less passed than any lock lasts (all of it took {seconds(longest)}), so that members gave "
             "them back; by whom, and whether the last delivery ended in a rejection, only an event log tells"
@@ -101,6 +101,6 @@ def _how(found: list[GivenUp]) -> str:
 
 
 def _sum(counts: Iterator[int | None]) -> int | None:
-    """None: nobody knows of any."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    """Add the known counts, or return None without any."""
+    numbers = [count for count in counts if count is not None]
+    return sum(numbers) if numbers else None

@@ -1,4 +1,4 @@
-"""R48: for a while a share group accepts hardly anything and gives up whatever it gets: it isn't the records."""
+"""R48: for a while a share group accepts hardly any records and archives the rest: the records are not the reason."""
 
 from __future__ import annotations
 

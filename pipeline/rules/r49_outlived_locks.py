@@ -1,7 +1,7 @@
-"""R49: a member of a share group works longer than its locks last: others get what it holds. Needs events.
+"""R49: a member of a share group works longer than its locks last, so others receive its records. Needs events.
 
-A member that held records once and did nothing more died or hung: that is what locks are for. One that goes on and
-loses its locks again and again works in vain.
+A member that held records once and did nothing more crashed or hung, which is the purpose of locks. A member that
+continues and loses its locks repeatedly works in vain.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, WARNING, Finding, s
 
 ID = "R49"
 OFTEN = 3
-MOSTLY = 0.5
-"""A member that loses so much of what it gets does nothing but harm."""
-SOME_MORE = 1.5
-"""A lock should last this much longer than the work that it is for."""
+MOSTLY = 0.5  # a member that loses this fraction of its records does more harm than good
+SOME_MORE = 1.5  # factor by which a lock should be longer than the work
 _WHOLE_MS = 1000
 
 
@@ -28,22 +26,24 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     for holder in holders(analysis.share):
         last_sign_ms = holder.last_sign_ms
-        lost = [each for each in holder.expired if each.end_ms is not None and each.end_ms < last_sign_ms]
-        moments = sorted({each.since_ms for each in lost if each.since_ms is not None})
+        lost = [
+            delivery for delivery in holder.expired if delivery.end_ms is not None and delivery.end_ms < last_sign_ms
+        ]
+        moments = sorted({delivery.since_ms for delivery in lost if delivery.since_ms is not None})
         if len(moments) >= OFTEN:
             yield _finding(holder, lost, len(moments), _given_up_by(holder, analysis.share.given_up))
 
 
 def _given_up_by(holder: Holder, given_up: list[GivenUp]) -> int:
-    """Records that were given up, and that this member alone had held, past their locks."""
-    return sum(each.records for each in given_up if each.clients == (holder.name,) and each.expired == each.count)
+    """Return the number of archived records that only this member had held, each time beyond its lock."""
+    return sum(batch.records for batch in given_up if batch.clients == (holder.name,) and batch.expired == batch.count)
 
 
 def _finding(holder: Holder, lost: list[Delivery], often: int, given_up: int) -> Finding:
-    counts, records = holder.records, sum(each.records for each in lost)
+    counts, records = holder.records, sum(delivery.records for delivery in lost)
     share = counts[EXPIRED] / sum(counts.values())
     works_ms, lock_ms = percentile(holder.pauses_ms, 95), holder.lock_ms
-    in_vain_s = sum(each.records * (each.held_ms or 0) for each in lost) / 1000
+    in_vain_s = sum(delivery.records * (delivery.held_ms or 0) for delivery in lost) / 1000
     return Finding(
         ID,
         "A member holds records for longer than their locks",
@@ -58,8 +58,8 @@ def _finding(holder: Holder, lost: list[Delivery], often: int, given_up: int) ->
         "what it still works on (acknowledgement RENEW; share.renew.acknowledge.enable). Else let locks last longer: "
         f"share.record.lock.duration.ms of the group{_proposed(works_ms, lock_ms)}, group.share.record.lock.duration.ms for "
         "all groups, within group.share.min and max.record.lock.duration.ms (15 s and 60 s unless set).",
-        min(each.since_ms or each.end_ms or 0 for each in lost),
-        max(each.end_ms or 0 for each in lost),
+        min(delivery.since_ms or delivery.end_ms or 0 for delivery in lost),
+        max(delivery.end_ms or 0 for delivery in lost),
         [holder.name],
         {
             "locks_expired": often,
@@ -75,7 +75,7 @@ def _finding(holder: Holder, lost: list[Delivery], often: int, given_up: int) ->
 
 
 def _proposed(works_ms: int | None, lock_ms: int | None) -> str:
-    """A length that would have been enough, where it is known how long the member works."""
+    """Return a sufficient lock duration, if the duration of the work is known."""
     if works_ms is None or (lock_ms is not None and works_ms <= lock_ms):
         return ""
     enough = -(-round(SOME_MORE * works_ms) // _WHOLE_MS) * _WHOLE_MS

@@ -1,4 +1,4 @@
-"""R50: much of what a share group gets comes back, to be delivered again."""
+"""R50: many records of a share group are returned and delivered again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from kohort.pipeline.history.share_holders import holders
 from kohort.pipeline.rules.finding import CERTAIN, POSSIBLE, WARNING, Finding, listed, several
 
 ID = "R50"
-SHARE, FEWEST = 0.2, 20
-"""This share of all deliveries, and this many records."""
-MUCH_OF_IT = 0.5
-"""A member that causes so much of it is named."""
+SHARE, FEWEST = 0.2, 20  # minimum fraction of all deliveries, and minimum number of records
+MUCH_OF_IT = 0.5  # a member that causes this fraction is named
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -25,7 +23,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     back, every = counts[RELEASED] + counts[EXPIRED] + counts[CLOSED], counts.total()
     if back < FEWEST or back < SHARE * every:
         return
-    clients = _who(share)
+    clients = _causing_members(share)
     start, end = analysis.span_ms
     yield Finding(
         ID,
@@ -59,35 +57,35 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _by_events(share: ShareHistory) -> Counter[str]:
-    """Records that are still held count, too: it may be that nobody tells of their ends."""
+    """Count deliveries by their end; held records count, too, because their end may be missing."""
     counts: Counter[str] = Counter()
-    for each in (*share.deliveries.ended, *share.deliveries.held):
-        counts[each.how or ""] += each.records
+    for delivery in (*share.deliveries.ended, *share.deliveries.held):
+        counts[delivery.how or ""] += delivery.records
     return counts
 
 
 def _by_states(share: ShareHistory) -> Counter[str]:
-    """What comes back is counted as released: the log doesn't tell that from an expired lock."""
+    """Count deliveries by state; returns count as released, because the log has no expired locks."""
     counts: Counter[str] = Counter()
     for states in share.states.values():
-        counts[ACCEPTED] += sum(each.records for each in states.accepted)
-        counts[REJECTED] += sum(each.records for each in states.archived)
+        counts[ACCEPTED] += sum(batch.records for batch in states.accepted)
+        counts[REJECTED] += sum(batch.records for batch in states.archived)
         counts[RELEASED] += sum(records for _, records in states.returns)
     return counts
 
 
-def _ends(counts: Counter[str], told: bool) -> str:
-    if not told:
+def _ends(counts: Counter[str], has_events: bool) -> str:
+    if not has_events:
         return "; whether members released them or their locks expired only an event log tells"
     named = ((RELEASED, "released"), (EXPIRED, "by an expired lock"), (CLOSED, "with a session that ended"))
     return " (" + ", ".join(f"{counts[how]} {words}" for how, words in named if counts[how]) + ")"
 
 
-def _who(share: ShareHistory) -> list[str]:
-    """The members from which most of it came, if those are fewer than all."""
+def _causing_members(share: ShareHistory) -> list[str]:
+    """Return the members that caused most of the returns, unless these are all members."""
     back = Counter[str]()
-    for each in holders(share):
-        records = each.records
-        back[each.name] += records[RELEASED] + records[EXPIRED] + records[CLOSED]
+    for holder in holders(share):
+        records = holder.records
+        back[holder.name] += records[RELEASED] + records[EXPIRED] + records[CLOSED]
     worst = [name for name, records in back.items() if records >= MUCH_OF_IT * back.total() and len(back) > 1]
     return sorted(worst)

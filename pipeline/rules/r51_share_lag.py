@@ -14,24 +14,23 @@ ID = "R51"
 LASTED_MS, MUCH_LAG = 30_000, 100
 SAMPLES = 5
 TWICE = 2
-MOSTLY_UP = 0.8
-"""So many steps from sample to sample don't go down."""
+MOSTLY_UP = 0.8  # minimum fraction of steps between samples without a decrease
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if (share := analysis.share) is None or (rising := _rising(share)) is None:
         return
-    (start, before), (end, lag) = rising[0], rising[-1]
+    (start, first_lag), (end, lag) = rising[0], rising[-1]
     clients = sorted({stay.name for stay in share.stays if stay.start_ms <= end and (stay.end_ms or end) >= start})
-    (topic, part), worst = max(share.lags.items(), key=lambda each: _lag_at(each[1], end))
+    (topic, part), worst = max(share.lags.items(), key=lambda item: _lag_at(item[1], end))
     stands = _lag_at(worst, end) and _start_at(worst, start) == _start_at(worst, end)
     yield Finding(
         ID,
         "The share group falls behind",
         WARNING,
         CERTAIN,
-        f"within {seconds(end - start)} its lag grew from {before} to {several(lag, 'record')}, "
-        f"{1000 * (lag - before) / (end - start):.1f} more each second, most of it in partition {part} of {topic}"
+        f"within {seconds(end - start)} its lag grew from {first_lag} to {several(lag, 'record')}, "
+        f"{1000 * (lag - first_lag) / (end - start):.1f} more each second, most of it in partition {part} of {topic}"
         + (f", whose start offset stayed at {_start_at(worst, end)}" if stands else "")
         + (f"; its members: {listed(clients)}" if clients else ""),
         "Add members: in a share group there may be more of them than partitions. If those that are there are not busy, look "
@@ -46,13 +45,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _rising(share: ShareHistory) -> list[tuple[int, int]] | None:
-    """The last stretch of samples in which somebody was there and the lag grew; None: it didn't, or nobody knows."""
-    samples = [each for each in total_lag(share.lags) if _is_there(share, each[0])]
+    """Return the last period of samples with members and growing lag, or None."""
+    samples = [lag_sample for lag_sample in total_lag(share.lags) if _is_there(share, lag_sample[0])]
     lowest = min(range(len(samples)), key=lambda n: (samples[n][1], -n), default=0)
     rising = samples[lowest:]
     if len(rising) < SAMPLES or rising[-1][0] - rising[0][0] < LASTED_MS:
         return None
-    up = sum(after >= before for (_, before), (_, after) in pairwise(rising))
+    up = sum(after >= previous for (_, previous), (_, after) in pairwise(rising))
     much = rising[-1][1] >= max(MUCH_LAG, TWICE * rising[0][1])
     return rising if much and up >= MOSTLY_UP * (len(rising) - 1) else None
 
@@ -66,5 +65,5 @@ def _lag_at(samples: ShareLag, ms: int) -> int:
 
 
 def _start_at(samples: ShareLag, ms: int) -> int:
-    found = (start for at, start in zip(reversed(samples.ms), reversed(samples.start), strict=True) if at <= ms)
-    return next(found, samples.start[0])
+    starts = (start for at, start in zip(reversed(samples.ms), reversed(samples.start), strict=True) if at <= ms)
+    return next(starts, samples.start[0])

@@ -23,25 +23,23 @@ from kohort.pipeline.rules.finding import (
 )
 
 ID = "R52"
-STOPPED_FOR_LONG_MS = 15 * 60_000
-"""A group that is stopped in an orderly way for less is being deployed."""
+STOPPED_FOR_LONG_MS = 15 * 60_000  # a group with a proper stop shorter than this is being deployed
 SHORTEST_MS = 10_000
-TOGETHER_MS = 60_000
-"""Members that went so shortly before the last one went with it."""
+TOGETHER_MS = 60_000  # members that left this shortly before the last one left with it
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if (share := analysis.share) is None or not share.stays or any(stay.end_ms is None for stay in share.stays):
         return
     since_ms = max(stay.end_ms or 0 for stay in share.stays)
-    samples = [each for each in total_lag(share.lags) if each[0] >= since_ms]
+    samples = [lag_sample for lag_sample in total_lag(share.lags) if lag_sample[0] >= since_ms]
     lasted_ms = share.until_ms - since_ms
-    if not samples or not samples[-1][1] or lasted_ms < SHORTEST_MS or _somebody_is_there(analysis, since_ms):
+    if not samples or not samples[-1][1] or lasted_ms < SHORTEST_MS or _has_members(analysis, since_ms):
         return
-    gone = _last(share, since_ms)
+    last_stays = _last(share, since_ms)
     idle = samples[0][1] == samples[-1][1]
-    severity, confidence, how = _judged(gone, lasted_ms, idle)
-    names = sorted({stay.name for stay in gone})
+    severity, confidence, how = _judged(last_stays, lasted_ms, idle)
+    names = sorted({stay.name for stay in last_stays})
     yield Finding(
         ID,
         "No members, and records wait for the share group",
@@ -58,28 +56,30 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     )
 
 
-def _somebody_is_there(analysis: GroupAnalysis, since_ms: int) -> bool:
-    """Whether the coordinator has seen members since who had joined before what was read.
+def _has_members(analysis: GroupAnalysis, since_ms: int) -> bool:
+    """Return whether there are members that joined before the start of the data.
 
-    Its word for it, the number of members that the last removal left, or records that somebody got later.
+    Signs are the number of members in a sample or after the last removal, and later deliveries.
     """
     if any(sample.members for sample in analysis.group.share_lags if sample.sampled_ms > since_ms):
         return True
     later = [event for event in analysis.group.events if event.ts >= since_ms]
-    left = [event.members for event in later if event.kind == "member_removed"]
-    return bool(left and left[-1]) or any(event.kind == "records_acquired" and event.ts > since_ms for event in later)
+    member_counts = [event.members for event in later if event.kind == "member_removed"]
+    return bool(member_counts and member_counts[-1]) or any(
+        event.kind == "records_acquired" and event.ts > since_ms for event in later
+    )
 
 
 def _last(share: ShareHistory, since_ms: int) -> list[ShareStay]:
     return [stay for stay in share.stays if (stay.end_ms or 0) >= since_ms - TOGETHER_MS]
 
 
-def _judged(gone: list[ShareStay], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
-    """Severity, confidence, and how the members went. idle: no record came since."""
-    if vanished := [stay for stay in gone if stay.ended == VANISHED]:
+def _judged(stays: list[ShareStay], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
+    """Return severity, confidence and a description of the members' end; `idle` means no new records since."""
+    if vanished := [stay for stay in stays if stay.ended == VANISHED]:
         names = listed(sorted({stay.name for stay in vanished}))
         return (WARNING if idle else CRITICAL), CERTAIN, f"{names} vanished without leaving"
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
-    if all(stay.ended == LEFT for stay in gone):
+    if all(stay.ended == LEFT for stay in stays):
         return grave, LIKELY, "its members left in an orderly way"
     return grave, POSSIBLE, "whether they left or lost their sessions is not told by the offsets topic"

@@ -1,8 +1,8 @@
-"""R54: a process of a streams group leaves and comes back, again and again, and its tasks move each time.
+"""R54: a process of a streams group leaves and rejoins repeatedly, and its tasks move each time.
 
-Who closes leaves at once, whatever it asks for (Kafka's CloseOptions, release 4.3), also after an uncaught exception; one that
-polls too late leaves and joins again under its member id; and a process that is started anew has other members, beside
-which the dead ones keep their tasks until their sessions end.
+A client that closes always leaves at once (Kafka's CloseOptions, release 4.3), also after an uncaught exception. One
+that exceeds its poll interval leaves and rejoins with its member id. A process that is restarted after a crash has new
+members, while the dead ones keep their tasks until their sessions end.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from kohort.pipeline.rules.finding import CERTAIN, INFO, POSSIBLE, WARNING, Find
 ID = "R54"
 RETURNS = 3
 WINDOW_MS = 30 * 60_000
-SHORT_LIFE_MS = 10 * 60_000
-"""A process that was there for longer before it went has come and gone for other reasons, such as deploys."""
+SHORT_LIFE_MS = 10 * 60_000  # a process with longer stays comes and goes for other reasons, such as deploys
 
 
 @dataclass(frozen=True, slots=True)
 class _Return:
-    """A process that came back. ended: how it had gone. lived: under the ids that its threads had before."""
+    """Return of a process: `ended` is how its previous stay ended, `lived` whether it kept its member ids."""
 
     gone_ms: int
     back_ms: int
@@ -39,31 +38,31 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if (streams := analysis.streams) is None:
         return
     everybody = processes(streams)
-    found = [(process, came) for process in everybody if _flaps(came := list(_returns(streams, process)))]
-    for process, came in found:
-        yield _finding(streams, process, came, together=len(found) == len(everybody) > 1)
+    flapping = [(process, came) for process in everybody if _flaps(came := list(_returns(streams, process)))]
+    for process, came in flapping:
+        yield _finding(streams, process, came, together=len(flapping) == len(everybody) > 1)
 
 
 def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:
-    """Each time that it went after a short life with tasks, and came back."""
-    for gone, back in pairwise(process.stays):
+    """Yield the returns of a process after a short stay with tasks."""
+    for stay, back in pairwise(process.stays):
         if back.start_ms < streams.since_ms:
             continue
-        if gone.end_ms is None or gone.end_ms - gone.start_ms > SHORT_LIFE_MS or not gone.had:
+        if stay.end_ms is None or stay.end_ms - stay.start_ms > SHORT_LIFE_MS or not stay.had:
             continue
-        if not all(thread.begins_seen for thread in gone.threads):
+        if not all(thread.begins_seen for thread in stay.threads):
             continue  # it may have been there for long
-        moved = taken_over(streams, gone, back)
-        yield _Return(gone.end_ms, back.start_ms, moved, gone.ended, bool(gone.member_ids & back.member_ids))
+        moved = taken_over(streams, stay, back)
+        yield _Return(stay.end_ms, back.start_ms, moved, stay.ended, bool(stay.member_ids & back.member_ids))
 
 
 def _flaps(came: list[_Return]) -> bool:
-    return busiest([each.back_ms for each in came], WINDOW_MS) >= RETURNS
+    return busiest([comeback.back_ms for comeback in came], WINDOW_MS) >= RETURNS
 
 
 def _finding(streams: StreamsHistory, process: Process, came: list[_Return], *, together: bool) -> Finding:
-    away_ms = [each.back_ms - each.gone_ms for each in came]
-    orderly = all(each.ended == LEFT and not each.lived for each in came)
+    away_ms = [comeback.back_ms - comeback.gone_ms for comeback in came]
+    orderly = all(comeback.ended == LEFT and not comeback.lived for comeback in came)
     return Finding(
         ID,
         "A process comes and goes, and its tasks with it",
@@ -71,8 +70,8 @@ def _finding(streams: StreamsHistory, process: Process, came: list[_Return], *, 
         CERTAIN,
         f"{process.name} went and came back {times(len(came))}, away for {seconds(min(away_ms))} to {seconds(max(away_ms))}; "
         + (
-            f"{several(sum(each.moved for each in came), 'task')} moved to others meanwhile"
-            if any(each.moved for each in came)
+            f"{several(sum(comeback.moved for comeback in came), 'task')} moved to others meanwhile"
+            if any(comeback.moved for comeback in came)
             else "nobody worked on its tasks meanwhile"
         )
         + f"; {_how(came)}"
@@ -84,32 +83,32 @@ def _finding(streams: StreamsHistory, process: Process, came: list[_Return], *, 
         {
             "restarts": len(came),
             "back_after_ms": list(away_ms),
-            "moves": [each.moved for each in came],
-            "expiries": sum(each.ended == VANISHED for each in came),
+            "moves": [comeback.moved for comeback in came],
+            "expiries": sum(comeback.ended == VANISHED for comeback in came),
         },
-        cause_confidence="" if all(each.lived or each.ended == VANISHED for each in came) else POSSIBLE,
+        cause_confidence="" if all(comeback.lived or comeback.ended == VANISHED for comeback in came) else POSSIBLE,
     )
 
 
 def _how(came: list[_Return]) -> str:
-    if all(each.lived for each in came):
-        how = {each.ended for each in came}
+    if all(comeback.lived for comeback in came):
+        how = {comeback.ended for comeback in came}
         if how == {LEFT}:
-            why = "its polls came too late"
+            reason = "its polls came too late"
         elif how == {VANISHED}:
-            why = "it was cut off or stood still"
+            reason = "it was cut off or stood still"
         else:
-            why = "it was cut off or stood still, or polled too late"
-        return f"it lived on meanwhile, as it came back under its member ids: {why}"
-    if expired := sum(each.ended == VANISHED for each in came):
+            reason = "it was cut off or stood still, or polled too late"
+        return f"it lived on meanwhile, as it came back under its member ids: {reason}"
+    if expired := sum(comeback.ended == VANISHED for comeback in came):
         return f"its session expired {times(expired)}"
-    if all(each.ended == LEFT for each in came):
+    if all(comeback.ended == LEFT for comeback in came):
         return "it left in an orderly way, as whoever closes does: after a stop, or an uncaught exception"
     return "whether it left or lost its sessions is not told by the offsets topic"
 
 
 def _advice(process: Process, came: list[_Return]) -> str:
-    if all(each.lived for each in came):
+    if all(comeback.lived for comeback in came):
         return (
             f"Look for what kept {process.name}: pauses of its machine or its network, or records that take longer than "
             "max.poll.interval.ms. Where it is silent only, a longer streams.session.timeout.ms of the group "
@@ -125,7 +124,7 @@ def _advice(process: Process, came: list[_Return]) -> str:
 
 
 def _copies(streams: StreamsHistory, came: list[_Return]) -> str:
-    """What keeps its tasks from being restored; nothing where they are without state."""
+    """Describe how to avoid restores of its tasks; empty for stateless tasks."""
     topology = streams.topology_at(came[-1].back_ms)
     if topology is not None and not any(each.stores for each in topology.subtopologies.values()):
         return ""

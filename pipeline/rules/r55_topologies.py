@@ -1,8 +1,8 @@
-"""R55: members of a streams group have different topologies for long; or the group was deleted to give it another one.
+"""R55: members of a streams group have different topologies for long, or the group was deleted to change its topology.
 
-Kafka 4.3 refuses a topology that differs from the group's, and writes nothing of that. Members that bring one of an
-older epoch are taken and told so. Its tool deletes internal topics only if it is told to, and writes offsets of a group
-that is not there: `StreamsGroupCommand` and `ConsumerGroupCommand` of that release.
+Kafka 4.3 rejects a topology that differs from the group's, and writes nothing about it. Members with an older epoch are
+accepted with a status. Kafka's tool deletes internal topics only on request, and can write offsets of a group that does
+not exist: `StreamsGroupCommand` and `ConsumerGroupCommand` of that release.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, liste
 from kohort.pipeline.silver.streams_says import StreamsTopology
 
 ID = "R55"
-STUCK_MS = 5 * 60_000
-"""A rolling upgrade in which nobody came or went for so long has stopped."""
-TOGETHER_MS = 5_000
-"""A group and its offsets are deleted in one batch."""
+STUCK_MS = 5 * 60_000  # a rolling upgrade without a join or leave for this long has stopped
+TOGETHER_MS = 5_000  # a group and its offsets are deleted in one batch
 
 _ADVICE = (
     "Kafka 4.3 takes no other topology while the group exists. Either give the new version an application.id of its own, or "
@@ -39,8 +37,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _stale(streams: StreamsHistory) -> Iterator[Finding]:
-    """Members of an older epoch, where nobody came or went for long."""
-    moments = sorted({each for stay in streams.threads for each in (stay.start_ms, stay.end_ms) if each is not None})
+    """Find members with an older epoch while no member joined or left for long."""
+    moments = sorted({ms for stay in streams.threads for ms in (stay.start_ms, stay.end_ms) if ms is not None})
     stuck = [
         (since, until, old)
         for since, until in pairwise([*moments, streams.until_ms])
@@ -48,7 +46,7 @@ def _stale(streams: StreamsHistory) -> Iterator[Finding]:
     ]
     if not stuck:
         return
-    since_ms, until_ms, old = max(stuck, key=lambda each: each[1] - each[0])
+    since_ms, until_ms, old = max(stuck, key=lambda period: period[1] - period[0])
     names, newest = sorted({stay.name for stay in old}), _newest(streams, since_ms)
     yield Finding(
         ID,
@@ -56,7 +54,7 @@ def _stale(streams: StreamsHistory) -> Iterator[Finding]:
         WARNING,
         CERTAIN,
         f"{several(len(old), 'member')} of {listed(names)} {'has' if len(old) == 1 else 'have'} had the topology of epoch "
-        f"{listed(str(each) for each in sorted({stay.topology_epoch for stay in old}))} for {seconds(until_ms - since_ms)}, "
+        f"{listed(str(epoch) for epoch in sorted({stay.topology_epoch for stay in old}))} for {seconds(until_ms - since_ms)}, "
         f"while the group's is of epoch {newest} (STALE_TOPOLOGY); nobody came or went meanwhile, so that an upgrade has "
         "stopped half-way",
         f"Finish the upgrade of {listed(names)}, or go back to the version that the others have. " + _ADVICE,
@@ -73,7 +71,7 @@ def _stale(streams: StreamsHistory) -> Iterator[Finding]:
 
 
 def _newest(streams: StreamsHistory, at_ms: int) -> int:
-    """The group's epoch; where no record says it, the newest that a member has brought."""
+    """Return the group's topology epoch or, without a record of it, the newest epoch of a member."""
     topology = streams.topology_at(at_ms)
     if topology is not None:
         return topology.epoch
@@ -83,32 +81,42 @@ def _newest(streams: StreamsHistory, at_ms: int) -> int:
 
 def _older(streams: StreamsHistory, at_ms: int) -> list[ThreadStay]:
     newest = _newest(streams, at_ms)
-    there = (
+    present = (
         stay for stay in streams.threads if stay.start_ms <= at_ms and (stay.end_ms is None or stay.end_ms > at_ms)
     )
-    return [stay for stay in there if stay.topology_epoch < newest]
+    return [stay for stay in present if stay.topology_epoch < newest]
 
 
 def _made_anew(analysis: GroupAnalysis, streams: StreamsHistory) -> Iterator[Finding]:
-    """A group that was deleted and has another topology since.
+    """Find groups that were deleted and created again with another topology.
 
-    What went with it is known only if it was deleted in the time that is asked about.
+    The effects of the deletion are known only if it is inside the analyzed period.
     """
-    known = streams.topologies
-    for (_, before), (gone_ms, gone), (again_ms, after) in zip(known, known[1:], known[2:], strict=False):
-        if gone_ms < streams.since_ms or before is None or gone is not None or after is None or before == after:
+    topologies = streams.topologies
+    for (_, old_topology), (gone_ms, deletion), (again_ms, after) in zip(
+        topologies, topologies[1:], topologies[2:], strict=False
+    ):
+        if (
+            gone_ms < streams.since_ms
+            or old_topology is None
+            or deletion is not None
+            or after is None
+            or old_topology == after
+        ):
             continue
         if not _was_converted(analysis, gone_ms, again_ms):
-            yield _anew(gone_ms, again_ms, _lost(analysis, after, gone_ms, again_ms))
+            yield _recreated(gone_ms, again_ms, _lost(analysis, after, gone_ms, again_ms))
 
 
 def _was_converted(analysis: GroupAnalysis, gone_ms: int, again_ms: int) -> bool:
-    """Whether it was a group of another protocol meanwhile: such a one keeps the offsets."""
-    others = (each for each in analysis.group.records if each.group_type != STREAMS and not each.is_tombstone)
-    return any(gone_ms <= each.ts_ms <= again_ms for each in others)
+    """Return whether it was a group of another type in between, which keeps the offsets."""
+    other_records = (
+        record for record in analysis.group.records if record.group_type != STREAMS and not record.is_tombstone
+    )
+    return any(gone_ms <= record.ts_ms <= again_ms for record in other_records)
 
 
-def _anew(gone_ms: int, again_ms: int, lost: int) -> Finding:
+def _recreated(gone_ms: int, again_ms: int, lost: int) -> Finding:
     return Finding(
         ID,
         "The group was deleted and has another topology since",
@@ -131,8 +139,10 @@ def _anew(gone_ms: int, again_ms: int, lost: int) -> Finding:
 
 
 def _lost(analysis: GroupAnalysis, topology: StreamsTopology, gone_ms: int, again_ms: int) -> int:
-    """Offsets that went with the group and were not there when it began anew, of what it reads since."""
-    read = {name for each in topology.subtopologies.values() for name in (*each.reads, *each.rereads)}
+    """Return the number of offsets of its input topics that were deleted with the group and not restored."""
+    read = {
+        name for subtopology in topology.subtopologies.values() for name in (*subtopology.reads, *subtopology.rereads)
+    }
     lost = 0
     for (topic, _), commits in analysis.group.commits.items():
         went = topic in read and any(abs(int(ts_ms) - gone_ms) <= TOGETHER_MS for ts_ms in commits.gone_ms)

@@ -1,4 +1,4 @@
-"""R56: a streams group has members and no tasks, as topics of its topology are missing or do not fit (NotReady)."""
+"""R56: a streams group has members but no tasks, because topics of its topology are missing or don't fit (NotReady)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from kohort.pipeline.history.streams_history import StreamsHistory
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, Finding, listed, seconds
 
 ID = "R56"
-LONG_MS = 60_000
-"""Missing internal topics are made within a heartbeat or two."""
+LONG_MS = 60_000  # missing internal topics are usually created within one or two heartbeats
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -20,29 +19,31 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     spans = pairwise([*streams.ready, (streams.until_ms, True)])
     stood = [_with_members(streams, start, end) for (start, is_ready), (end, _) in spans if not is_ready]
     lasted_ms, since_ms, until_ms, names = max(
-        (each for each in stood if each[2] >= streams.since_ms), default=(0, 0, 0, [])
+        (period for period in stood if period[2] >= streams.since_ms), default=(0, 0, 0, [])
     )
     if lasted_ms >= LONG_MS:
         yield _finding(streams, lasted_ms, since_ms, until_ms, names)
 
 
 def _with_members(streams: StreamsHistory, start_ms: int, end_ms: int) -> tuple[int, int, int, list[str]]:
-    """How long of a stretch there were members, from the first to the last one, and their processes."""
-    there = sorted(
+    """Return how long there were members in a period, the first and the last time, and their processes."""
+    present = sorted(
         (max(stay.start_ms, start_ms), min(stay.end_ms or end_ms, end_ms), stay.name)
         for stay in streams.threads_between(start_ms, end_ms)
     )
     lasted_ms, covered_ms = 0, start_ms
-    for since_ms, until_ms, _ in there:
+    for since_ms, until_ms, _ in present:
         lasted_ms += max(0, until_ms - max(since_ms, covered_ms))
         covered_ms = max(covered_ms, until_ms)
-    return lasted_ms, there[0][0] if there else start_ms, covered_ms, sorted({name for _, _, name in there})
+    return lasted_ms, present[0][0] if present else start_ms, covered_ms, sorted({name for _, _, name in present})
 
 
 def _finding(streams: StreamsHistory, lasted_ms: int, since_ms: int, until_ms: int, names: list[str]) -> Finding:
     topology = streams.topology_at(since_ms)
     sources = (
-        [] if topology is None else sorted({name for each in topology.subtopologies.values() for name in each.reads})
+        []
+        if topology is None
+        else sorted({name for subtopology in topology.subtopologies.values() for name in subtopology.reads})
     )
     return Finding(
         ID,

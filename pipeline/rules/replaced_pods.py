@@ -1,4 +1,4 @@
-"""Deploys whose members come under new names, as pods of a Deployment do: all that were there go, as many others come."""
+"""Deploys whose members have new names, as pods of a Deployment do: all members leave, and as many others join."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 
 WINDOW_MS = 15 * 60_000
-AFTERWARDS_MS = 60_000
-"""The last of the new ones may come so long after the last of the old ones has gone."""
-STAYED_MS = 60_000
-"""The new ones outlive the old ones by this: else the group was shut down, in the order in which it had started."""
+AFTERWARDS_MS = 60_000  # the last new member may join this long after the last old one has left
+STAYED_MS = 60_000  # new members outlive old ones by this; otherwise the group was shut down in the order of its start
+# NAME-HASH-TAIL; hashes of Kubernetes have no vowels and no digits that look like letters
 _POD = re.compile(r"^(?P<base>.+)-(?P<template>[bcdfghjklmnpqrstvwxz2456789]{5,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$")
-"""NAME-HASH-TAIL: Kubernetes writes hashes without vowels and without digits that look like letters."""
 _WENT = ("left", "unknown", "session_expired")
 
 
 @dataclass(frozen=True, slots=True)
 class Deploy:
-    """old: those who went. new: those who came. name, hashes: of the pods, where their names tell."""
+    """Deploy with the sessions of old and new members, and the name and hashes of the pods, if known."""
 
     old: tuple[Session, ...]
     new: tuple[Session, ...]
@@ -38,18 +36,18 @@ class Deploy:
 
 
 def deploys(analysis: GroupAnalysis) -> list[Deploy]:
-    """By time. First those that pods' names prove, then those that only turn the membership over."""
+    """Return the deploys by time: those that pod names prove, then those that only replace the membership."""
     returning = {s.predecessor for s in analysis.sessions if s.predecessor is not None}
     fresh = [s for s in analysis.sessions if not s.member.instance_id and not s.predecessor and s not in returning]
-    found = _by_names(fresh)
-    named = {session for deploy in found for session in (*deploy.old, *deploy.new)}
-    found += _by_turnover([session for session in fresh if session not in named])
-    found = [deploy for deploy in found if not _came_to_nobody(analysis, deploy)]
-    return sorted(found, key=lambda deploy: deploy.start_ms)
+    replacements = _by_names(fresh)
+    named = {session for deploy in replacements for session in (*deploy.old, *deploy.new)}
+    replacements += _by_turnover([session for session in fresh if session not in named])
+    replacements = [deploy for deploy in replacements if not _came_to_empty_group(analysis, deploy)]
+    return sorted(replacements, key=lambda deploy: deploy.start_ms)
 
 
-def _came_to_nobody(analysis: GroupAnalysis, deploy: Deploy) -> bool:
-    """Whether the group was empty before the first new one came: that was a stop and a start."""
+def _came_to_empty_group(analysis: GroupAnalysis, deploy: Deploy) -> bool:
+    """Return whether the group was empty before the first new member joined: a stop and a start."""
     first_ms = min(session.first_ms for session in deploy.new)
     return any(not g.size and deploy.start_ms <= g.stable_ms <= first_ms + 1_000 for g in analysis.generations)
 
@@ -59,19 +57,19 @@ def _by_names(fresh: list[Session]) -> list[Deploy]:
     for session in fresh:
         if name := _POD.match(session.member.client_id):
             pods.setdefault(name["base"], {}).setdefault(name["template"], []).append(session)
-    found = []
+    replacements = []
     for base, by_hash in pods.items():
-        order = sorted(by_hash, key=lambda each: min(s.first_ms for s in by_hash[each]))
+        order = sorted(by_hash, key=lambda pod_hash: min(s.first_ms for s in by_hash[pod_hash]))
         for was, now in itertools.pairwise(order):
             came_ms = min(s.first_ms for s in by_hash[now])
             old = tuple(s for s in by_hash[was] if s.end_kind in _WENT and s.last_ms >= came_ms - WINDOW_MS)
             if len(old) > 1 and max(s.last_ms for s in old) - came_ms <= WINDOW_MS:
-                found.append(Deploy(old, tuple(by_hash[now]), base, (was, now)))
-    return found
+                replacements.append(Deploy(old, tuple(by_hash[now]), base, (was, now)))
+    return replacements
 
 
 def _by_turnover(fresh: list[Session]) -> list[Deploy]:
-    found: list[Deploy] = []
+    replacements: list[Deploy] = []
     after_ms = 0
     for begin_ms in sorted({s.first_ms for s in fresh} | {s.last_ms for s in fresh}):
         if begin_ms <= after_ms:
@@ -86,6 +84,6 @@ def _by_turnover(fresh: list[Session]) -> list[Deploy]:
         as_many = len(new) > 1 and abs(len(new) - len(old)) <= max(1, len(old) // 4)
         stayed = all(s.end_kind == "alive" or s.last_ms > gone_ms + STAYED_MS for s in new)
         if gone_ms - begin_ms <= WINDOW_MS and as_many and stayed:
-            found.append(Deploy(old, new))
-            after_ms = found[-1].end_ms
-    return found
+            replacements.append(Deploy(old, new))
+            after_ms = replacements[-1].end_ms
+    return replacements

@@ -1,4 +1,4 @@
-"""Where a member's session timeout is set: by the client in the classic protocol, for the group in the consumer protocol."""
+"""Names of the session settings: of the client in the classic protocol, of the group in the consumer protocol."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from kohort.pipeline.history.inputs import Member
 
 
 def session_setting(member: Member) -> str:
-    """The setting as a sentence names it."""
+    """Return the setting of the session timeout as text for a sentence."""
     return _of_group("consumer.session.timeout.ms") if member.speaks == "consumer" else "session.timeout.ms"
 
 
 def beat_setting(member: Member) -> str:
-    """How often it sends heartbeats, likewise."""
+    """Return the setting of the heartbeat interval as text for a sentence."""
     return _of_group("consumer.heartbeat.interval.ms") if member.speaks == "consumer" else "heartbeat.interval.ms"
 
 

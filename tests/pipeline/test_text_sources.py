@@ -339,7 +339,7 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_found(tmp_path: Path, mon
     ("argument", "words"),
     [
         ("", "is empty"),
-        ("broker:99999", "no port"),
+        ("broker:99999", "out of range"),
         ("/dev/null", "neither a file nor a directory"),
         ("broker-1", "broker-1:9092"),
     ],

@@ -175,7 +175,7 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
             _group(group, findings, health.get(group), verbose)
     _well(well, outcome, accepted)
     if not groups:
-        _echo("No groups were found in what was read, or none was active at that time.")
+        _echo("No groups found: the input has none, or none was active in that time.")
     _remarks(outcome.issues, verbose)
     if outcome.report is not None:
         _echo(f"\nreport: {outcome.report}")
@@ -190,7 +190,7 @@ def _well(groups: list[str], outcome: Outcome, accepted: Collection[str]) -> Non
     if clear:
         _echo("\n" + visible(f"Nothing serious in {_counted(clear)}{_between(outcome.health)}: {_names(clear)}"))
     if unknown:
-        sentence = f"Can't tell of {_counted(unknown)}: nothing serious was seen{_between(outcome.health)}, but"
+        sentence = f"Health unknown for {_counted(unknown)}: nothing serious was found{_between(outcome.health)}, but"
         _echo("\n" + visible(sentence))
         for source in lacking:
             if source.groups.intersection(unknown):
@@ -234,7 +234,7 @@ def _group(group: str, findings: list[FindingRow], health: GroupHealthRow | None
 def _remarks(issues: list[DataIssueRow], verbose: bool) -> None:
     if not issues:
         return
-    _echo(f"\nAbout the data: {several(len(issues), 'remark')}")
+    _echo(f"\nData quality: {several(len(issues), 'issue')}")
     from kohort.pipeline.report.quality import rarest_first
 
     listed = rarest_first(issues)[: None if verbose else _MOST_REMARKS]

@@ -24,29 +24,26 @@ _UNREAD = frozenset((
     "cluster_gone", "cluster_unreachable", "damaged_batch", "damaged_segment", "missing_events", "no_source",
     "nothing_read", "undecoded_records", "unreadable_file", "unreadable_line",
 ))  # fmt: skip
-_NOT_READ = "some of what was given could not be read (see the remarks about the data)"
+_NOT_READ = "some of the input could not be read (see the data quality issues)"
 _NO_TOPIC = (
-    "the offsets topic was not given: owners and commits would show there, and so who stood still. Give a bootstrap "
+    "the offsets topic is missing: its owners and commits show which members stopped consuming. Give a bootstrap "
     "address, or a copy of the segment files of __consumer_offsets"
 )
 _NO_LOG = (
-    "no broker's log and no event log was given: refused commits and members, rights, when and why each rebalance "
-    "began, would show there. Give the brokers' server.log at INFO, or the folder of kohort serve --event-log"
+    "broker logs and event logs are missing: they contain rejected commits and members, denied access, and the start "
+    "and reason of each rebalance. Give the brokers' server.log at INFO, or the folder of kohort serve --event-log"
 )
-_STRANGERS = "who they are, and whether they came back, stands in the offsets topic from before they joined"
+_STRANGERS = "their clients, and whether they came back, are in the offsets topic from before they joined"
 _NO_LOG_ENDS = (
-    "through most of the time: whether records waited, were deleted unread, or belonged to nobody, would show there. "
-    "Let kohort analyze --follow sample them while it happens, or give a file of them"
+    "for most of the time: samples show whether records waited, were deleted unread, or had no owner. Run kohort "
+    "analyze --follow to sample them, or give a file of samples"
 )
 _NO_SHARE_STATE = (
-    "was not read through most of the time: records that were given up, or came back again and again, would show "
-    "there. Give a bootstrap address, a copy of the segment files of __share_group_state, or the folder of kohort "
-    "serve --event-log"
+    "were not read for most of the time: they show records that were archived unprocessed or redelivered repeatedly. "
+    "Give a bootstrap address, a copy of the segment files of __share_group_state, or the folder of kohort serve "
+    "--event-log"
 )
-_NO_SHARE_EVENTS = (
-    "whether a member gave them back or its lock expired, and which, would show in an event log alone: a real Kafka "
-    "has none"
-)
+_NO_SHARE_EVENTS = "only an event log shows which member released them or lost its lock, and Kafka has no event log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +91,11 @@ def missing(
         missing_sources.append(Missing(OFFSETS_TOPIC, _NO_TOPIC, every))
     strange = frozenset(row["group_id"] or "" for row in health if row["unknown_members"])
     if strange:
-        text = f"in {_some(strange, every)} members are known by their ids alone: {_STRANGERS}"
+        text = f"in {_some(strange, every)} members are known by their ids only: {_STRANGERS}"
         missing_sources.append(Missing(None, text, strange))
     dark = frozenset(row["group_id"] or "" for row in health if row["sampled_share"] < ENOUGH_SAMPLED)
     if dark:
-        text = f"the log ends of what {_some(dark, every)} read were not sampled {_NO_LOG_ENDS}"
+        text = f"the log ends of the topics of {_some(dark, every)} were not sampled {_NO_LOG_ENDS}"
         missing_sources.append(Missing(LOG_ENDS, text, dark))
     if health and BROKER_LOG not in provided and not any(row["has_events"] for row in health):
         missing_sources.append(Missing(BROKER_LOG, _NO_LOG, every))
@@ -109,11 +106,11 @@ def missing(
 def _of_share_groups(shared: list[ShareGroupRow], every: frozenset[str]) -> Iterator[Missing]:
     unseen = frozenset(row["group_id"] or "" for row in shared if row["seen_share"] < ENOUGH_SEEN)
     if unseen:
-        text = f"what became of the records of {_some(unseen, every)} {_NO_SHARE_STATE}"
+        text = f"the delivery states of {_some(unseen, every)} {_NO_SHARE_STATE}"
         yield Missing(SHARE_STATE, text, unseen)
     untold = frozenset(row["group_id"] or "" for row in shared if row["returned"] and not row["has_deliveries"])
     if untold:
-        yield Missing(SHARE_EVENTS, f"records of {_some(untold, every)} came back: {_NO_SHARE_EVENTS}", untold)
+        yield Missing(SHARE_EVENTS, f"records of {_some(untold, every)} were returned: {_NO_SHARE_EVENTS}", untold)
 
 
 def _some(groups: Collection[str], every: Collection[str]) -> str:

@@ -55,7 +55,7 @@ def group_page(
 
 
 _NOT_IN_FULL = (
-    '<p class="soft">Partitions and members are not drawn, the report would become too large: they are in the tables '
+    '<p class="soft">Partitions and members are not drawn, to limit the size of the report: see the tables '
     "partition_moves and member_sessions.</p>"
 )
 
@@ -74,7 +74,7 @@ def _drawings(
         return "".join([*parts, _NOT_IN_FULL])
     colours = Colours()
     if owners := ribbons(axis, tables.partition_moves, rebalances, colours):
-        parts += ["<h3>Who owned which partition</h3>", owners]
+        parts += ["<h3>Partition owners</h3>", owners]
     if lives := lanes.lanes(axis, tables.member_sessions, tables.rebalance_members, rebalances, colours):
-        parts += ["<h3>Members</h3>", lives, legend([*colours.names, ("nobody", "nobody")]), lanes.LEGEND]
+        parts += ["<h3>Members</h3>", lives, legend([*colours.names, ("unowned", "no owner")]), lanes.LEGEND]
     return "".join(parts)

@@ -97,16 +97,16 @@ def _page(
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
         f"{several(len(rebalances), 'rebalance')}, {time}</p>{_NAVIGATION}"
-        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health, until_ms, lacking)}'
-        f'<h2 id="when">When</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
-        f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalance that needs one.</p>"}'
+        f'<h2 id="short">Summary</h2>{_in_short(troubled, paged, groups, health, until_ms, lacking)}'
+        f'<h2 id="when">Time</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
+        f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalances to explain.</p>"}'
         f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
         f"{quality_box(issues)}{_NOTES}</main></body></html>\n"
     )
 
 
 _NAVIGATION = (
-    '<nav aria-label="Parts of the report"><a href="#short">In short</a> <a href="#when">When</a> '
+    '<nav aria-label="Parts of the report"><a href="#short">Summary</a> <a href="#when">Time</a> '
     '<a href="#causes">Causes</a> <a href="#groups">Groups</a> <a href="#quality">Data quality</a> '
     '<a href="#notes">How to read it</a></nav>'
 )
@@ -121,12 +121,12 @@ def _in_short(
     lacking: list[Missing],
 ) -> str:
     if not groups:
-        return "<p>No groups were found in what was read, or none was active at that time.</p>"
+        return "<p>No groups found: the input has none, or none was active in that time.</p>"
     if not troubled:
         if not lacking:
             return "<p>Nothing serious was found.</p>"
         items = "".join(f"<li>{sentence(source.text, [])}.</li>" for source in lacking)
-        return f"<p>It can't be told: nothing serious was seen, but</p><ul>{items}</ul>"
+        return f"<p>Health unknown: nothing serious was found, but</p><ul>{items}</ul>"
     lines = []
     for group in troubled:
         summary = headline(group, groups[group], next(iter(health.get(group, [])), None))[len(group) + 2 :]
@@ -144,11 +144,11 @@ def _in_short(
 
 def _figure(heat: str, drawn: int, total: int) -> str:
     if not heat:
-        return "<p>No time was spent rebalancing.</p>"
-    some = f" The {drawn} gravest of {total} groups." if drawn < total else ""
+        return "<p>No time was spent in rebalances.</p>"
+    some = f" The {drawn} most severe of {total} groups." if drawn < total else ""
     return (
-        f"<figure>{heat}<figcaption>Seconds spent rebalancing; stronger is longer. Exact where the start of each "
-        f"rebalance is known, else at least.{some}</figcaption></figure>"
+        f"<figure>{heat}<figcaption>Seconds spent in rebalances; darker is longer. Exact if the start of each "
+        f"rebalance is known, otherwise at least.{some}</figcaption></figure>"
     )
 
 
@@ -157,19 +157,19 @@ def _rest(order: list[str], groups: dict[str, list[FindingRow]], paged: int) -> 
     if not remaining:
         return ""
     grave = sum(worst_severity(groups[group]) in ("warning", "critical") for group in remaining)
-    finding = f"{grave} of them with findings, which are in findings.json" if grave else "none with a serious finding"
+    finding = f"{grave} with serious findings, which are in findings.json" if grave else "none with a serious finding"
     return f'<p class="soft">{several(len(remaining), "more group")} are in the tables only, {finding}.</p>'
 
 
 _NOTES = (
-    '<h2 id="notes">How to read the numbers</h2><p>Each figure has a word beside it. <b>Exact</b>: from the '
-    "coordinator's records or log, to the millisecond. <b>At most</b>: measured from one commit to another, so that "
-    "what happened lasted no longer. <b>Between</b>: two bounds. <b>Sampled</b>: as it was when somebody looked. "
-    "<b>Estimate</b>, <b>likely</b>, <b>possible</b>: what the records make probable.</p>"
-    "<p>The end of a join barrier and the moment an assignment was stored are exact on "
-    "any cluster. The start of a rebalance is exact where an event log or a broker's text log was given; else bars are "
-    "pale and begin where the start can have been at the latest. Seconds without a reader are given as bounds unless "
-    "every member's own times were logged. “No commits” isn't always “no consumption”: cooperative members read on "
-    "while a rebalance is open, but don't commit. The log doesn't say who committed: commits are put down to the owner "
-    "of the partition. Times are UTC.</p>"
+    '<h2 id="notes">How to read the numbers</h2><p>Each figure has a precision. <b>Exact</b>: from the '
+    "coordinator's records or log, to the millisecond. <b>At most</b>: measured between two commits, so the "
+    "actual time was at most this. <b>Between</b>: two bounds. <b>Sampled</b>: the value at the time of a sample. "
+    "<b>Estimate</b>, <b>likely</b>, <b>possible</b>: probable according to the records.</p>"
+    "<p>The end of a join barrier and the time an assignment was stored are exact on "
+    "any cluster. The start of a rebalance is exact with an event log or a broker's text log; otherwise bars are "
+    "pale and begin at the latest possible start. Seconds without a consumer are bounds unless the times of every "
+    "member were logged. “No commits” isn't always “no consumption”: cooperative members continue to consume "
+    "during a rebalance, but don't commit. The offsets topic doesn't name the committing member: commits are "
+    "attributed to the owner of the partition. Times are UTC.</p>"
 )

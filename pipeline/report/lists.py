@@ -10,8 +10,8 @@ from kohort.pipeline.report.svg import esc, left_out, moment, name
 from kohort.pipeline.rules.finding import seconds
 
 MOST_ROWS = 300
-_COLUMNS = ("no", "start", "generation", "kind", "cause", "by", "waited for joins", "assigned in", "last to come",
-            "members", "moved", "partition-seconds without reader")  # fmt: skip
+_COLUMNS = ("no", "start", "generation", "kind", "cause", "by", "waited for joins", "assigned in", "last to join",
+            "members", "moved", "partition-seconds without consumer")  # fmt: skip
 
 
 def shown_in_table(rebalances: list[RebalanceRow], findings: list[FindingRow]) -> set[int]:
@@ -105,7 +105,7 @@ def figures(rebalances: list[RebalanceRow], health: list[GroupHealthRow]) -> str
         ("time rebalancing", seconds(total * 1000), EXACT if starts_known else ESTIMATE),
         ("longest rebalance", seconds(longest), EXACT if starts_known else ESTIMATE),
         ("no commits at all", seconds(1000 * sum(row["no_commit_s"] or 0.0 for row in health)), AT_MOST),
-        ("partition-seconds without a reader", *without),
+        ("partition-seconds without a consumer", *without),
         ("members removed", str(sum(row["evictions"] for row in health)), EXACT if starts_known else ESTIMATE),
     ]
     items = "".join(
@@ -120,6 +120,6 @@ MOST_DAYS = 7
 def _score(row: GroupHealthRow) -> str:
     return (
         f'<p class="soft">Health on {esc(row["day"])}: {row["score"]:.0f} of 100 '
-        f"(−{row['minus_unavailable']:.0f} time without readers at most, −{row['minus_storms']:.0f} storms, "
+        f"(−{row['minus_unavailable']:.0f} time without consumers at most, −{row['minus_storms']:.0f} storms, "
         f"−{row['minus_evictions']:.0f} evictions).</p>"
     )

@@ -18,7 +18,7 @@ def matrices(moves: list[PartitionMoveRow], rebalances: list[RebalanceRow]) -> s
 
 
 def _matrix(r: RebalanceRow, moves: list[PartitionMoveRow]) -> str:
-    cells = Counter((m["from_client"] or "nobody", m["to_client"] or "nobody") for m in moves)
+    cells = Counter((m["from_client"] or "no owner", m["to_client"] or "no owner") for m in moves)
     olds, news = (Counter[str](), Counter[str]())
     for (old, new), count in cells.items():
         olds[old] += count
@@ -34,12 +34,12 @@ def _matrix(r: RebalanceRow, moves: list[PartitionMoveRow]) -> str:
     )
     moved, excess = r["moved"] or 0, r["excess_moves"]
     sticky = f"{r['stickiness']:.0%}" if r["stickiness"] is not None else "not known"
-    enough = f", {moved - excess} would have been enough" if excess is not None else ""
+    enough = f", {moved - excess} were necessary" if excess is not None else ""
     rest = left_out(len(rows), len(olds), "owners") or left_out(len(columns), len(news), "owners")
     return (
         f"<details><summary>Moves in rebalance {r['rebalance_no']}: {several(moved, 'partition')}{enough}; "
         f'stickiness {sticky}</summary><div class="in scroll" tabindex="0"><table class="matrix"><caption>Partitions '
-        f"by old owner (rows) and new owner (columns); those that stayed are framed</caption>"
+        f"by old owner (rows) and new owner (columns); unmoved ones are framed</caption>"
         f"<thead><tr><th>from \\ to</th>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div></details>"
     )
 

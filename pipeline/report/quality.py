@@ -18,7 +18,7 @@ def rarest_first(issues: list[DataIssueRow]) -> list[DataIssueRow]:
 
 def quality_box(issues: list[DataIssueRow]) -> str:
     if not issues:
-        return '<h2 id="quality">Data quality</h2><p>Nothing to remark: everything that was read was understood.</p>'
+        return '<h2 id="quality">Data quality</h2><p>No issues: all input was understood.</p>'
     counts = Counter(str(issue["rule"]) for issue in issues)
     short = ", ".join(f"{count} × {name.replace('_', ' ')}" for name, count in counts.most_common())
     rows = "".join(
@@ -28,7 +28,7 @@ def quality_box(issues: list[DataIssueRow]) -> str:
     return (
         '<h2 id="quality">Data quality</h2><section class="card warning" aria-label="Data quality">'
         f"<p>{esc(short)}.</p>"
-        '<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">what</th><th scope="col">where</th>'
-        f'<th scope="col">in words</th></tr></thead><tbody>{rows}</tbody></table></div>'
-        f"{left_out(_MOST_ROWS, len(issues), 'remarks')}</section>"
+        '<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">issue</th><th scope="col">where</th>'
+        f'<th scope="col">details</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        f"{left_out(_MOST_ROWS, len(issues), 'issues')}</section>"
     )

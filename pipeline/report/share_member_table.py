@@ -8,8 +8,8 @@ from kohort.pipeline.rules.finding import seconds
 
 MOST_ROWS = 100
 _COUNTS = ("records", "accepted", "released", "rejected", "lock expired")
-_COLUMNS = ("member", "ended", *_COUNTS, "with its session", "held what it accepted for", "held in vain")
-_UNTOLD = '<p class="soft">What became of the records that each of them got, only an event log tells.</p>'
+_COLUMNS = ("member", "ended", *_COUNTS, "with its session", "held accepted records for", "held in vain")
+_UNTOLD = '<p class="soft">Only an event log shows the results of the records delivered to each member.</p>'
 
 
 def share_member_table(rows: list[ShareMemberRow]) -> str:

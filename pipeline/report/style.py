@@ -45,7 +45,7 @@ svg a:focus-visible{outline:none}svg a:focus-visible rect{stroke:var(--focus);st
 svg text{font-size:11px;fill:var(--fg);unicode-bidi:isolate}td,th{unicode-bidi:isolate}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}
 svg .grid{stroke:var(--line)}.stable{fill:var(--stable)}.empty{fill:none;stroke:var(--line)}.prepare{fill:var(--prepare)}
 .bound{fill:var(--prepare);fill-opacity:.45}.complete{fill:var(--complete)}.lost{fill:var(--red)}.flow{fill:var(--blue)}.lag{fill:var(--amber)}
-.members{fill:var(--stable)}.silence{fill:var(--red);fill-opacity:.22}.nobody{fill:var(--none);background:var(--none)}
+.members{fill:var(--stable)}.silence{fill:var(--red);fill-opacity:.22}.unowned{fill:var(--none);background:var(--none)}
 .flag-critical{fill:var(--red)}.flag-warning{fill:var(--amber)}.waiting{fill:var(--fg);fill-opacity:.55}.laggard{fill:var(--red)}.end-left{fill:var(--fg)}.end-thrown{fill:var(--red)}.h0{fill:var(--card)}.h1{fill:#f9d9c9}.h2{fill:#f5b090}
 .h3{fill:#ec8455}.h4{fill:#d9480f}.h5{fill:#8f2a04}.legend{display:flex;flex-wrap:wrap;gap:.2rem .9rem;font-size:.85rem;margin:.3rem 0}
 .legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:.15rem;margin-right:.3rem;vertical-align:-.1rem}

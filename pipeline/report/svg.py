@@ -155,7 +155,7 @@ class Colours:
 
     def of(self, name: str | None) -> str:
         if name is None:
-            return "nobody"
+            return "unowned"
         return f"c{self._of.setdefault(name, len(self._of)) % _COLOURS}"
 
     @property

@@ -21,7 +21,7 @@ def headline(group: str, findings: list[FindingRow], health: GroupHealthRow | No
         parts.append(several(stops, "stop"))
         if silent:
             parts.append(f"{seconds(silent)} without {'consumption' if eager else 'commits'}")
-        parts.append(_whom(stalls, stops))
+        parts.append(_waited_for(stalls, stops))
     parts = [", ".join(parts)] if parts else []
     grave = [f for f in findings if f["severity"] != "info" and f["rule"] not in ("R01", "R26")]
     parts += [finding["text"] for finding in grave[: 1 if stalls else 2]]
@@ -34,14 +34,16 @@ def headline(group: str, findings: list[FindingRow], health: GroupHealthRow | No
     return f"{group}: " + "; ".join(parts)
 
 
-def _whom(stalls: list[FindingRow], stops: int) -> str:
+def _waited_for(stalls: list[FindingRow], stops: int) -> str:
     """Describe all members that were waited for, the one with the most stops first."""
     order = sorted(stalls, key=lambda finding: -finding["evidence"]["stops"])
-    members = [f"client {listed(finding_['clients'])}" if finding_["clients"] else "somebody" for finding_ in order]
+    members = [
+        f"client {listed(finding_['clients'])}" if finding_["clients"] else "an unknown member" for finding_ in order
+    ]
     if stops == 1:
         return f"waiting for {members[0]}"
     if len(order) == 1:
-        return f"all of them waiting for {members[0]}"
+        return f"all waiting for {members[0]}"
     return ", ".join(
         f"{finding_['evidence']['stops']}{' of them' if n == 0 else ''} waiting for {member}"
         for n, (finding_, member) in enumerate(zip(order, members, strict=True))
@@ -58,8 +60,8 @@ def when(findings: list[FindingRow], until_ms: int) -> str:
         return ""
     start, end = min(finding["start_ms"] for finding in worst), max(finding["end_ms"] for finding in worst)
     if any(finding["evidence"].get("open") for finding in worst) or end > until_ms - ENDED_MS:
-        return f"since {moment(start)} UTC, still so at the end"
-    return f"{moment(start)} to {moment(end)} UTC, over for {seconds(until_ms - end)} at the end"
+        return f"since {moment(start)} UTC, ongoing at the end of the data"
+    return f"{moment(start)} to {moment(end)} UTC, ended {seconds(until_ms - end)} before the end of the data"
 
 
 def first_thing(findings: list[FindingRow]) -> str:

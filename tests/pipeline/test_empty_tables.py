@@ -153,8 +153,8 @@ def segments(tmp_path: Path) -> Path:
 
 def test_window_has_no_active_group(segments: Path, tmp_path: Path) -> None:
     output = analyzed(str(segments), "--last", "1m", "--out", str(tmp_path / "out"))
-    assert "none was active at that time" in output
-    assert "none was active at that time" in (tmp_path / "out" / "report.html").read_text()
+    assert "none was active in that time" in output
+    assert "none was active in that time" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.spark
@@ -163,6 +163,6 @@ def test_no_group_is_active_in_spark(
 ) -> None:
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     out = tmp_path / "out"
-    assert "none was active at that time" in analyzed(
+    assert "none was active in that time" in analyzed(
         str(segments), "--last", "1m", "--engine", "spark", "--out", f"{out}"
     )

@@ -71,7 +71,7 @@ def test_lines_without_a_date_are_explained(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "its lines have a time without a date; write the day before each time, as sed" in result.output
     assert "no line or record is about a group" not in result.output
-    assert "1 remark" in result.output
+    assert "1 issue" in result.output
 
 
 def test_lines_without_date_are_counted(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_everything_is_there_and_links_lead_somewhere(page: Opened) -> None:
         ]""",
         SCREEN,
     )
-    assert headings == ["In short", "When", "Causes", "Groups", "Data quality", "How to read the numbers"]
+    assert headings == ["Summary", "Time", "Causes", "Groups", "Data quality", "How to read the numbers"]
     assert dead == []
     assert unreachable == 0
 

@@ -44,7 +44,7 @@ def printed(outcome: Outcome, capsys: pytest.CaptureFixture[str], *, verbose: bo
 
 def test_findings_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(OUTCOME, capsys)
-    assert "!! orders: 2 stops, 61.0 s without consumption, all of them waiting for client c-1\n" in out
+    assert "!! orders: 2 stops, 61.0 s without consumption, all waiting for client c-1\n" in out
     assert "      R01 One slow member stalled the group (critical, certain)\n" in out
     assert "         Look at what c-1 does.\n" in out
     assert out.count("lag piles up") == 1, "said in the headline, so not again"
@@ -62,7 +62,7 @@ def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixture[str]) -> None:
     unread = issue("unreadable_line", "3 lines with 'Stabilized' have an unknown format")
     out = printed(Outcome([SKEW], [health("calm", 1)], [unread], None), capsys)
-    assert "Can't tell of 1 group: nothing serious was seen from 1970-01-01 00:00:00 to" in out
+    assert "Health unknown for 1 group: nothing serious was found from 1970-01-01 00:00:00 to" in out
     assert "   - some of what was given could not be read" in out
     assert "Nothing serious" not in out
 
@@ -76,10 +76,10 @@ def test_each_source_may_be_said_to_be_missing() -> None:
 @pytest.mark.parametrize(
     ("differs", "source", "says"),
     [
-        ({"has_records": False}, "offsets-topic", "the offsets topic was not given"),
-        ({"sampled_share": 0.2}, "log-ends", "were not sampled through most of the time"),
-        ({"has_events": False}, "broker-log", "no broker's log and no event log was given"),
-        ({"unknown_members": 2}, None, "in calm members are known by their ids alone"),
+        ({"has_records": False}, "offsets-topic", "the offsets topic is missing"),
+        ({"sampled_share": 0.2}, "log-ends", "were not sampled for most of the time"),
+        ({"has_events": False}, "broker-log", "broker logs and event logs are missing"),
+        ({"unknown_members": 2}, None, "in calm members are known by their ids only"),
     ],
 )
 def test_nothing_serious_needs_every_source(
@@ -87,7 +87,7 @@ def test_nothing_serious_needs_every_source(
 ) -> None:
     outcome = Outcome([], [health("calm", 1, **differs)], [], None)
     out = printed(outcome, capsys)
-    assert "Can't tell of 1 group" in out
+    assert "Health unknown for 1 group" in out
     assert says in out
     assert exit_code(outcome, "critical", ()) == 4
     assert exit_code(outcome, "critical", [source or ""]) == (4 if source is None else 0)
@@ -102,7 +102,7 @@ def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None
     issues = [issue("clock_step", "back by 5 ms", group=f"g-{n}") for n in range(11)]
     outcome = Outcome([], [], issues, None)
     out = printed(outcome, capsys)
-    assert "About the data: 11 remarks\n   clock_step g-0: back by 5 ms\n" in out
+    assert "Data quality: 11 issues\n   clock_step g-0: back by 5 ms\n" in out
     assert "and 3 more: in the report, or with --verbose" in out
     assert "g-10" in printed(outcome, capsys, verbose=True)
     assert "No groups were found" in out
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_remark_on_every_group_does_not_hide_the_one_that_is_rare(capsys: pytest.CaptureFixture[str]) -> None:
     issues = [issue("time_zone", "2:00 h ahead", group=f"g-{n}") for n in range(40)]
     issues.append(issue("unreadable_file", "permission denied", keys="a.log"))
-    assert "41 remarks\n   unreadable_file a.log: permission denied\n" in printed(Outcome([], [], issues, None), capsys)
+    assert "41 issues\n   unreadable_file a.log: permission denied\n" in printed(Outcome([], [], issues, None), capsys)
 
 
 def test_names_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

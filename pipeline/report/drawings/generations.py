@@ -18,7 +18,7 @@ LEGEND = legend(
         ("prepare", "prepare: waiting for joins"),
         ("bound", "prepare, start not known: at least"),
         ("complete", "complete: waiting for the assignment"),
-        ("lost", "a generation that was lost on the way"),
+        ("lost", "generation lost before its assignment"),
         ("silence", "no progress anywhere in the group"),
     ]
 )

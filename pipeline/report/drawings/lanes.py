@@ -15,7 +15,7 @@ LEGEND = legend(
         ("laggard", "the others waited for it"),
         ("waiting", "back, and waiting for the others"),
         ("end-left", "left or was replaced"),
-        ("end-thrown", "was removed, or vanished"),
+        ("end-thrown", "removed, or vanished"),
     ]
 )
 

@@ -59,7 +59,7 @@ def _spans(changes: list[Change], axis: Axis, colours: Colours) -> list[Span]:
             joined.append(change)
     ends = [start for start, _ in joined[1:]] + [axis.end_ms]
     return [
-        Span(start, end, colours.of(owner), f"{owner or 'nobody'}, {seconds(end - start)}")
+        Span(start, end, colours.of(owner), f"{owner or 'no owner'}, {seconds(end - start)}")
         for (start, owner), end in zip(joined, ends, strict=True)
         if end > start
     ]

@@ -2,7 +2,7 @@
 
 The time between two polls of a client is estimated by the gap between two commits of any of its partitions. This is an
 upper bound, since a client may commit less often than it polls. With few samples the maximum is used instead of the
-percentile, and with very few there is no proposal.
+percentile, and very few give no proposal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SESSION_RANGE_MS = (6000, 1_800_000)
 
 @dataclass(slots=True)
 class Proposal:
-    """Proposed setting, with values as in a configuration file; `proposed` is None for no change."""
+    """Proposed setting, with values as in a configuration file; no change is proposed as None."""
 
     setting: str
     current: str
@@ -78,10 +78,10 @@ def _exceeded(current: int, fitting_ms: int, finding: Finding) -> Proposal:
         "max.poll.interval.ms",
         str(current),
         str(max(fitting_ms, 2 * current)),
-        f"{finding.clients[0]} took longer than that between two polls {times(count)}",
+        f"{finding.clients[0]} exceeded it between two polls {times(count)}",
         count,
         "",
-        "or halve max.poll.records: then a batch is done in time, and the member stays",
+        "or halve max.poll.records, so that a batch is completed in time and the member stays",
         finding.confidence,
         finding.clients[0],
     )
@@ -158,7 +158,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
                     f"1.5 times the 95th percentile of restart times ({seconds(p95)})",
                     len(absences),
                     "p95",
-                    "restarts cause no rebalance, and partitions wait no longer than they must",
+                    "restarts cause no rebalance, and partitions wait no longer than necessary",
                     LIKELY if len(absences) >= 5 else POSSIBLE,
                 )
             )
@@ -171,10 +171,10 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
                     "session.timeout.ms",
                     str(timeout),
                     str(min(2 * timeout, SESSION_RANGE_MS[1])),
-                    "expired, and the client was back soon",
+                    "expired, and the client came back soon",
                     finding.evidence["expiries"],
                     "",
-                    "a pause of this length no longer expires the session; a dead member is noticed later",
+                    "a pause of this length no longer expires the session; a crashed member is detected later",
                     POSSIBLE,
                     finding.clients[0],
                 )
@@ -210,10 +210,10 @@ def _assignor(findings: list[Finding]) -> list[Proposal]:
             "partition.assignment.strategy",
             "eager",
             "cooperative-sticky",
-            f"{finding.evidence['rebalances_counted']} rebalances in which little had to move",
+            f"{finding.evidence['rebalances_counted']} rebalances in which few partitions had to move",
             finding.evidence["rebalances_counted"],
             "",
-            f"about {finding.evidence['estimated_gain_partition_s']:.0f} partition-seconds without a reader fewer",
+            f"about {finding.evidence['estimated_gain_partition_s']:.0f} fewer partition-seconds without a consumer",
             LIKELY,
         )
         for finding in findings

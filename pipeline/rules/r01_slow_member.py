@@ -17,15 +17,17 @@ LONG_MS, SHORTEST_MS = 5000, 1000
 SHARE_OF_TIMEOUT = 0.5
 _ALIVE = ("rejoined", "evicted", "leave_poll_timeout")
 _ADVICE = (
-    "Look at what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
+    "Check what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
     "Raise max.poll.interval.ms only if the processing needs it: one member can stop the group for that long "
     "(now {timeout}). {protocol}"
 )
 _NEEDS_COMMITS = (
-    "Analyse the offsets topic too: a bootstrap address or a copy of its segment files. Commits show which member was busy. "
-    "Then look at what that member does between two polls."
+    "Analyze the offsets topic, too: give a bootstrap address or a copy of its segment files. Commits show which member was busy. "
+    "Then check what that member does between two polls."
 )
-_COOPERATIVE = "With the cooperative assignor the others continue to read, but new members and freed partitions wait."
+_COOPERATIVE = (
+    "With the cooperative assignor the others continue to consume, but new members and revoked partitions wait."
+)
 _EAGER = "With cooperative-sticky or the new protocol (group.protocol=consumer) the others would continue to consume."
 
 
@@ -51,19 +53,17 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _by_unknown_member(analysis: GroupAnalysis, hits: list[Rebalance]) -> Finding:
     """Return a finding about exact waits for a last member that no source identifies, or for several members."""
-    advice = (
-        "Look at what the members do between two polls: several took long, and none of them alone made the group wait."
-    )
+    advice = "Check what the members do between two polls: several were slow, and no single member made the group wait."
     if not analysis.group.records:
         advice = _NEEDS_COMMITS
     waits = [r.prepare_ms for r in hits]
     return Finding(
         ID,
-        "The group waited for somebody",
+        "The group waited for an unknown member",
         WARNING,
         CERTAIN,
-        f"the group waited {times(len(hits))} for somebody to join again, {seconds(sum(waits))} in all (longest "
-        f"{seconds(max(waits))}); no source tells who came last, or several members did",
+        f"the group waited {times(len(hits))} for members to rejoin, {seconds(sum(waits))} in total (longest "
+        f"{seconds(max(waits))}); no source shows which member joined last, or several members did",
         advice,
         min(r.begin_ms for r in hits),
         max(r.stable_ms for r in hits),
@@ -95,16 +95,16 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Fin
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
     severity = CRITICAL if evicted or (eager and (len(hits) > 1 or max(waits) >= 60_000)) else WARNING
     stopped_activity = "consumption" if eager else "commits"
-    text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits))} in all"
+    text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits))} in total"
     text += f" (longest {seconds(max(waits))})"
     if stopped_ms:
         text += f"; {seconds(stopped_ms)} without {stopped_activity} of any partition"
     if evicted:
-        text += f"; the coordinator removed {client} when the rebalance timeout was over"
+        text += f"; the coordinator removed {client} after the rebalance timeout"
     elif gave_up:
-        text += f"; the wait ended when {client} itself left at its poll timeout"
+        text += f"; the wait ended when {client} left at its poll timeout"
     else:
-        text += "; it came back in time and no member was removed"
+        text += "; it rejoined in time and no member was removed"
     return Finding(
         ID,
         "One slow member stalled the group",

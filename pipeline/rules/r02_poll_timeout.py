@@ -28,12 +28,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "A client leaves at its poll timeout",
             WARNING,
             weakest(confidence for _, confidence in hits),
-            f"{client} left by itself {times(len(hits))}: the time between two of its polls was longer than "
+            f"{client} left {times(len(hits))}, because the time between two of its polls exceeded "
             "max.poll.interval.ms"
             + (f" ({seconds(timeout)})" if timeout else "")
-            + ". Each time costs two rebalances: one when it leaves and one when it comes back",
-            "Make batches smaller (max.poll.records), or raise max.poll.interval.ms to what the processing needs. The "
-            "interrupted batch is processed twice.",
+            + ". Each time causes two rebalances: one when it leaves and one when it rejoins",
+            "Reduce the batch size (max.poll.records), or raise max.poll.interval.ms to what the processing needs. The "
+            "interrupted batch is processed again.",
             hits[0][0].last_ms,
             hits[-1][0].last_ms,
             [client],
@@ -59,12 +59,12 @@ def _come_and_go(analysis: GroupAnalysis, reported: set[str]) -> Iterator[Findin
             continue
         yield Finding(
             ID,
-            "A client leaves and comes back again and again",
+            "A client leaves and rejoins repeatedly",
             INFO,
             POSSIBLE,
-            f"{client} left the group {times(len(sessions))} and was back within {seconds(SOON_MS)} each time. A client that exceeds "
-            "max.poll.interval.ms does that, and so does one that somebody starts again and again; no source tells which",
-            "Analyse the offsets topic and samples of log ends too: commits show what it was doing before it left.",
+            f"{client} left the group {times(len(sessions))} and rejoined within {seconds(SOON_MS)} each time. This is what a client does that exceeds "
+            "max.poll.interval.ms, or one that is restarted repeatedly; no source shows which",
+            "Analyze the offsets topic and samples of log end offsets, too: commits show what it did before it left.",
             moments[0],
             moments[-1],
             [client],

@@ -15,7 +15,7 @@ from kohort.pipeline.rules.session_settings import beat_setting, session_setting
 
 ID = "R03"
 BACK_WITHIN_SESSIONS = 2
-_LOOK_AT_THE_START = "Look when the process started: if it was then, find out why the one before it ended. "
+_LOOK_AT_THE_START = "Check when the process started: if that was at this time, find out why the previous one ended. "
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -83,18 +83,18 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     # only a client of the consumer protocol keeps its member id, and only as long as its process lives
     lived = all((new := _successor(analysis, s)) and new.member.member_id == s.member.member_id for s in sessions)
     back_after = max(_came_back_ms(analysis, session) or 0 for session in sessions)
-    meaning = "the process was paused or cut off, not dead"
+    meaning = "the process was paused or disconnected, but alive"
     if not lived:
-        meaning = "the process was paused or cut off, or it died and was started again"
+        meaning = "the process was paused or disconnected, or it crashed and was restarted"
     return Finding(
         ID,
-        "A session expired although the process lived" if lived else "A session expired, and the client came back",
+        "A session expired although the process was alive" if lived else "A session expired, and the client came back",
         WARNING,
         weakest(session.end_confidence for session in sessions),
         f"the session of {listed(clients)} expired {times(len(sessions))}"
         + (f" (session timeout {seconds(timeout)})" if timeout else "")
-        + f", but it was back within {seconds(back_after)} of that and had to join anew: {meaning}",
-        f"{_LOOK_AT_THE_START if not lived else ''}Look for pauses: garbage collection, CPU throttling, a suspended host, the network. Then set "
+        + f", but it came back within {seconds(back_after)} and had to rejoin: {meaning}",
+        f"{_LOOK_AT_THE_START if not lived else ''}Check for pauses: garbage collection, CPU throttling, a suspended host, the network. Then set "
         f"{session_setting(sessions[0].member)} to twice the longest pause, and {beat_setting(sessions[0].member)} to at "
         "most a third of it.",
         sessions[0].last_ms,
@@ -119,10 +119,10 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     watched_ms = analysis.group.until_ms - max(session.last_ms for session in sessions)
     soon = watched_ms < BACK_WITHIN_SESSIONS * (timeout or 45_000)
     if soon:
-        ended = f"had not come back {seconds(max(0, watched_ms))} later, where what was read ends"
+        ended = f"had not come back {seconds(max(0, watched_ms))} later, at the end of the data"
     unknown = not analysis.group.records and not tells_all_arrivals(analysis.group.events)
     if unknown and not later:
-        ended = "whether it came back no line of this release says"
+        ended = "this release does not log whether it came back"
     if later:
         back = " and ".join(f"{name} came back {seconds(ms)} later" for name, ms in list(later.items())[:3])
         ended = back if len(later) == len(clients) else f"{back}, the others {ended}"
@@ -132,12 +132,12 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         WARNING,
         weakest(session.end_confidence for session in sessions),
         f"{listed(clients)} stopped sending heartbeats without leaving the group, and {ended}; the partitions had "
-        "no reader until the session timeout"
+        "no consumer until the session timeout"
         + (f" ({seconds(timeout)})" if timeout else "")
-        + " was over"
+        + " had ended"
         + (f", up to {seconds(max(unserved))}" if max(unserved, default=0) else ""),
-        "Find out why the process ended (killed, out of memory, host lost), or what kept it from closing its consumer in "
-        f"time. A shorter {session_setting(sessions[0].member)} finds a dead member sooner, at the price of more false "
+        "Find out why the process ended (killed, out of memory, host lost), or what prevented it from closing its consumer in "
+        f"time. A shorter {session_setting(sessions[0].member)} detects a crashed member sooner, but causes more false "
         "alarms.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
@@ -160,9 +160,9 @@ def _gone_strangers(sessions: list[Session]) -> Finding:
         "A member's session expired",
         WARNING,
         POSSIBLE,
-        f"{listed(members)} stopped sending heartbeats without leaving the group; whose id this is was not read, so that "
-        "nobody can say whether the client came back",
-        "Analyse the offsets topic from before these members joined: it says which clients they are.",
+        f"{listed(members)} stopped sending heartbeats without leaving the group; its client id is not in the data, so "
+        "it is unknown whether the client came back",
+        "Analyze the offsets topic from before these members joined: it contains their client ids.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
         [],

@@ -24,10 +24,10 @@ RESTART_WITHIN_MS = 5 * 60_000
 MUCH_PARTITION_S = 60
 MOST_RESTARTS = 2  # with more restarts per client on average it is not a deploy
 _CLOSE = (
-    "Let the process close its consumer when it is told to stop (SIGTERM), and give it the time for that "
-    "(terminationGracePeriodSeconds): its partitions are then free at once. "
+    "Close the consumer when the process receives SIGTERM, and give it time for that "
+    "(terminationGracePeriodSeconds): its partitions are then reassigned at once. "
 )
-_CHEAPER = " In a consumer group (group.protocol=consumer) the others go on reading meanwhile."
+_CHEAPER = " In a consumer group (group.protocol=consumer) the others continue to consume in the meantime."
 
 
 def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
@@ -71,15 +71,15 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
     by = f"{len(deploy.new)} with another hash in their names" if deploy.hashes else f"{len(deploy.new)} others"
     return Finding(
         ID,
-        "Deploy that kills the members" if killed else "Deploy that replaces the members",
+        "Deploy that kills its members" if killed else "Deploy that replaces its members",
         INFO if cheap and not killed else WARNING,
         CERTAIN if deploy.hashes else LIKELY,
-        f"{replaced} were replaced by {by} within {seconds(end - start)}, which cost {several(len(caused), 'rebalance')}"
+        f"{replaced} were replaced by {by} within {seconds(end - start)}, which caused {several(len(caused), 'rebalance')}"
         + (f"; {_killed(killed, len(deploy.old), timeout_ms)}" if killed else ""),
         (_CLOSE if killed else "")
         + "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
-        "pod's name) come back without a rebalance. Else use cooperative-sticky or group.protocol=consumer, so that the "
-        "others read on meanwhile, and let several pods change at a time (maxSurge).",
+        "pod's name) come back without a rebalance. Otherwise use cooperative-sticky or group.protocol=consumer, so that the "
+        "others continue to consume, and let several pods change at a time (maxSurge).",
         start,
         end,
         clients,
@@ -102,9 +102,9 @@ def _killed(killed: list[Session], of: int, timeout_ms: int) -> str:
         else f"{len(killed)} of {of} old ones did not leave it"
     )
     if any(session.end_confidence != CERTAIN for session in killed):
-        how_sure = "as far as the silence of their commits tells, " + how_sure
+        how_sure = "judging by their missing commits, " + how_sure
     until = f" ({seconds(timeout_ms)})" if timeout_ms else ""
-    return f"{how_sure}: their partitions had no reader until the session timeout{until} was over"
+    return f"{how_sure}: their partitions had no consumer until the end of the session timeout{until}"
 
 
 def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -131,12 +131,12 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
     unserved_s = sum(r.cost.unavailable_partition_s[1] for r in inside)
     of_epochs = all(r.is_epoch for r in inside)
     text = f"rolling restart of {several(len(clients), 'client')} ({listed(clients)}): {several(len(hits), 'restart')} "
-    text += f"cost {several(len(counted), 'rebalance')}"
-    text += ": those of clients that restarted together were one" if merged else ""
+    text += f"caused {several(len(counted), 'rebalance')}"
+    text += "; clients that restarted together caused one" if merged else ""
     if moved:
         text += f"; with it clients changed to the {' and the '.join(sorted(moved))} protocol, which is expected once"
     elif changed:
-        text += f"; meanwhile the protocol changed ({' -> '.join(protocols)}), which is expected once"
+        text += f"; in that time the protocol changed ({' -> '.join(protocols)}), which is expected once"
     yield Finding(
         ID,
         "Rolling restart with dynamic members",

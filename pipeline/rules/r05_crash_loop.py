@@ -23,7 +23,7 @@ def _session(crashed: list[Session]) -> str:
 def _describe_others(analysis: GroupAnalysis, own: list[Session], start_ms: int, end_ms: int) -> str:
     """Describe whether other members crashed, too."""
     other_sessions = [s for s in analysis.sessions if s not in own and start_ms <= s.last_ms <= end_ms]
-    return "" if any(s.end_kind in THROWN_OUT for s in other_sessions) else "; no other member was removed meanwhile"
+    return "" if any(s.end_kind in THROWN_OUT for s in other_sessions) else "; no other member was removed in that time"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -43,9 +43,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "Crash loop of one client",
             CRITICAL,
             weakest(s.end_confidence for s in crashed),
-            f"{client} died {times(len(crashed))}; each time this was noticed about {seconds(median)} after it had joined"
-            f"{_session(crashed)}. That caused {several(len(caused), 'rebalance')}{_describe_others(analysis, sessions, start, end)}",
-            "Fix or stop that instance. Alert on the instance rather than on the group: each round costs a join and, after "
+            f"{client} crashed {times(len(crashed))}; each time this was detected about {seconds(median)} after it had joined"
+            f"{_session(crashed)}. This caused {several(len(caused), 'rebalance')}{_describe_others(analysis, sessions, start, end)}",
+            "Fix or stop that instance. Alert on the instance rather than on the group: each round causes a join and, after "
             "a session timeout, an expiry.",
             start,
             end,

@@ -35,12 +35,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     sizes = [r.after.size for r in inside]
     yield Finding(
         ID,
-        "The group is scaled up and down all the time",
+        "The group is scaled up and down continuously",
         WARNING,
         LIKELY,
-        f"the group changed between growing and shrinking {times(len(turns))} within {seconds(end - start)} "
-        f"(members: {' '.join(map(str, sizes))}); {several(len(inside), 'rebalance')}. All joins and leaves were orderly",
-        "Give the autoscaler a longer stabilisation window and larger steps down. Static membership doesn't help here.",
+        f"the group alternated between growing and shrinking {times(len(turns))} within {seconds(end - start)} "
+        f"(members: {' '.join(map(str, sizes))}); {several(len(inside), 'rebalance')}. No session expired",
+        "Give the autoscaler a longer stabilisation window and larger steps down. Static membership doesn't help.",
         start,
         end,
         [],

@@ -26,8 +26,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         weakest(r.why.confidence for r in hits),
         f"{several(len(hits), 'rebalance')} without a change of members, because topic metadata changed"
         + (f" ({listed(grown)})" if grown else ""),
-        "This is expected once when partitions are added. If it repeats, find out who creates topics or partitions, and "
-        "whether a pattern subscription is wider than it need be.",
+        "Ignore this if it happens once, when partitions are added. If it repeats, find out who creates topics or partitions, "
+        "and narrow the pattern of a subscription.",
         hits[0].begin_ms,
         hits[-1].stable_ms,
         [],

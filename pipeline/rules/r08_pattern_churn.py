@@ -13,7 +13,7 @@ from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busie
 ID = "R08"
 OFTEN_AN_HOUR = 3
 AT_LEAST = 2
-_FOUND_BY_CLIENTS = ", and raise metadata.max.age.ms so that several new topics are found at once"
+_FOUND_BY_CLIENTS = ", and raise metadata.max.age.ms so that several new topics are discovered at once"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -52,8 +52,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CERTAIN,
         f"the subscribed topics changed {times(len(moments))} without a change of members ({listed(sorted(topics))})"
         + (f", by the pattern {pattern}" if pattern else "")
-        + "; each change makes the group rebalance",
-        f"If a pattern finds new topics, narrow it{'' if analysis.consumer else _FOUND_BY_CLIENTS}. If the application "
+        + "; each change causes a rebalance",
+        f"Narrow the pattern if it matches new topics{'' if analysis.consumer else _FOUND_BY_CLIENTS}. If the application "
         "changes its subscription, change it for all members at once.",
         min(moments),
         max(moments),

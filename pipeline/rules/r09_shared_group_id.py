@@ -32,7 +32,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "Two applications share a group id",
         WARNING,
         CERTAIN,
-        f"members of the group read different topics at the same time: {applications}. Every restart of one makes the other rebalance",
+        f"members of the group read different topics at the same time: {applications}. Every restart of one causes a rebalance of the other",
         "Give each application its own group.id.",
         mixed[0].stable_ms,
         mixed[-1].end_ms or analysis.group.until_ms,

@@ -25,12 +25,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     gain = sum(r.cost.unavailable_partition_s[1] * (1 - _share_that_must_move(r)) for r in needless)
     yield Finding(
         ID,
-        "An eager assignor stops everyone",
+        "An eager assignor stops all members",
         WARNING if gain >= 600 else INFO,
         LIKELY,
-        f"in {several(len(needless), 'rebalance')} every member gave up everything, although few partitions had to move; "
-        f"about {gain:.0f} of {cost:.0f} partition-seconds without a reader could have been avoided",
-        "Use cooperative-sticky (two rolling restarts: first with both assignors, then with the new one alone), or the new "
+        f"in {several(len(needless), 'rebalance')} every member revoked all its partitions, although few had to move; "
+        f"about {gain:.0f} of {cost:.0f} partition-seconds without a consumer could have been avoided",
+        "Use cooperative-sticky (two rolling restarts: first with both assignors, then with the new one only), or the new "
         "protocol.",
         needless[0].begin_ms,
         needless[-1].stable_ms,

@@ -18,11 +18,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     yield Finding(
         ID,
-        "Follow-up rounds, not trouble",
+        "Follow-up rebalances, which are normal",
         INFO,
         weakest(r.why.confidence for r in follow_ups),
-        f"{len(follow_ups)} of {len(completed)} rebalances are second rounds of the cooperative assignor, in which freed "
-        "partitions find their new owner",
+        f"{len(follow_ups)} of {len(completed)} rebalances are second rounds of the cooperative assignor, in which revoked "
+        "partitions are assigned to their new owner",
         "Count them separately: they stop no member.",
         follow_ups[0].begin_ms,
         follow_ups[-1].stable_ms,

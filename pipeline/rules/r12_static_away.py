@@ -37,15 +37,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     text = f"static members {listed(names)} were away {times(len(hits))} with partitions assigned to them, "
     text += f"up to {seconds(longest)}"
     if expired_names:
-        text += f"; {listed(expired_names)} stayed away longer than the session timeout, which caused rebalances"
+        text += f"; {listed(expired_names)} stayed away beyond the session timeout, which caused rebalances"
     yield Finding(
         ID,
-        "Static member away, its partitions unserved",
+        "Static member away, its partitions not consumed",
         WARNING if expired_names or longest >= 60_000 else INFO,
         CERTAIN if analysis.consumer else LIKELY,
         text,
         f"Set {_setting(analysis)} to about twice the restart time: restarts then cause no rebalance, and partitions don't "
-        "wait long. Remove a member that is gone for good by its instance id.",
+        "wait long. Remove a member that won't return by its instance id.",
         hits[0][1],
         hits[-1][2],
         names,

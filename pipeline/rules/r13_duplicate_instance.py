@@ -41,11 +41,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "Two processes share an instance id",
             WARNING if once else CRITICAL,
             CERTAIN if refused else LIKELY,
-            f"{instance} changed hands {times(len(swaps))}"
+            f"{instance} moved to another process {times(len(swaps))}"
             + (f" between {listed(names)}" if len(names) > 1 else "")
-            + (f"; {several(len(refused), 'request')} of the process that lost it were fenced" if refused else "")
-            + (": it was still running when the other one came" if once else "")
-            + ". Few rebalances are visible, but each take-over interrupts reading",
+            + (f"; {several(len(refused), 'request')} of the previous process were fenced" if refused else "")
+            + (": it was still running when the other one joined" if once else "")
+            + ". Few rebalances are visible, but each take-over interrupts consumption",
             "Make group.instance.id unique for each process.",
             min(moments),
             max(moments),

@@ -36,7 +36,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         LIKELY,
         f"the leader took {seconds(p95)} to send the assignment after the join barrier (95th percentile of {len(rounds)} "
         f"rebalances); {leader} was the leader in {leaders[leader]} of {len(slow)} slow ones",
-        "With an assignor of your own or a very large group, look at that client's CPU. The new protocol computes "
+        "Check the CPU usage of that client, in particular with a custom assignor or a very large group. The new protocol computes "
         "assignments on the broker.",
         slow[0].begin_ms,
         slow[-1].stable_ms,
@@ -62,9 +62,9 @@ def _never_sent(analysis: GroupAnalysis) -> Iterator[Finding]:
         CERTAIN if all(len(hit.members) == 1 for hit in hits) else LIKELY,
         f"{listed(late_clients)} joined and then never sent SyncGroup, {times(len(hits))}: the members waited for the assignment of "
         f"generation {listed(str(hit.generation) for hit in hits)} for up to {seconds(longest)}, until the coordinator removed "
-        f"{'it' if len(late_clients) == 1 else 'them'}; in that time nobody consumed",
+        f"{'it' if len(late_clients) == 1 else 'them'}; no member consumed in that time",
         f"Take a thread dump of {late_clients[0]} when it happens: its assignor hangs or is far too slow, or the process stopped between "
-        "joining and syncing. The new protocol computes assignments on the broker.",
+        "JoinGroup and SyncGroup. The new protocol computes assignments on the broker.",
         hits[0].joined_ms,
         hits[-1].removed_ms,
         late_clients,

@@ -31,11 +31,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     hits = [r for r in waited_for if r.why.laggard is not None and r.why.laggard.client == client]
     yield Finding(
         ID,
-        "Always the same laggard",
+        "The same member is always last to rejoin",
         WARNING,
         CERTAIN if all(r.why.laggard.measured for r in hits if r.why.laggard) else LIKELY,
         f"{client} was the last to rejoin in {count} of {len(rounds)} rebalances",
-        "Look at its processing time: its poll loop takes longest. Or its partitions have the most records: see the "
+        "Check its processing time: its poll loop is the slowest. Or its partitions have the most records: see the "
         "weighted skew.",
         hits[0].begin_ms,
         hits[-1].stable_ms,

@@ -34,15 +34,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     text = "the group's coordinator moved to another broker, or its broker restarted"
     text += f"; around that time no partition advanced for up to {seconds(longest)}" if longest else ""
     text += f"; {several(len(after), 'rebalance')} within a minute" if after else "; no rebalance followed"
-    text += f"; the sessions of {listed(lost)} expired, as they did not reach it in time" if lost else ""
+    text += f"; the sessions of {listed(lost)} expired, because they did not reach it in time" if lost else ""
     yield Finding(
         ID,
         "The coordinator moved or restarted",
         WARNING if longest >= LONG_SILENCE_MS or len(after) > 1 else INFO,
         CERTAIN,
         text,
-        "A planned move costs a group almost nothing. If this one did, look at the load time and size of the offsets "
-        "partition, and at compaction. A broker that is killed during an open rebalance forgets it.",
+        "Check the load time, size and compaction of the offsets partition if this move was slow: a planned one takes a "
+        "group almost no time. A broker that is killed during an open rebalance loses it.",
         first,
         last + AFTERWARDS_MS,
         [],

@@ -28,11 +28,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             continue
         yield Finding(
             ID,
-            "Slow start by the initial delay",
+            "Slow start caused by the initial rebalance delay",
             INFO,
             CERTAIN if len(joined) >= r.after.size else LIKELY,
-            f"the first rebalance took {seconds(r.prepare_ms)} although its members came together",
-            "This is normal: the broker waits group.initial.rebalance.delay.ms for more members. Lower it only for tests.",
+            f"the first rebalance took {seconds(r.prepare_ms)} although its members joined together",
+            "Ignore this, it is normal: the broker waits group.initial.rebalance.delay.ms for more members. Lower it only for tests.",
             r.start_ms,
             r.stable_ms,
             [],

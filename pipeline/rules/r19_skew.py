@@ -38,10 +38,10 @@ def _skewed(generation: Generation, skew: Skew, by_count: bool) -> Finding:
             f"{'epoch' if generation.kind == 'consumer' else 'generation'} {generation.number}"
         )
         better = "the assignor uniform" if generation.kind == "consumer" else "cooperative-sticky or uniform"
-        advice = f"range gives the first partitions of every topic to the same member. Use {better}."
+        advice = f"Use {better}: range assigns the first partitions of every topic to the same member."
     else:
         text = f"{skew.hot_member} advances {skew.weighted or 0:.1f} times as many records as the average member"
-        advice = "Look for a hot key or a hot partition. More partitions or another key spread the load."
+        advice = "Check for a hot key or a hot partition. More partitions or another key distribute the load."
     return Finding(
         ID, "Skewed assignment", WARNING, LIKELY, text, advice, generation.stable_ms,
         generation.end_ms or generation.stable_ms + round(1000 * skew.lasted_s),
@@ -59,18 +59,18 @@ def _hot(backlog: Backlog) -> Finding:
     lag = backlog.places[backlog.hot]
     beside = max((of for place, of in backlog.places.items() if place != backlog.hot), default=None)
     text = f"up to {lag} records wait on partition {part} of {topic}, owner {backlog.client}: {backlog.hot_inflow:.1f} records a "
-    text += f"second come there, {backlog.usual_inflow:.1f} in other partitions; partitions of other members never had more "
+    text += f"second arrive there, {backlog.usual_inflow:.1f} in other partitions; partitions of other members never had more "
     text += f"than {backlog.others_lag}"
     if beside is not None:
-        text += f"; it holds up the other partitions of its owner (up to {beside})"
+        text += f"; it delays the other partitions of its owner (up to {beside})"
     return Finding(
         ID,
-        "Lag piles up on one partition",
+        "Lag grows in one partition",
         WARNING,
         CERTAIN,
         text,
-        "Look for a hot key: most records are in one partition. A rebalance doesn't help, nor do more members; another key "
-        "does, or more work done at a time in that partition.",
+        "Check for a hot key: most records are in one partition. Neither a rebalance nor more members help; use another key, "
+        "or process the records of that partition in parallel.",
         backlog.start_ms,
         backlog.end_ms,
         [backlog.client],

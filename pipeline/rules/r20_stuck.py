@@ -34,17 +34,21 @@ def _stuck(stall: Stall) -> Finding:
     topic, part = stall.topic_partition
     return Finding(
         ID,
-        "A partition stands still",
+        "A partition makes no progress",
         CRITICAL if stall.length_ms >= LONG_MS and stall.lag is not None else WARNING,
         CERTAIN if stall.lag is not None else POSSIBLE,
         f"partition {part} of {topic} made no progress for {seconds(stall.length_ms)}"
         + (f" while up to {stall.lag} records waited" if stall.lag is not None else "")
-        + f"; other partitions of its owner {stall.owner} moved on"
-        + ("" if stall.lag is not None else "; without samples of log ends it isn't known whether records waited"),
+        + f"; other partitions of its owner {stall.owner} advanced"
+        + (
+            ""
+            if stall.lag is not None
+            else "; it is unknown whether records waited, without samples of log end offsets"
+        ),
         "Read the record at the committed offset (kafka-console-consumer --partition … --offset …), and take a thread dump of "
-        f"{stall.owner}. Four things look like this: a record that can't be processed (the offset stays under the next owner, "
-        "too), another partition that takes all the time of its owner (that one has the lag), a slow owner (all its "
-        "partitions are late), a slow service that only these records need.",
+        f"{stall.owner}. Possible causes: a record that can't be processed (the offset stays with the next owner, "
+        "too), another partition that takes all the time of its owner (it has the lag), a slow owner (all its "
+        "partitions lag), a slow service that only these records need.",
         stall.start_ms,
         stall.end_ms,
         [stall.owner] if stall.owner else [],
@@ -54,16 +58,16 @@ def _stuck(stall: Stall) -> Finding:
 
 
 def _silent(stall: Stall) -> Finding:
-    back = "" if stall.open else "; then it went on"
+    back = "" if stall.open else "; then it continued"
     return Finding(
         ID,
         "A member stopped committing" if stall.open else "A member paused",
         CRITICAL if stall.length_ms >= LONG_MS else WARNING,
         LIKELY,
         f"no partition of {stall.owner} had a commit for {seconds(stall.length_ms)} although records waited (up to "
-        f"{stall.lag}); the other members went on, and there was no rebalance{back}",
-        f"Look what {stall.owner} did at that time: a thread dump if it lasts, its log and its host's CPU if not. It went on "
-        "sending heartbeats, so its poll thread was blocked, or it waited for something that the others don't need.",
+        f"{stall.lag}); the other members continued, without a rebalance{back}",
+        f"Check what {stall.owner} did at that time: take a thread dump if it lasts, otherwise see its log and its host's CPU. It "
+        "still sent heartbeats, so its poll thread was blocked, or it waited for a resource that the others don't need.",
         stall.start_ms,
         stall.end_ms,
         [stall.owner] if stall.owner else [],

@@ -42,10 +42,10 @@ def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
     total = sum(count for _, _, count, _ in hits)
     yield Finding(
         ID,
-        "Records are read again after a rebalance",
+        "Records are processed again after a rebalance",
         WARNING,
         CERTAIN,
-        f"the new owners began {total} records behind the last commit of {listed(clients)} "
+        f"the new owners started {total} records before the last commit of {listed(clients)} "
         f"({several(len(hits), 'partition')})",
         "Commit in the revoke callback, commit more often, and make processing safe to repeat.",
         hits[0][0].begin_ms,
@@ -82,8 +82,8 @@ def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
             "Handed over without a commit",
             WARNING,
             LIKELY,
-            f"{name} had not committed for about {seconds(alive_ms)} when it died, although it was alive until then; the "
-            f"next owners read the same records again (about {records})",
+            f"{name} had not committed for about {seconds(alive_ms)} when its session expired, although it was alive until then; the "
+            f"next owners process these records again (about {records})",
             "Commit at shorter intervals or after every batch, find out why commits stopped, and make processing safe to "
             "repeat.",
             last,
@@ -109,22 +109,20 @@ def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
     moments = sorted({s.start_ms // 1000 for s in hits})
     far = max(s.offsets for s in hits)
     if alive:
-        text = (
-            f"{listed(owners)} set positions of {topics} back by up to {far} records, {times(len(moments))}, without a "
-        )
+        text = f"{listed(owners)} moved positions of {topics} back by up to {far} records, {times(len(moments))}, without a "
         text += "rebalance"
     else:
         text = (
-            f"positions of {topics} were set back by up to {far} records while the group had no members: by an operator's "
-            "reset, or by a consumer that is no member (assign)"
+            f"positions of {topics} were moved back by up to {far} records while the group had no members: by an operator's "
+            "reset, or by a consumer without membership (assign)"
         )
     yield Finding(
         ID,
-        "A position was set back",
+        "A position was reset to an earlier offset",
         WARNING if alive else INFO,
         CERTAIN,
         text,
-        "If this was intended, nothing is to be done. Otherwise look for seek or auto.offset.reset in that client, or find "
+        "Ignore this if it was intended. Otherwise check that client for seek or auto.offset.reset, or find "
         "out who reset the offsets.",
         hits[0].start_ms,
         hits[-1].end_ms,
@@ -165,14 +163,14 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
     rounds = {r.number for r, *_ in uncommitted}
     yield Finding(
         ID,
-        "Batches are done twice at rebalances",
+        "Batches are processed twice at rebalances",
         WARNING,
         LIKELY,
-        f"at {several(len(rounds), 'rebalance')} {listed(clients)} had not committed what they worked on, up to "
-        f"{seconds(ages[-1])} of work each: whoever gets the partition reads it again (about {records} records in all), and a "
-        "commit that comes after the rebalance is refused (CommitFailedException, ILLEGAL_GENERATION)",
+        f"at {several(len(rounds), 'rebalance')} {listed(clients)} had not committed their current batch, up to "
+        f"{seconds(ages[-1])} of work each: the new owner processes it again (about {records} records in total), and a "
+        "commit after the rebalance is rejected (CommitFailedException, ILLEGAL_GENERATION)",
         "Commit in the revoke callback (Java: onPartitionsRevoked, aiokafka: on_partitions_revoked), or finish the batch there "
-        "before the rebalance goes on. Smaller batches make it less. Processing must be safe to repeat in any case.",
+        "before the rebalance continues. Smaller batches reduce the effect. Processing must be idempotent in any case.",
         uncommitted[0][0].begin_ms,
         uncommitted[-1][0].stable_ms,
         clients,

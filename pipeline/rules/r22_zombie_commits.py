@@ -1,4 +1,4 @@
-"""R22: commits by members that are no longer in the group. Needs events."""
+"""R22: commits by members that have left the group. Needs events."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             continue
         yield Finding(
             ID,
-            "Commits of a member that was removed",
+            "Commits of a removed member",
             WARNING,
             CERTAIN,
-            f"{several(refused, 'commit')} of {client} {'was' if refused == 1 else 'were'} refused because it was no longer "
-            "a member: that work is done twice",
-            "Do what R01 and R02 advise for slow members and poll timeouts.",
+            f"{several(refused, 'commit')} of {client} {'was' if refused == 1 else 'were'} rejected because it had left "
+            "the group: that work is done twice",
+            "Follow the advice of R01 and R02 on slow members and poll timeouts.",
             hits[0].ts,
             hits[-1].ts,
             [client],

@@ -38,21 +38,21 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Wait]) -> Finding:
     waited = _waited(analysis, hits)
     fenced = [wait for wait in hits if _fenced(analysis, wait)]
     timeout = hits[-1].rebalance_timeout_ms
-    text = f"{client} took up to {seconds(max(lengths))} to give up partitions, {times(len(hits))}"
+    text = f"{client} took up to {seconds(max(lengths))} to revoke partitions, {times(len(hits))}"
     if waited:
         text += f"; {listed(f'{name} waited {seconds(length)} for them' for name, length in waited.items())}"
     if fenced:
-        text += f"; the coordinator removed {client} when its rebalance timeout was over"
+        text += f"; the coordinator removed {client} after its rebalance timeout"
     if all(_stood_still(analysis, wait) for wait in hits):
-        text += "; meanwhile it committed nothing for the partitions that it keeps, either"
+        text += "; in that time it committed nothing for the partitions that it keeps, either"
     return Finding(
         ID,
-        "A member is slow to give up partitions",
+        "A member is slow to revoke partitions",
         CRITICAL if fenced else WARNING,
         CERTAIN,
         text,
-        "Its revoke callback is slow, or the batch that it works on when it is asked. Do less in the callback, and use a "
-        "smaller max.poll.records. A lower max.poll.interval.ms"
+        "Do less in the revoke callback, and use a smaller max.poll.records: the callback is slow, or the batch in progress "
+        "during the revocation. A lower max.poll.interval.ms"
         + (f" (now {seconds(timeout)})" if timeout else "")
         + " limits how long others wait.",
         hits[0].start_ms,

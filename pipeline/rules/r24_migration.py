@@ -21,7 +21,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     flapping = busiest(moments, 86_400_000) >= FLAPPING_A_DAY
     directions = {migration.to for migration in group_migrations}
-    title = "Migration between the protocols"
+    title = "Migration between the group protocols"
     title += ", back and forth" if flapping else (", there and back" if directions == {CLASSIC, CONSUMER} else "")
     yield Finding(
         ID,
@@ -52,11 +52,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _described(migration: Migration) -> str:
     cost = several(len(migration.rebalances), "rebalance")
     if migration.partition_s is not None:
-        cost += f", {migration.partition_s:.1f} partition-seconds without a reader"
+        cost += f", {migration.partition_s:.1f} partition-seconds without a consumer"
     took = seconds(migration.end_ms - migration.start_ms)
     if migration.left:
-        return f"{listed(migration.left)} still spoke the classic protocol {took} after that ({cost} so far)"
-    return f"the move to the {migration.to} protocol took {took} and cost {cost}"
+        return f"{listed(migration.left)} still used the classic protocol {took} after that ({cost} so far)"
+    return f"the migration to the {migration.to} protocol took {took} and caused {cost}"
 
 
 def _advice(group_migrations: list[Migration], flapping: bool) -> str:
@@ -65,4 +65,4 @@ def _advice(group_migrations: list[Migration], flapping: bool) -> str:
             "Finish the rollout and set group.protocol everywhere: the group converts back when its last member of the "
             "consumer protocol leaves."
         )
-    return "This is expected once, in a live migration by rolling restart."
+    return "Ignore this if it happens once, in a live migration by rolling restart."

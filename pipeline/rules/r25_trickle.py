@@ -22,10 +22,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if busiest(moments, 3_600_000) >= LOST_AN_HOUR:
         yield Finding(
             ID,
-            "Rebalances overtaken by the next one",
+            "Rebalances interrupted by the next one",
             WARNING,
             CERTAIN,
-            f"{several(len(moments), 'generation')} never got an assignment: the next rebalance came first",
+            f"{several(len(moments), 'generation')} never received an assignment: the next rebalance began first",
             "Start members together, raise group.initial.rebalance.delay.ms, and look for a client in a crash loop.",
             lost[0].begin_ms,
             lost[-1].stable_ms,
@@ -40,12 +40,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if len(ramp) >= JOINS_IN_A_ROW:
         yield Finding(
             ID,
-            "Members start in a trickle",
+            "Members join one after another at the start",
             INFO,
             CERTAIN,
-            f"at its start the group rebalanced {times(len(ramp) + 1)} instead of once, because its members came one after "
+            f"at its start the group rebalanced {times(len(ramp) + 1)} instead of once, because its members joined one after "
             f"another within {seconds(ramp[-1].stable_ms - ramp[0].begin_ms)}",
-            "This is harmless if it is rare. Start members together, or raise group.initial.rebalance.delay.ms to the length of "
+            "Ignore this if it is rare. Start members together, or raise group.initial.rebalance.delay.ms to the length of "
             "the start.",
             ramp[0].begin_ms,
             ramp[-1].stable_ms,

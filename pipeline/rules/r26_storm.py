@@ -39,7 +39,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CERTAIN if exact else LIKELY,
             f"{several(len(storm.rebalances), 'rebalance')} within {seconds(storm.end_ms - storm.start_ms)}"
             f"{_share(storm, exact)}; most often: {cause.replace('_', ' ')}",
-            f"The chain: {chain}.",
+            f"See the causes of the first rebalances: {chain}.",
             storm.start_ms,
             storm.end_ms,
             [name for name, _ in clients.most_common(3)],
@@ -59,7 +59,7 @@ def _share(storm: Storm, exact: bool) -> str:
     """Describe the fraction of time in rebalances; a lower bound without their starts, and nothing if it is tiny."""
     if not exact and storm.share < LEAST_SHARE_SAID:
         return ""
-    return f", {'' if exact else 'at least '}{storm.share:.0%} of that time rebalancing"
+    return f", {'' if exact else 'at least '}{storm.share:.0%} of that time in rebalances"
 
 
 def explain(storm: Finding, other_findings: list[Finding]) -> None:

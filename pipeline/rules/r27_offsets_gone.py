@@ -33,27 +33,27 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     topics = listed(sorted({topic_partition[0] for _, topic_partition in removals}))
     if alive is not None and alive.size:
         title, text = (
-            "Offsets were deleted while the group lived",
+            "Offsets were deleted while the group was active",
             f"{len(removals)} committed offsets of {topics} were removed ",
         )
-        text += "while the group had members: an operator's deletion, or a deleted topic"
+        text += "while the group had members: deleted by an operator, or with their topic"
     elif missed:
         title, text = (
-            "Offsets expired and the group went on elsewhere",
-            f"offsets of {topics} were gone when the group came ",
+            "Offsets expired and the group continued elsewhere",
+            f"offsets of {topics} had expired when the group came ",
         )
-        text += f"back; {several(missed, 'partition')} went on at another position"
+        text += f"back; {several(missed, 'partition')} continued at another position"
     elif deleted and not _empty_for_long(analysis, first):
         title, text = "The group was deleted", f"the group and its {len(removals)} offsets ({topics}) were deleted"
     else:
         title, text = (
             "Offsets expired",
-            f"the group was empty until its {len(removals)} offsets ({topics}) expired; a consumer that comes back ",
+            f"the group was empty until its {len(removals)} offsets ({topics}) expired; a consumer that rejoins ",
         )
-        text += "begins where auto.offset.reset says"
+        text += "starts according to auto.offset.reset"
     advice = "Raise offsets.retention.minutes, or let an idle group commit from time to time."
     if title.startswith(("Offsets were deleted", "The group was")):
-        advice = "Nothing is to be done if this was meant. Otherwise find out who deleted the topic, the group or its offsets."
+        advice = "Ignore this if it was intended. Otherwise find out who deleted the topic, the group or its offsets."
     yield Finding(
         ID,
         title,
@@ -76,11 +76,11 @@ def _own_retention(analysis: GroupAnalysis, commits: int, removals: list[tuple[i
     start, end = analysis.span_ms
     return Finding(
         ID,
-        "Offsets with a retention time of their own",
+        "Offsets with their own retention time",
         WARNING if removals else INFO,
         CERTAIN,
-        f"{several(commits, 'commit')} asked for a retention time of their own, as old clients do"
-        + (f"; {several(len(removals), 'offset')} expired by it" if removals else ""),
+        f"{several(commits, 'commit')} set their own retention time, as old clients do"
+        + (f"; {several(len(removals), 'offset')} expired because of it" if removals else ""),
         "Update that client: such offsets expire long before offsets.retention.minutes.",
         start,
         end,

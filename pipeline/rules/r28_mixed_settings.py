@@ -25,12 +25,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         slowest = sorted(m.name for m in members if m.rebalance_timeout_ms == largest)
         is_epoch = generation.kind == "consumer"
         longest = f"up to {seconds(largest)}, {listed(slowest)}"
-        effect = f"others may wait for partitions for as long as their owner's says ({longest})"
+        effect = f"others may wait for partitions until the timeout of their owner ({longest})"
         if not is_epoch:
             effect = f"the join barrier waits for the largest ({seconds(largest)}, {listed(slowest)})"
         yield Finding(
             ID,
-            "Mixed settings in one group",
+            "Members have different timeouts",
             WARNING if not is_epoch and rebalance and largest >= 2 * min(rebalance) else INFO,
             CERTAIN,
             "members differ: "

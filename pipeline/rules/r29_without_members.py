@@ -52,8 +52,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         confidence,
         f"the group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and {several(records, 'record')} "
         f"{'waits' if records == 1 else 'wait'}, most of them in partition {worst[1]} of {worst[0]}; {how}",
-        f"Start the application again, or find out why it ended: look at the processes of {listed(_names(last_sessions)) or 'the group'}. "
-        "If the group is no longer needed, delete it.",
+        f"Start the application again, or find out why it ended: check the processes of {listed(_names(last_sessions)) or 'the group'}. "
+        "Delete the group if it isn't needed.",
         since_ms,
         analysis.group.until_ms,
         _names(last_sessions),
@@ -79,14 +79,14 @@ def _judged(sessions: list[Session], lasted_ms: int, idle: bool) -> tuple[str, s
     vanished = [s for s in sessions if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
     if vanished:
         sure = CERTAIN if any(s.end_confidence == CERTAIN for s in vanished) else LIKELY
-        text = f"{listed(_names(vanished))} vanished without leaving"
+        text = f"{listed(_names(vanished))} vanished without leaving the group"
         return (WARNING if idle else CRITICAL), sure, text
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
     if any(s.end_kind in _VANISHED and not s.member.is_known for s in sessions):
-        return grave, POSSIBLE, "of its members only the ids were read, so that a stop and a death look the same"
+        return grave, POSSIBLE, "only the ids of its members are in the data, so a stop and a crash look the same"
     if any(s.member.instance_id for s in sessions):
-        return grave, POSSIBLE, "its members were static, so that a stop and a death look the same"
-    return grave, LIKELY, "its members left in an orderly way"
+        return grave, POSSIBLE, "its members were static, so a stop and a crash look the same"
+    return grave, LIKELY, "its members left the group properly"
 
 
 def _waiting(analysis: GroupAnalysis) -> dict[TopicPartition, int]:

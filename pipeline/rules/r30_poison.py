@@ -13,7 +13,7 @@ ID = "R30"
 DEATHS = 2
 _DIED = ("session_expired", "epoch_timeout", "barrier")
 
-_OR_SLOW = "; whether they died of it, or left since it takes longer than max.poll.interval.ms, no source tells"
+_OR_SLOW = "; no source shows whether they crashed, or left because it takes longer than max.poll.interval.ms"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -30,13 +30,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     places = [standstill.name for standstill in worst]
     yield Finding(
         ID,
-        "A record that kills its readers",
+        "A record that crashes its consumers",
         CRITICAL,
         LIKELY if len(worst) == 1 and len(clients) + most > DEATHS + 1 else POSSIBLE,
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)} while its "
         f"owners ended {times(most)} ({listed(clients)})" + ("" if certain else _OR_SLOW),
         f"Read the record at {places[0]} (kafka-console-consumer --partition … --offset …), and what the process logged "
-        "last. Skip the record or handle its error: else every new owner dies of it.",
+        "last. Skip the record or handle its error: otherwise every new owner crashes.",
         first.start_ms,
         first.end_ms,
         clients,

@@ -34,8 +34,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING,
         CERTAIN,
         f"for {seconds(end_ms - start_ms)} only {listed(clients)} of {len(generation.members)} members subscribed to "
-        f"{listed(sorted(some))}: the others get none of its partitions",
-        "Finish the deploy, or roll it back: all members of a group should subscribe to the same topics. If this is meant, "
+        f"{listed(sorted(some))}: the others are assigned none of its partitions",
+        "Finish the deploy, or roll it back: all members of a group should subscribe to the same topics. If this is intended, "
         "use a group id for each subscription.",
         start_ms,
         end_ms,

@@ -34,10 +34,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             WARNING,
             LIKELY if any(grew) else POSSIBLE,
             f"{name} owned partitions of {topics} for {seconds(owned_ms)} and committed nothing, while the others committed"
-            + ("; records came in that time" if any(grew) else ""),
-            "Look whether this process has enable.auto.commit=false and never commits, or whether it is stuck: after a "
-            "restart its partitions are read again from where somebody committed last. If it only looks on, give it a group "
-            "id of its own: here it takes partitions from those that work.",
+            + ("; records arrived in that time" if any(grew) else ""),
+            "Check whether this process has enable.auto.commit=false and never commits, or whether it is stuck: after a "
+            "restart its partitions are processed again from the last commit of an earlier owner. If it only observes, give it "
+            "its own group id: here it takes partitions from working members.",
             start_ms,
             end_ms,
             [name],

@@ -22,9 +22,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     moments = sorted(ms for of_partition in by_partition.values() for ms in of_partition)
     topics = listed(sorted({topic for topic, _ in by_partition}))
     owners = [name for place, at in by_partition.items() if (name := analysis.ownership.owner_name(place, at[0]))]
-    committers = "two consumers that are no members (assign) commit into each other"
+    committers = "two consumers without membership (assign) overwrite each other's commits"
     if owners:
-        committers = f"beside {listed(owners)}, its owner, somebody else commits, who is no member (assign)"
+        committers = f"besides {listed(owners)}, its owner, a consumer without membership (assign) commits"
     jumps = sum(map(len, by_partition.values()))
     yield Finding(
         ID,
@@ -32,8 +32,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CRITICAL,
         LIKELY if owners else CERTAIN,
         f"the committed offsets of {several(len(by_partition), 'partition')} of {topics} jumped back and forth {times(jumps)}: {committers}",
-        "Give each application a group id of its own, or let them be members (subscribe), so that each partition has one "
-        "owner. Until then a restart goes on from whichever position was committed last: records are lost or read twice.",
+        "Give each application its own group id, or use membership (subscribe), so that each partition has one "
+        "owner. Until then a restart continues at the position committed last: records are lost or processed twice.",
         moments[0],
         moments[-1],
         list(dict.fromkeys(owners)),

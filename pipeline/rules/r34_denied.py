@@ -40,16 +40,16 @@ def _finding(right: _Right, hits: list[GroupEvent]) -> Finding:
     refused = _refused(hits)
     principal = f"{', '.join(clients)} ({right.principal})" if clients else right.principal
     keeps_out = kind == "GROUP" and right.operation == "READ"
-    effect = "can't be a member" if keeps_out else "goes without it"
+    effect = "can't be a member" if keeps_out else "works without it"
     option = f"{_OPTIONS[kind]} '{name}'" if kind in _OPTIONS else "--cluster"
     return Finding(
         ID,
-        "A right is lacking",
+        "Access denied: an ACL is missing",
         CRITICAL if keeps_out else WARNING,
         CERTAIN,
-        f"{principal} was refused {times(refused)} for want of {operation} on {kind.lower()} {name}, and {effect}",
-        "If that client belongs here, give it the right: kafka-acls --add "
-        f"--allow-principal {right.principal} --operation {operation} {option}. A DENY counts more than any ALLOW: "
+        f"{principal} was denied {times(refused)}, for lack of {operation} on {kind.lower()} {name}, and {effect}",
+        "Add the ACL if that client is legitimate: kafka-acls --add "
+        f"--allow-principal {right.principal} --operation {operation} {option}. A DENY overrides any ALLOW: "
         "kafka-acls --list shows whether there is one.",
         hits[0].ts,
         hits[-1].ts,

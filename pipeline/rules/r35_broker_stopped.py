@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, listed_others, moment, seconds
 
-ID, TITLE = "R35", "The group stopped together with others"
+ID, TITLE = "R35", "The group paused together with others"
 GROUPS = 3
 SHARE = 0.8
 TOGETHER_MS = 2_000  # minimum time in which all of the groups paused
@@ -94,10 +94,10 @@ def findings(mine: Sequence[Outage], group: str) -> list[Finding]:
             WARNING,
             LIKELY,
             f"from {moment(longest.start_ms)} UTC on, for {seconds(longest.end_ms - longest.start_ms)}, this group and "
-            f"{len(longest.groups) - 1} of {longest.of - 1} others ({other_groups}) committed nothing: their broker, or the way to it, "
+            f"{len(longest.groups) - 1} of {longest.of - 1} others ({other_groups}) committed nothing: their broker, or the network to it, "
             "stood still",
-            "Look at the brokers and the network at that time, not at the members: long garbage collections, full disks, a "
-            "restart, a lost connection. Sessions that expired then were lost by that.",
+            "Check the brokers and the network at that time, not the members: long garbage collections, full disks, a "
+            "restart, a lost connection. Sessions that expired then are a consequence.",
             first.start_ms,
             mine[-1].end_ms,
             [],

@@ -21,7 +21,7 @@ DOUBTED = ("R03", "R05", "R26", "R35", "R37")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Expiry:
-    """Session ended by the coordinator; `host` is None if the log doesn't contain it."""
+    """Session ended by the coordinator; `host` is set if the log contains it."""
 
     ms: int
     group: str
@@ -82,7 +82,7 @@ def findings(mine: Sequence[Wave], group: str) -> list[Finding]:
     other_groups, hosts = listed_others(worst.groups, group, 3), worst.hosts
     suspects = "the network between them and the broker, the broker itself, or the hosts they run on"
     if len(hosts) == 1 and hosts != {""}:
-        suspects = f"the host {next(iter(hosts))}, on which all of them run, the network, or the broker"
+        suspects = f"the host {next(iter(hosts))}, on which all these members run, the network, or the broker"
     return [
         Finding(
             ID,
@@ -90,10 +90,10 @@ def findings(mine: Sequence[Wave], group: str) -> list[Finding]:
             WARNING,
             LIKELY,
             f"at {moment(worst.start_ms)} UTC, within {seconds(max(1, worst.end_ms - worst.start_ms))}, "
-            f"{several(len(worst.expiries), 'member')} of {len(worst.groups)} groups lost their sessions, {listed(own)} among "
-            f"them (other groups: {other_groups}): what they have in common failed, {suspects}",
-            "Look at the network, at the brokers and at the client hosts at that time and in the session timeout before it: a "
-            "lost link, a long garbage collection, hosts that were suspended. The members themselves are not to blame.",
+            f"{several(len(worst.expiries), 'member')} of {len(worst.groups)} groups lost their sessions, including {listed(own)} "
+            f"(other groups: {other_groups}): what they share failed, {suspects}",
+            "Check the network, the brokers and the client hosts at that time and in the session timeout before it: a "
+            "lost link, a long garbage collection, suspended hosts. The members themselves are not the cause.",
             mine[0].start_ms,
             mine[-1].end_ms,
             own,

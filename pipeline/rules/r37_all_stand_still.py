@@ -34,16 +34,16 @@ SHARE_IN_REBALANCES = 0.2  # with a larger part of the stop in rebalances, they 
 MOST_OF_IT, SHARE_THAT_WAITS = 0.7, 0.5
 AT_LEAST_REPEATED = 2
 _OPEN_TRANSACTION = (
-    "End the transaction that is open: kafka-transactions.sh find-hanging names it, and abort ends it. Then look why its "
-    "producer neither commits nor aborts; transaction.timeout.ms limits how long it can hold up readers"
+    "Abort the open transaction: find it with kafka-transactions.sh find-hanging, end it with abort. Then check why its "
+    "producer neither commits nor aborts; transaction.timeout.ms limits how long it can block consumers"
 )
 _NOT_GIVEN = (
-    "Look for an open transaction (kafka-transactions.sh find-hanging) if they read with isolation.level=read_committed, "
-    "else for paused partitions: the members still poll, and get nothing that they finish."
+    "Check for an open transaction (kafka-transactions.sh find-hanging) if they read with isolation.level=read_committed, "
+    "otherwise for paused partitions: the members still poll, but complete nothing."
 )
 _ANYTHING = (
-    "Take a thread dump of a member. A call to a database or service that waits there: what all of them need is away. "
-    "Waiting in poll: look for an open transaction (kafka-transactions.sh find-hanging) if they read with "
+    "Take a thread dump of a member. If it waits for a database or service, that resource is unavailable. "
+    "If it waits in poll, check for an open transaction (kafka-transactions.sh find-hanging) if they read with "
     "isolation.level=read_committed."
 )
 
@@ -80,32 +80,34 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
-    text += f"{', and it goes on' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
+    text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
     text += "explains it"
     if has_samples:
         text += f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms or 0)}"
     elif once:
-        text += f"; at its end, when log ends were asked for, {several(stall.lag or 0, 'record')} waited"
+        text += f"; at its end, when log end offsets were sampled, {several(stall.lag or 0, 'record')} waited"
     else:
-        text += "; without samples of log ends it isn't known whether records waited"
+        text += "; it is unknown whether records waited, without samples of log end offsets"
     cause, sure, advice = "", POSSIBLE, _ANYTHING
     if transaction is not None:
         topic, part, offset = transaction
-        sure, advice = LIKELY, f"{_OPEN_TRANSACTION}. It begins in partition {part} of {topic} at offset {offset}."
-        cause = "an open transaction holds them up: the last stable offset stood where they stand, while the log grew"
+        sure, advice = LIKELY, f"{_OPEN_TRANSACTION}. It starts in partition {part} of {topic} at offset {offset}."
+        cause = "an open transaction blocks them: the last stable offset stayed at their position, while the log grew"
     elif polling:
-        advice, cause = _NOT_GIVEN, "the members went on polling, since they committed the same positions again"
+        advice, cause = _NOT_GIVEN, "the members kept polling, since they committed the same positions again"
     elif has_samples and _excludes_transactions(analysis, stall):
         sure, cause = (
             LIKELY,
-            "no transaction was open, so that the members themselves waited for something, all at once",
+            "no transaction was open, so the members waited for a resource at the same time",
         )
-        advice = "Look for what all of them need and wait for (a database, a service), in a thread dump of a member."
+        advice = (
+            "Take a thread dump of a member to find the resource that all members wait for (a database, a service)."
+        )
     if cause:
         text += f"; {cause}"
     return Finding(
         ID,
-        "The whole group stands still",
+        "The whole group makes no progress",
         _severity(analysis, stall),
         CERTAIN if has_samples else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
         text,

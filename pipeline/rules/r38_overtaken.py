@@ -30,7 +30,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     came_back = last_alive > first
     topics = listed(sorted({topic for topic, _ in lost}))
     worst = max(lost, key=lambda place: lost[place][1])
-    text = f"the log of {several(len(lost), 'partition')} of {topics} began behind the group's committed offset, the first "
+    text = (
+        f"the log of {several(len(lost), 'partition')} of {topics} began after the group's committed offset, the first "
+    )
     text += (
         f"time at {moment(first)} UTC: {several(records, 'record')} {'was' if records == 1 else 'were'} deleted before "
     )
@@ -42,8 +44,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CRITICAL if alive else (WARNING if came_back else INFO),
         CERTAIN,
         text,
-        "Let the topic keep its records for longer than the group can fall behind (retention.ms, retention.bytes), and "
-        "make the group faster, or give it more members: look at its lag before that time. Alert on lag in time well below "
+        "Raise the retention of the topic (retention.ms, retention.bytes) beyond the time the group can fall behind, and "
+        "make the group faster, or add members: see its lag before that time. Alert on lag in time well below "
         "retention.ms.",
         first,
         max(ms for ms, _ in lost.values()),
@@ -72,7 +74,7 @@ def overtaken(analysis: GroupAnalysis) -> dict[TopicPartition, tuple[int, int]]:
 def _of_partition(ends: LogEnds, commits: PartitionCommits) -> tuple[int, int]:
     at = np.searchsorted(commits.ts_ms, ends.sampled_ms + CLOCKS_MS, "right") - 1
     usable = np.flatnonzero((at >= 0) & (np.searchsorted(commits.ts_ms, ends.sampled_ms, "right") > 0))
-    reached: dict[int, int] = {}  # by start of the log: how far the group came before it went on behind that
+    reached: dict[int, int] = {}  # by log start: the group's position before it continued after that start
     first = 0
     recreated = np.flatnonzero(np.diff(ends.log_end) < 0)  # another topic of that name from there on
     until_ms = int(ends.sampled_ms[recreated[0]]) if len(recreated) else int(ends.sampled_ms[-1])

@@ -52,25 +52,25 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     topics = sorted({period.place[0] for period in periods})
     names = listed(f"{topic}-{part}" for topic, part in (period.place for period in periods))
     still = any(period.open for period in periods)
-    text = f"{several(len(periods), 'partition')} ({names}) belonged to nobody for up to {seconds(end - start)}"
-    text += f"{', and still do at the end' if still else ''}, while {several(records, 'record')} came and the group had members"
+    text = f"{several(len(periods), 'partition')} ({names}) had no owner for up to {seconds(end - start)}"
+    text += f"{', and still have none at the end' if still else ''}, while {several(records, 'record')} arrived and the group had members"
     if skipped:
         lost = sum(period.records for period in skipped)
-        text += f"; when they got an owner it began at their end: {several(lost, 'record')} were skipped"
+        text += f"; their first owner started at their end: {several(lost, 'record')} were skipped"
         text += " (auto.offset.reset=latest)"
     elif not still:
-        text += "; where auto.offset.reset is latest, whoever got them then skipped those records"
+        text += "; with auto.offset.reset=latest their first owner skipped those records"
     yield Finding(
         ID,
-        "Partitions that nobody reads",
+        "Partitions without an owner",
         CRITICAL if skipped or still else WARNING,
         CERTAIN,
         text,
         "Lower metadata.max.age.ms (librdkafka: topic.metadata.refresh.interval.ms) before partitions are added, or restart "
-        "a member right after it: then the group finds them at once. Set auto.offset.reset=earliest, so that nothing is "
-        "skipped in a partition that is new."
+        "a member right after it: then the group discovers them at once. Set auto.offset.reset=earliest, so that nothing is "
+        "skipped in a new partition."
         if not still
-        else "Look why no member is assigned these partitions: do all members subscribe to the topic, and have their clients "
+        else "Check why no member is assigned these partitions: do all members subscribe to the topic, and have their clients "
         "seen that it grew?",
         start,
         end,

@@ -78,23 +78,21 @@ def _finding(analysis: GroupAnalysis, decline: Decline) -> Finding:
     clients = sorted({member.name for generation in soon for member in generation.members.values()})
     took_ms = decline.end_ms - decline.start_ms
     has_protocols = bool(full.protocol and fresh.protocol)
-    reason = "whether they had been refused (no assignor in common) or were started late, no source tells"
+    reason = "no source shows whether they had been rejected (no common assignor) or were started late"
     if has_protocols:
-        reason = (
-            f"the old members used {full.protocol}, the new ones {fresh.protocol}: without an assignor in common the "
-        )
-        reason += "coordinator refuses whoever comes (INCONSISTENT_GROUP_PROTOCOL)"
+        reason = f"the old members used {full.protocol}, the new ones {fresh.protocol}: without a common assignor the "
+        reason += "coordinator rejects new members (INCONSISTENT_GROUP_PROTOCOL)"
     return Finding(
         ID,
-        "New members were refused until the last old one had gone"
+        "New members were rejected until the last old one had left"
         if has_protocols
         else "The group shrank to nothing in a deploy",
         CRITICAL if has_protocols else WARNING,
         CERTAIN if has_protocols else LIKELY,
-        f"from {moment(decline.start_ms)} UTC on, within {seconds(took_ms)}, the group shrank ({sizes} members) and nobody "
-        f"took the place of those that left; when it was empty it began again with {listed(clients)}; {reason}",
+        f"from {moment(decline.start_ms)} UTC on, within {seconds(took_ms)}, the group shrank ({sizes} members) and no member "
+        f"joined in their place; when it was empty it started again with {listed(clients)}; {reason}",
         "Give the new release both assignors, the old one and the new one (partition.assignment.strategy), roll that out, and "
-        "take the old one away in a second rollout. Look at the new pods' logs for INCONSISTENT_GROUP_PROTOCOL.",
+        "remove the old one in a second rollout. Check the new pods' logs for INCONSISTENT_GROUP_PROTOCOL.",
         decline.start_ms,
         decline.end_ms,
         clients,

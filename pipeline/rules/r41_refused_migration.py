@@ -11,14 +11,14 @@ ID = "R41"
 _ADVICE = (
     ("disabled", "Set group.consumer.migration.policy to bidirectional (or upgrade, downgrade) on all brokers, or stop all "
      "members first: an empty group is converted in any case."),
-    ("custom assignor", "Use a standard assignor (range, roundrobin, sticky, cooperative-sticky) first, in a rollout of its "
-     "own. An assignor of your own has no counterpart in the consumer protocol."),
+    ("custom assignor", "Use a standard assignor (range, roundrobin, sticky, cooperative-sticky) first, in a separate "
+     "rollout. A custom assignor has no counterpart in the consumer protocol."),
     ("maximum size", "Raise group.consumer.max.size (downgrade: group.max.size), or run fewer members."),
-    ("does not use the consumer embedded protocol", "This group is not one of consumers (Kafka Connect has such): it can't "
-     "be converted. Use another group id."),
-    ("malformed", "A member's subscription can't be read: find out which client it is, and update it."),
+    ("does not use the consumer embedded protocol", "Use another group id: this is not a group of consumers (but of Kafka Connect, for example), and can't "
+     "be converted."),
+    ("malformed", "Update the client whose subscription can't be parsed."),
 )  # fmt: skip
-_OTHERWISE = "Set group.protocol back to what the other members use until the reason is gone."
+_OTHERWISE = "Set group.protocol back to the value of the other members until the reason is resolved."
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -28,11 +28,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         detail = event.detail or {}
         by_reason.setdefault((detail.get("to", "consumer"), detail.get("reason", "")), []).append(event.ts)
     for (to, reason), moments in by_reason.items():
-        text = f"the coordinator refused {times(len(moments))} to convert the group to the {to} protocol: {reason}"
-        text += "; the members that asked for it stayed out" if to == "consumer" else ""
+        text = (
+            f"the coordinator rejected {times(len(moments))} the conversion of the group to the {to} protocol: {reason}"
+        )
+        text += "; the members that requested it could not join" if to == "consumer" else ""
         yield Finding(
             ID,
-            f"The move to the {to} protocol is refused",
+            f"The migration to the {to} protocol is rejected",
             WARNING,
             CERTAIN,
             text,

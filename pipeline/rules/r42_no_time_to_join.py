@@ -34,16 +34,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     text = (
         f"{several(evicted, 'removal')} of members ({listed(names)}) at the end of {several(len(hits), 'join barrier')}"
     )
-    text += f", with {limit}: {'nobody can be back in that time' if none else 'members take longer than that to come back'}. "
-    text += "They did not die: each comes back as a new member, and its join starts the next rebalance"
+    text += f", with {limit}: {'no member can rejoin in that time' if none else 'members take longer than that to rejoin'}. "
+    text += "They did not crash: each rejoins as a new member, and its join starts the next rebalance"
     yield Finding(
         ID,
-        "The barrier gives members no time to join",
+        "The join barrier is too short for the members",
         CRITICAL if len(hits) >= AT_LEAST else WARNING,
         CERTAIN if none and timeout else LIKELY,
         text,
         "Raise max.poll.interval.ms of these clients (it is sent as the rebalance timeout; five minutes is the default). A "
-        "client so old that it sends JoinGroup v0 has session.timeout.ms in its place: raise that, or update the client.",
+        "client so old that it sends JoinGroup v0 uses session.timeout.ms instead: raise that, or update the client.",
         hits[0].begin_ms,
         hits[-1].stable_ms,
         names,

@@ -35,16 +35,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         reasons = sorted({r.why.client_reason for r in hits if r.why.client_reason})
         yield Finding(
             ID,
-            "A member asks for rebalances again and again",
+            "A member requests rebalances repeatedly",
             CRITICAL if len(hits) >= MANY else WARNING,
             weakest(r.why.confidence for r in hits),
-            f"{client} made the group rebalance {times(len(hits))}, usually every {seconds(every_ms)}, while members, topics "
+            f"{client} triggered a rebalance {times(len(hits))}, usually every {seconds(every_ms)}, while members, topics "
             f"and subscriptions stayed the same"
-            + (f"; it says: {', '.join(reasons[:3])}" if reasons else "")
-            + "; each time all members stop and join again",
-            f"Restart {client}, and look at its log for why it rejoins: a topic whose metadata its client sees change again and "
-            "again (brokers that disagree), an application that calls enforceRebalance or subscribes anew in a loop, an old "
-            "client's fault. Update that client.",
+            + (f"; its reason: {', '.join(reasons[:3])}" if reasons else "")
+            + "; each time all members stop and rejoin",
+            f"Restart {client}, and check its log for the reason it rejoins: topic metadata that keeps changing for this client "
+            "(inconsistent brokers), an application that calls enforceRebalance or subscribe in a loop, a bug of an old "
+            "client. Update that client.",
             moments[0],
             hits[-1].stable_ms,
             [client],

@@ -23,19 +23,21 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for topic, (at_ms, sure) in sorted(made_again(analysis).items()):
         places = [place for place in analysis.commits.partitions if place[0] == topic]
         skipped = sum(_skipped(analysis, place, at_ms) for place in places)
-        text = f"{topic} was deleted and made again at about {moment(at_ms)} UTC, under the group that reads it "
-        text += f"({several(len(places), 'partition')}): offsets begin anew, and what had not been read of the old topic is gone"
+        text = f"{topic} was deleted and created again at about {moment(at_ms)} UTC, while the group used it "
+        text += f"({several(len(places), 'partition')}): its offsets start again, and unread records of the old topic are lost"
         if skipped:
-            text += f"; members kept their old positions, so that {several(skipped, 'record')} of the new topic were not read"
-        text += "" if sure else "; samples of log ends would show it for certain"
+            text += (
+                f"; members kept their old positions, so {several(skipped, 'record')} of the new topic were not read"
+            )
+        text += "" if sure else "; samples of log end offsets would prove it"
         yield Finding(
             ID,
-            "A topic was deleted and made again",
+            "A topic was deleted and created again",
             CRITICAL if skipped and sure else WARNING,
             CERTAIN if sure else LIKELY,
             text,
-            "Stop the group before a topic is made again, and start it afterwards: clients that live go on from old positions. "
-            "If nobody meant it, find out who deleted the topic (kafka-acls: who may Delete).",
+            "Stop the group before a topic is created again, and start it afterwards: running clients continue at old positions. "
+            "If it wasn't intended, find out who deleted the topic (kafka-acls: principals with Delete).",
             at_ms,
             at_ms,
             [],

@@ -23,24 +23,22 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _finding(backlog: Backlog) -> Finding:
     place, lag = backlog.worst
     of = "all" if len(backlog.places) == backlog.of else f"{len(backlog.places)} of the"
-    text = f"records pile up on {of} {several(backlog.of, 'partition')} of {backlog.client}: up to {lag} wait on partition "
+    text = f"lag grows in {of} {several(backlog.of, 'partition')} of {backlog.client}: up to {lag} wait on partition "
     text += (
         f"{place[1]} of {place[0]}, while partitions of other members never had more than {backlog.others_lag}; its "
     )
-    text += (
-        f"partitions get no more records than theirs ({backlog.inflow:.1f} a second, theirs {backlog.usual_inflow:.1f})"
-    )
+    text += f"partitions receive no more records than theirs ({backlog.inflow:.1f} a second, theirs {backlog.usual_inflow:.1f})"
     if backlog.rate < 0.8 * backlog.inflow:
-        text += f", and it got through {backlog.rate:.1f} a second in each"
+        text += f", and it processed {backlog.rate:.1f} a second in each"
     return Finding(
         ID,
-        "A member is slower than its records come",
+        "A member is slower than its records arrive",
         WARNING,
         CERTAIN,
         text,
         f"Compare the host of {backlog.client} with the others: throttled CPU (container limits), swapping, a slow disk or a "
-        "slow way to a service that it calls. A thread dump shows what it waits for. A restart elsewhere helps if it is the "
-        "host; more partitions don't.",
+        "slow connection to a service that it calls. A thread dump shows what it waits for. A restart on another host helps if "
+        "the host is slow; more partitions don't.",
         backlog.start_ms,
         backlog.end_ms,
         [backlog.client],

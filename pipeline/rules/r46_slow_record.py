@@ -31,11 +31,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CRITICAL,
         weakest(timeouts[session] for session in first.ended),
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)}, while its "
-        f"owners left at their poll timeout {times(most)}, one after the other ({listed(clients)}): whoever gets that "
-        f"partition works on it for longer than max.poll.interval.ms{f' ({seconds(timeout)})' if timeout else ''}, and leaves",
+        f"owners left at their poll timeout {times(most)}, one after the other ({listed(clients)}): each owner of that "
+        f"partition processes it for longer than max.poll.interval.ms{f' ({seconds(timeout)})' if timeout else ''}, and leaves",
         f"Read the record at {places[0]} (kafka-console-consumer --partition … --offset …) and find out why it takes so long. "
-        "Then skip it, make it faster, or do it off the poll thread with the partition paused. Raising "
-        "max.poll.interval.ms helps only if it ends at all.",
+        "Then skip it, make its processing faster, or move that off the poll thread with the partition paused. Raising "
+        "max.poll.interval.ms helps only if the processing ends at all.",
         first.start_ms,
         first.end_ms,
         clients,

@@ -38,19 +38,19 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     one = records == 1
     yield Finding(
         ID,
-        "Records that nobody could process"
+        "Records that no member could process"
         if any(batch.at_limit for batch in archived)
         else "Records that were archived and never accepted",
         CRITICAL,
         CERTAIN,
         f"{several(records, 'record')} ({listed([batch.name for batch in archived], 3)}) {'was' if one else 'were'} delivered "
-        f"{_counted(counts)} and then archived, without having been accepted: {'it' if one else 'they'} will not come again; "
+        f"{_counted(counts)} and then archived, without having been accepted: {'it' if one else 'they'} will not be delivered again; "
         f"{_how(archived)}",
-        f"Read the record at {first.name} (a plain consumer with --partition and --offset still gets it), and see what "
-        f"{'its handlers' if not clients else listed(clients)} logged. Correct the handler, or reject what can't be processed at "
-        "once and put it aside. share.delivery.count.limit of the group (group.share.delivery.count.limit for all) allows "
-        "more tries, which helps only where a later try can do better. What is archived comes again if an empty group's "
-        "offsets are reset (kafka-share-groups --reset-offsets).",
+        f"Read the record at {first.name} (a plain consumer with --partition and --offset can still read it), and check what "
+        f"{'its handlers' if not clients else listed(clients)} logged. Fix the handler, or reject a record that can't be processed at "
+        "once and store it elsewhere. share.delivery.count.limit of the group (group.share.delivery.count.limit for all) allows "
+        "more deliveries, which helps only if a later one can succeed. Archived records are delivered again after a reset of "
+        "the offsets of an empty group (kafka-share-groups --reset-offsets).",
         start,
         end,
         clients,
@@ -74,7 +74,7 @@ def _counted(counts: list[int]) -> str:
 
 def _cause(batch: GivenUp, accepted: int) -> str:
     """Return the confidence that the records themselves are the reason for reaching the limit."""
-    if batch.at_limit:  # other members failed with them, too, or this one went on with others
+    if batch.at_limit:  # other members failed with them, too, or this one continued with others
         return LIKELY if len(batch.clients) > 1 or accepted else POSSIBLE
     return LIKELY if batch.quick and batch.count == USUAL_LIMIT else POSSIBLE
 
@@ -87,16 +87,16 @@ def _how(archived: list[GivenUp]) -> str:
             ("lost with a session", _sum(batch.closed for batch in archived)),
         )
         counted_ends = ", ".join(f"{end} {times(count)}" for end, count in ends if count)
-        return f"the members that held {'it' if len(archived) == 1 else 'them'} ended that: {counted_ends or 'how is not known'}"
+        return f"the members that held {'it' if len(archived) == 1 else 'them'} ended that: {counted_ends or 'it is unknown how'}"
     longest = max(batch.end_ms - batch.first_ms for batch in archived)
     if all(batch.quick for batch in archived):
         return (
-            f"between two deliveries less passed than any lock lasts (all of it took {seconds(longest)}), so that members gave "
-            "them back; by whom, and whether the last delivery ended in a rejection, only an event log tells"
+            f"the time between two deliveries was shorter than any lock (all deliveries took {seconds(longest)}), so members "
+            "released them; only an event log shows which members, and whether the last delivery ended in a rejection"
         )
     return (
-        "whether members released them, held them past their locks, or rejected them in the end, and who they were, only an "
-        "event log tells"
+        "only an event log shows which members held them, and whether these released them, lost their locks, or rejected "
+        "them in the end"
     )
 
 

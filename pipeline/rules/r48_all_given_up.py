@@ -20,19 +20,19 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     unread = analysis.share.unread  # others of its partitions may have been read and accepted meanwhile
     yield Finding(
         ID,
-        "Whatever came was given up for a while",
+        "All records were archived unprocessed for a while",
         CRITICAL,
         POSSIBLE if unread else CERTAIN,
         f"from {moment(longest.start_ms)} UTC on, for {seconds(longest.end_ms - longest.start_ms)}, the group accepted "
-        f"{several(longest.accepted, 'record')} and gave up {longest.records} after {counts[-1]} deliveries each: "
-        f"{several(records, 'record')} in all will not come again"
-        + (f" ({listed(clients)})" if clients else "; which members held them only an event log tells")
-        + (f"; what became of the records of {several(unread, 'other partition')} was not read" if unread else ""),
-        "Look for what all handlers need (a database, a service) and could not reach then. While it is away, hold or renew "
-        "what is in hand and fetch no more (share.renew.acknowledge.enable), or wait before releasing: released at once, a "
+        f"{several(longest.accepted, 'record')} and {longest.records} were archived after {counts[-1]} deliveries each: "
+        f"{several(records, 'record')} in total will not be delivered again"
+        + (f" ({listed(clients)})" if clients else "; only an event log shows which members held them")
+        + (f"; the delivery states of {several(unread, 'other partition')} were not read" if unread else ""),
+        "Find the resource that all handlers need (a database, a service) and could not reach then. While it is unavailable, "
+        "hold or renew records and fetch no more (share.renew.acknowledge.enable), or wait before releasing: released at once, a "
         "record uses up share.delivery.count.limit (group.share.delivery.count.limit for all groups) within seconds. Reset "
-        "the group's offsets to before it (kafka-share-groups --reset-offsets) to get the records again: those that were "
-        "accepted come again, too.",
+        "the group's offsets to before it (kafka-share-groups --reset-offsets) to get the records again: accepted records "
+        "are delivered again, too.",
         found[0].start_ms,
         found[-1].end_ms,
         clients,

@@ -49,13 +49,17 @@ def _finding(holder: Holder, lost: list[Delivery], often: int, given_up: int) ->
         "A member holds records for longer than their locks",
         CRITICAL if share >= MOSTLY or given_up else WARNING,
         CERTAIN,
-        f"{times(often)} the locks of {holder.name} expired while it worked, on {several(records, 'record')} in all "
-        f"({100 * share:.0f} % of what it got): others could have them then, and what it acknowledged later was refused"
+        f"{times(often)} the locks of {holder.name} expired while it worked, on {several(records, 'record')} in total "
+        f"({100 * share:.0f} % of its deliveries): others could acquire them then, and its later acknowledgements were rejected"
         + (f"; a lock lasts {seconds(lock_ms)}" if lock_ms is not None else "")
-        + (f", it asked for more every {seconds(works_ms)} or faster" if works_ms is not None else "")
-        + (f"; {several(given_up, 'record')} came to nobody else and reached the delivery limit" if given_up else ""),
-        f"Let {holder.name} take fewer records at a time (max.poll.records, share.acquire.mode=record_limit), or renew "
-        "what it still works on (acknowledgement RENEW; share.renew.acknowledge.enable). Else let locks last longer: "
+        + (f", it fetched more every {seconds(works_ms)} or faster" if works_ms is not None else "")
+        + (
+            f"; {several(given_up, 'record')} were delivered to no other member and reached the delivery limit"
+            if given_up
+            else ""
+        ),
+        f"Reduce the records that {holder.name} fetches (max.poll.records, share.acquire.mode=record_limit), or renew "
+        "records in progress (acknowledgement RENEW; share.renew.acknowledge.enable). Otherwise raise the lock duration: "
         f"share.record.lock.duration.ms of the group{_proposed(works_ms, lock_ms)}, group.share.record.lock.duration.ms for "
         "all groups, within group.share.min and max.record.lock.duration.ms (15 s and 60 s unless set).",
         min(delivery.since_ms or delivery.end_ms or 0 for delivery in lost),

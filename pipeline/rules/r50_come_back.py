@@ -27,19 +27,19 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     start, end = analysis.span_ms
     yield Finding(
         ID,
-        "Many records come back",
+        "Many records are returned and delivered again",
         WARNING,
         CERTAIN,
-        f"of {several(every, 'delivery', 'deliveries')} of a record {back} ({100 * back / every:.0f} %) ended with the record "
-        f"back in the group, to be delivered again{_ends(counts, share.has_deliveries)}"
-        + (f"; most of it came from {listed(clients)}" if clients else "")
+        f"of {several(every, 'delivery', 'deliveries')} of a record {back} ({100 * back / every:.0f} %) ended with the return of the "
+        f"record, to be delivered again{_ends(counts, share.has_deliveries)}"
+        + (f"; most of them by {listed(clients)}" if clients else "")
         + (
             f"; {several(share.unread, 'other partition')} of the group {'was' if share.unread == 1 else 'were'} not read"
             if share.unread
             else ""
         ),
-        "Find out why handlers give up: a release is for what a later try can do. Wait before releasing, reject what no try "
-        "can do, and renew what takes long (share.renew.acknowledge.enable); where locks expire, share.record.lock.duration.ms "
+        "Find out why handlers fail: a release is for records that a later delivery can process. Wait before releasing, reject "
+        "records that can't be processed, and renew slow ones (share.renew.acknowledge.enable); if locks expire, share.record.lock.duration.ms "
         "of the group or group.share.record.lock.duration.ms is too short. Each delivery counts towards "
         "share.delivery.count.limit.",
         start,
@@ -76,7 +76,7 @@ def _by_states(share: ShareHistory) -> Counter[str]:
 
 def _ends(counts: Counter[str], has_events: bool) -> str:
     if not has_events:
-        return "; whether members released them or their locks expired only an event log tells"
+        return "; only an event log shows whether members released them or their locks expired"
     named = ((RELEASED, "released"), (EXPIRED, "by an expired lock"), (CLOSED, "with a session that ended"))
     return " (" + ", ".join(f"{counts[how]} {words}" for how, words in named if counts[how]) + ")"
 

@@ -33,10 +33,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         f"{1000 * (lag - first_lag) / (end - start):.1f} more each second, most of it in partition {part} of {topic}"
         + (f", whose start offset stayed at {_start_at(worst, end)}" if stands else "")
         + (f"; its members: {listed(clients)}" if clients else ""),
-        "Add members: in a share group there may be more of them than partitions. If those that are there are not busy, look "
-        "at how much each takes (max.poll.records), at share.partition.max.record.locks of the group "
-        "(group.share.partition.max.record.locks for all), which ends deliveries of a partition until some are "
-        "acknowledged, and at what becomes of deliveries (R47 to R50).",
+        "Add members: a share group may have more members than partitions. If the present ones are not busy, check "
+        "the records each fetches (max.poll.records), share.partition.max.record.locks of the group "
+        "(group.share.partition.max.record.locks for all), which stops deliveries of a partition until some are "
+        "acknowledged, and the results of deliveries (R47 to R50).",
         start,
         end,
         clients,

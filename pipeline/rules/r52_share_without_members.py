@@ -47,8 +47,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         confidence,
         f"the share group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and "
         f"{several(samples[-1][1], 'record')} {'waits' if samples[-1][1] == 1 else 'wait'} for it; {how}",
-        f"Start the application again, or find out why it ended: look at the processes of {listed(names)}. If the group is no "
-        "longer needed, delete it.",
+        f"Start the application again, or find out why it ended: check the processes of {listed(names)}. "
+        "Delete the group if it isn't needed.",
         since_ms,
         share.until_ms,
         names,
@@ -78,8 +78,8 @@ def _judged(stays: list[ShareStay], lasted_ms: int, idle: bool) -> tuple[str, st
     """Return severity, confidence and a description of the members' end; `idle` means no new records since."""
     if vanished := [stay for stay in stays if stay.ended == VANISHED]:
         names = listed(sorted({stay.name for stay in vanished}))
-        return (WARNING if idle else CRITICAL), CERTAIN, f"{names} vanished without leaving"
+        return (WARNING if idle else CRITICAL), CERTAIN, f"{names} vanished without leaving the group"
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
     if all(stay.ended == LEFT for stay in stays):
-        return grave, LIKELY, "its members left in an orderly way"
-    return grave, POSSIBLE, "whether they left or lost their sessions is not told by the offsets topic"
+        return grave, LIKELY, "its members left the group properly"
+    return grave, POSSIBLE, "the offsets topic does not show whether they left or their sessions expired"

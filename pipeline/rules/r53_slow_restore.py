@@ -65,15 +65,15 @@ def _finding(streams: StreamsHistory, restores: list[Restore]) -> Finding:
     still = [restore for restore in restores if not restore.ended and restore.stay.end_ms is None]
     return Finding(
         ID,
-        "Tasks stand for long after they moved",
+        "Tasks make no progress long after they moved",
         WARNING if lags else INFO,
         CERTAIN if lags else POSSIBLE,
-        f"{several(len(tasks), 'task')} ({listed(tasks)}) stood after {listed(names)} was given "
+        f"{several(len(tasks), 'task')} ({listed(tasks)}) made no progress after {listed(names)} was assigned "
         f"{'it' if len(tasks) == 1 else 'them'}, the longest for {seconds(longest.stood_ms)}{_describe_lags(lags)}"
-        + ("; others went on" if any(restore.others_went_on for restore in restores) else "")
+        + ("; others progressed" if any(restore.others_went_on for restore in restores) else "")
         + _state(restores)
         + (f"; a changelog holds up to {several(max(held), 'record')}" if held else "")
-        + (f"; {several(len(still), 'task')} still {'stands' if len(still) == 1 else 'stand'}" if still else ""),
+        + (f"; {several(len(still), 'task')} still {'makes' if len(still) == 1 else 'make'} none" if still else ""),
         _advice(streams, names),
         min(restore.stay.start_ms for restore in restores),
         max(restore.end_ms for restore in restores),
@@ -102,14 +102,14 @@ def _evidence(
 def _describe_lags(lags: list[int]) -> str:
     if lags:
         return f", while records waited ({max(lags)} at most)"
-    return ": nothing was committed of what they read, and whether records waited no sample of log ends tells"
+    return ": nothing was committed for their input, and no sample of log end offsets shows whether records waited"
 
 
 def _state(restores: list[Restore]) -> str:
     """Describe whether the state had to be restored."""
     if all(restore.stay.is_cold for restore in restores):
-        return "; their state had to be restored first, as the process had no copy of it"
-    return "; whether the process still had a copy of their state is not known"
+        return "; their state had to be restored first, because the process had no copy of it"
+    return "; it is unknown whether the process still had a copy of their state"
 
 
 def _cause(restore: Restore) -> str:
@@ -119,10 +119,10 @@ def _cause(restore: Restore) -> str:
 
 def _advice(streams: StreamsHistory, names: list[str]) -> str:
     return (
-        f"Whether it is restoring say the logs of {listed(names)} and its restore metrics (restore-remaining-records-total), "
+        f"Check whether it is restoring in the logs of {listed(names)} and its restore metrics (restore-remaining-records-total), "
         f"or a StateRestoreListener. If it is: {_copies(streams)}Keep state.dir on a disk that "
-        "outlives the process, so that it restores only what it has missed; stores in memory are restored whole each time, and "
-        "with exactly_once_v2 so is what a process leaves that is killed."
+        "outlives the process, so that it restores only what it has missed; in-memory stores are restored completely each time, "
+        "and with exactly_once_v2 all stores of a killed process."
     )
 
 
@@ -130,10 +130,10 @@ def _copies(streams: StreamsHistory) -> str:
     """Describe how to keep a copy in another process."""
     if streams.standbys:
         number = several(streams.standbys, "standby copy", "standby copies")
-        return f"the group is to have {number} of each task, and yet the process had none: look whether others were there. "
+        return f"the group is configured for {number} of each task, but the process had none: check whether there were other processes. "
     alone = len({thread.process_id for thread in streams.threads if thread.end_ms is None}) <= 1
     return (
-        "let another process keep a copy: streams.num.standby.replicas=1 of the group (kafka-configs --alter --group; "
-        "group.streams.num.standby.replicas for all groups; what the application sets as num.standby.replicas is ignored, "
-        f"and there are no warm-ups). {'That needs another process. ' if alone else ''}"
+        "keep a copy in another process: streams.num.standby.replicas=1 of the group (kafka-configs --alter --group; "
+        "group.streams.num.standby.replicas for all groups; the application's own num.standby.replicas is ignored, "
+        f"and warm-ups don't exist). {'That needs another process. ' if alone else ''}"
     )

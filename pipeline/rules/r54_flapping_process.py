@@ -65,14 +65,14 @@ def _finding(streams: StreamsHistory, process: Process, came: list[_Return], *, 
     orderly = all(comeback.ended == LEFT and not comeback.lived for comeback in came)
     return Finding(
         ID,
-        "A process comes and goes, and its tasks with it",
+        "A process leaves and rejoins repeatedly, and its tasks move",
         INFO if orderly and together else WARNING,
         CERTAIN,
-        f"{process.name} went and came back {times(len(came))}, away for {seconds(min(away_ms))} to {seconds(max(away_ms))}; "
+        f"{process.name} left and rejoined {times(len(came))}, absent for {seconds(min(away_ms))} to {seconds(max(away_ms))}; "
         + (
-            f"{several(sum(comeback.moved for comeback in came), 'task')} moved to others meanwhile"
+            f"{several(sum(comeback.moved for comeback in came), 'task')} moved to others in that time"
             if any(comeback.moved for comeback in came)
-            else "nobody worked on its tasks meanwhile"
+            else "its tasks were not processed in that time"
         )
         + f"; {_how(came)}"
         + ("; all processes of the group did so" if together else ""),
@@ -94,31 +94,31 @@ def _how(came: list[_Return]) -> str:
     if all(comeback.lived for comeback in came):
         how = {comeback.ended for comeback in came}
         if how == {LEFT}:
-            reason = "its polls came too late"
+            reason = "it exceeded max.poll.interval.ms"
         elif how == {VANISHED}:
-            reason = "it was cut off or stood still"
+            reason = "it was disconnected or paused"
         else:
-            reason = "it was cut off or stood still, or polled too late"
-        return f"it lived on meanwhile, as it came back under its member ids: {reason}"
+            reason = "it was disconnected or paused, or exceeded max.poll.interval.ms"
+        return f"it was alive in that time, because it came back with its member ids: {reason}"
     if expired := sum(comeback.ended == VANISHED for comeback in came):
         return f"its session expired {times(expired)}"
     if all(comeback.ended == LEFT for comeback in came):
-        return "it left in an orderly way, as whoever closes does: after a stop, or an uncaught exception"
-    return "whether it left or lost its sessions is not told by the offsets topic"
+        return "it left the group properly, as on close: after a stop, or an uncaught exception"
+    return "the offsets topic does not show whether it left or its sessions expired"
 
 
 def _advice(process: Process, came: list[_Return]) -> str:
     if all(comeback.lived for comeback in came):
         return (
-            f"Look for what kept {process.name}: pauses of its machine or its network, or records that take longer than "
-            "max.poll.interval.ms. Where it is silent only, a longer streams.session.timeout.ms of the group "
+            f"Find out what delayed {process.name}: pauses of its machine or its network, or records that take longer than "
+            "max.poll.interval.ms. If it is only silent, a longer streams.session.timeout.ms of the group "
             "(group.streams.session.timeout.ms for all, within group.streams.max.session.timeout.ms, 60 s unless set) "
-            "leaves it its tasks. "
+            "keeps its tasks assigned. "
         )
     return (
-        f"Look at what {process.name} logged before it went (an uncaught exception, a kill for want of memory, a failed liveness "
-        "probe), and whether somebody restarts it on purpose. A longer session does not help: who closes leaves at once, and "
-        "whoever was killed comes back as a new member, while nobody works on the tasks of the dead one until its session "
+        f"Check what {process.name} logged before it left (an uncaught exception, an out-of-memory kill, a failed liveness "
+        "probe), and whether it is restarted on purpose. A longer session does not help: a closed client leaves at once, and "
+        "a killed one comes back as a new member, while the tasks of the dead member are not processed until its session "
         "ends. "
     )
 
@@ -128,8 +128,8 @@ def _copies(streams: StreamsHistory, came: list[_Return]) -> str:
     topology = streams.topology_at(came[-1].back_ms)
     if topology is not None and not any(each.stores for each in topology.subtopologies.values()):
         return ""
-    elsewhere = "; streams.num.standby.replicas=1 of the group lets another process have a copy"
+    elsewhere = "; streams.num.standby.replicas=1 of the group keeps a copy in another process"
     return (
-        "State is restored where it is not at hand: keep state.dir on a disk that outlives the process"
+        "Keep state.dir on a disk that outlives the process, because missing state is restored"
         f"{elsewhere if any(each.moved for each in came) else ''}."
     )

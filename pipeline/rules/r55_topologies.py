@@ -20,12 +20,12 @@ STUCK_MS = 5 * 60_000  # a rolling upgrade without a join or leave for this long
 TOGETHER_MS = 5_000  # a group and its offsets are deleted in one batch
 
 _ADVICE = (
-    "Kafka 4.3 takes no other topology while the group exists. Either give the new version an application.id of its own, or "
+    "Kafka 4.3 accepts no other topology while the group exists. Either give the new version its own application.id, or "
     "stop all instances, save the offsets (kafka-streams-groups --reset-offsets --all-input-topics --to-current --dry-run "
     "--export), delete the group (kafka-streams-groups --delete), set them again under its id (kafka-consumer-groups "
     "--reset-offsets --from-file, --execute), and start the new version: a group of offsets alone becomes a streams group and "
-    "keeps them. Changelogs stay unless --delete-all-internal-topics is said: keep them with the offsets, as whoever reads all "
-    "again adds it to what they hold."
+    "keeps them. Changelogs stay unless --delete-all-internal-topics is given: keep them with the offsets, because records "
+    "that are processed again are added to their state."
 )
 
 
@@ -55,9 +55,9 @@ def _stale(streams: StreamsHistory) -> Iterator[Finding]:
         CERTAIN,
         f"{several(len(old), 'member')} of {listed(names)} {'has' if len(old) == 1 else 'have'} had the topology of epoch "
         f"{listed(str(epoch) for epoch in sorted({stay.topology_epoch for stay in old}))} for {seconds(until_ms - since_ms)}, "
-        f"while the group's is of epoch {newest} (STALE_TOPOLOGY); nobody came or went meanwhile, so that an upgrade has "
+        f"while the group's is of epoch {newest} (STALE_TOPOLOGY); no member joined or left in that time, so an upgrade has "
         "stopped half-way",
-        f"Finish the upgrade of {listed(names)}, or go back to the version that the others have. " + _ADVICE,
+        f"Finish the upgrade of {listed(names)}, or go back to the version of the other members. " + _ADVICE,
         since_ms,
         until_ms,
         names,
@@ -122,13 +122,13 @@ def _recreated(gone_ms: int, again_ms: int, lost: int) -> Finding:
         "The group was deleted and has another topology since",
         WARNING if lost else INFO,
         CERTAIN,
-        f"at {moment(gone_ms)} UTC the group was deleted, and {seconds(again_ms - gone_ms)} later it began anew with "
+        f"at {moment(gone_ms)} UTC the group was deleted, and {seconds(again_ms - gone_ms)} later it was created again with "
         f"another topology; "
         + (
-            f"{several(lost, 'committed offset')} of what it reads went with it: there it began where auto.offset.reset says, "
+            f"{several(lost, 'committed offset')} of its input were deleted with it: there it started according to auto.offset.reset, "
             "earliest in Kafka Streams unless set"
             if lost
-            else "no offset of what it reads was lost"
+            else "no offset of its input was lost"
         ),
         _ADVICE,
         gone_ms,

@@ -47,15 +47,15 @@ def _finding(streams: StreamsHistory, lasted_ms: int, since_ms: int, until_ms: i
     )
     return Finding(
         ID,
-        "The topology is not ready, and nobody has tasks",
+        "The topology is not ready, and no member has tasks",
         CRITICAL,
         CERTAIN,
-        f"for {seconds(lasted_ms)} the group had members ({listed(names)}) and no tasks: it was NotReady, as topics of its "
-        "topology are missing or have other numbers of partitions than they must",
-        "Which topics they are say the clients' logs (MISSING_SOURCE_TOPICS, INCORRECTLY_PARTITIONED_TOPICS, "
-        "MISSING_INTERNAL_TOPICS with the reason why they could not be made) and kafka-streams-groups --describe --state. "
+        f"for {seconds(lasted_ms)} the group had members ({listed(names)}) and no tasks: it was NotReady, because topics of its "
+        "topology are missing or have the wrong number of partitions",
+        "Find these topics in the clients' logs (MISSING_SOURCE_TOPICS, INCORRECTLY_PARTITIONED_TOPICS, "
+        "MISSING_INTERNAL_TOPICS with the reason why they could not be created) and with kafka-streams-groups --describe --state. "
         + (f"It reads {listed(sources)}. " if sources else "")
-        + "Create source topics, give those that are joined as many partitions as each other, delete internal topics of "
+        + "Create source topics, give joined topics the same number of partitions, delete internal topics with "
         "another number, and let the application create topics (CREATE on the cluster or on its internal topics).",
         since_ms,
         until_ms,

@@ -98,8 +98,8 @@ def test_a_hanging_transaction_is_named_with_its_length(
     began, ended = when(folder, group, "transaction_begins"), when(folder, group, "transaction_ends")
     assert finding["evidence"]["stood_ms"] == pytest.approx(ended - began, abs=3_500)
     assert (finding["confidence"], finding["cause_confidence"]) == ("certain", "likely")
-    assert "an open transaction holds them up" in finding["text"]
-    assert finding["advice"].startswith("End the transaction that is open")
+    assert "an open transaction blocks them" in finding["text"]
+    assert finding["advice"].startswith("Abort the open transaction")
 
 
 @pytest.mark.parametrize("group", ["dependency-away", "dependency-away-848"])

@@ -238,4 +238,4 @@ def write_copies(group: GroupInput, names: list[str], folder: Path) -> None:
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:
-    assert "No groups were found" in write_report(tmp_path, [], tmp_path / "report.html").read_text()
+    assert "No groups found" in write_report(tmp_path, [], tmp_path / "report.html").read_text()

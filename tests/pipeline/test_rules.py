@@ -216,7 +216,7 @@ def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
 def test_a_lacking_right_is_told_with_the_command_that_gives_it() -> None:
     (finding,) = diagnose(analyse(without_a_right().group_input()))
     assert (finding.severity, finding.confidence) == ("critical", "certain")
-    assert finding.text == "c-9 (User:c) was refused 42 times for want of Read on group g, and can't be a member"
+    assert finding.text == "c-9 (User:c) was denied 42 times, for lack of Read on group g, and can't be a member"
     assert "kafka-acls --add --allow-principal User:c --operation Read --group 'g'." in finding.advice
 
 
@@ -232,7 +232,7 @@ def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() 
     assert (once.severity, once.evidence["conversions"]) == ("info", 1)
     analysis = analyse(migrated_back_and_forth().group_input())
     (often,) = diagnose(analysis)
-    assert (often.severity, often.title) == ("warning", "Migration between the protocols, back and forth")
+    assert (often.severity, often.title) == ("warning", "Migration between the group protocols, back and forth")
     assert often.evidence["moments_ms"] == [ms(100), ms(200), ms(300), ms(400)]
     assert [r.why.cause for r in analysis.rebalances if r.kind == "conversion"] == ["protocol_migration"] * 4
     ends = {session.member.member_id: session.end_kind for session in analysis.sessions}
@@ -372,6 +372,6 @@ def test_a_setting_that_fits_is_no_row() -> None:
 def test_restarts_whose_rebalances_merged_are_told_as_such() -> None:
     (finding,) = [each for each in diagnose(analyse(merged_restart().group_input())) if each.rule == "R04"]
     assert finding.severity == "info"
-    assert "3 restarts cost 2 rebalances: those of clients that restarted together were one" in finding.text
+    assert "3 restarts caused 2 rebalances; clients that restarted together caused one" in finding.text
     (apart,) = [each for each in diagnose(analyse(rolling_restart().group_input())) if each.rule == "R04"]
     assert "were one" not in apart.text

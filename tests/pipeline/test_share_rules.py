@@ -52,7 +52,7 @@ def test_the_share_coordinators_log_tells_that_records_were_given_up_and_not_by_
     assert found.keys() == {"R47"}
     finding = found["R47"]
     assert (finding.confidence, finding.cause_confidence, finding.clients) == ("certain", "possible", [])
-    assert "only an event log tells" in finding.text
+    assert "only an event log shows" in finding.text
     assert finding.evidence["released"] is None
 
 
@@ -83,7 +83,7 @@ def test_who_comes_back_faster_than_any_lock_was_released() -> None:
         story.gets(20 + n / 100, "ada", (100, 100)).releases(20.004 + n / 100, "ada", (100, 100))
     finding = story.found()["R47"]
     assert finding.cause_confidence == "likely"
-    assert "less passed than any lock lasts" in finding.text
+    assert "was shorter than any lock" in finding.text
 
 
 @BOTH
@@ -145,7 +145,7 @@ def test_partitions_of_which_nothing_was_read_may_have_been_accepted() -> None:
     """A copy of one broker's disk has some of the share coordinators' logs."""
     finding = failing(by_states=True).has(0, "ada", 0, 1).has(0, "bob", 2).found()["R48"]
     assert finding.confidence == "possible"
-    assert "what became of the records of 2 other partitions was not read" in finding.text
+    assert "the delivery states of 2 other partitions were not read" in finding.text
     assert failing(by_states=True).has(0, "ada", 0).found()["R48"].confidence == "certain"
 
 
@@ -225,7 +225,7 @@ def test_what_one_member_alone_outlives_is_no_poison() -> None:
     story.gets(160, "bob", (4, 4)).accepts(161, "bob", (4, 4))
     found = story.found()
     assert found.keys() == {"R49"}
-    assert "4 records came to nobody else and reached the delivery limit" in found["R49"].text
+    assert "4 records were delivered to no other member and reached the delivery limit" in found["R49"].text
     assert found["R49"].evidence["given_up"] == 4
 
 

@@ -78,6 +78,6 @@ def test_a_static_sleeper_is_seen_with_the_text_log_too() -> None:
 def test_the_text_log_alone_tells_that_the_group_waited(recorded_groups: dict[str, GroupInput]) -> None:
     """Who it waited for stands in no line: the member came back in time."""
     (found,) = [f for f in diagnose(analyse(text_alone(recorded_groups["one-slow-member"]))) if f.rule == "R01"]
-    assert found.text.startswith("the group waited 3 times for somebody to join again")
+    assert found.text.startswith("the group waited 3 times for members to rejoin")
     assert (found.clients, found.confidence, found.severity) == ([], "certain", "warning")
     assert found.evidence["waits_ms"] == [pytest.approx(ms, abs=300) for ms in (10_400, 12_800, 10_900)]

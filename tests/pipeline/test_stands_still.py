@@ -37,8 +37,8 @@ def found(group: GroupInput) -> list[Finding]:
 def test_as_much_waits_as_came_meanwhile(stable: int, cause: str) -> None:
     (finding,) = found(asked_once(800, stable))
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("critical", "likely", cause)
-    assert ("an open transaction holds them up" in finding.text) == (cause == "likely")
-    assert "when log ends were asked for, 4800 records waited" in finding.text
+    assert ("an open transaction blocks them" in finding.text) == (cause == "likely")
+    assert "when log end offsets were sampled, 4800 records waited" in finding.text
     assert finding.evidence["open"]
 
 

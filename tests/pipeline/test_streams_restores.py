@@ -23,7 +23,7 @@ def test_tasks_that_are_restored_for_long() -> None:
 def test_the_offsets_topic_alone_shows_a_silence_and_not_whether_records_waited() -> None:
     finding = restoring(sampled=False, held=None).found()["R53"]
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("info", "possible", "possible")
-    assert "whether records waited no sample of log ends tells" in finding.text
+    assert "no sample of log end offsets shows whether records waited" in finding.text
 
 
 def idle(*, sampled: bool) -> StreamsStory:
@@ -117,7 +117,7 @@ def test_whether_a_process_had_a_copy_is_unknown_where_the_log_begins_too_late()
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
     finding = story.found()["R53"]
     assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
-    assert "whether the process still had a copy of their state is not known" in finding.text
+    assert "it is unknown whether the process still had a copy of their state" in finding.text
 
 
 def test_records_that_were_deleted_do_not_wait() -> None:

@@ -116,7 +116,7 @@ def test_the_times_of_a_slow_member(read: Callable[[str, str], GroupInput]) -> N
 def test_the_group_whose_offsets_expired_went_on_elsewhere(source: str, read: Callable[[str, str], GroupInput]) -> None:
     group = read("offsets_expired", source)
     (finding,) = (finding for finding in diagnose(analyse(group)) if finding.rule == "R27")
-    assert finding.title == "Offsets expired and the group went on elsewhere"
+    assert finding.title == "Offsets expired and the group continued elsewhere"
     assert finding.severity == "warning"
     assert "6 partitions went on at another position" in finding.text
     assert finding.evidence == {"tombstones": 6, "topics": ["orders"], "went_on_elsewhere": 6}

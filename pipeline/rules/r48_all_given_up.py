@@ -12,11 +12,11 @@ ID = "R48"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    if analysis.share is None or not (found := outages(analysis.share)):
+    if analysis.share is None or not (failures := outages(analysis.share)):
         return
-    records, longest = sum(each.records for each in found), max(found, key=lambda each: each.records)
+    records, longest = sum(each.records for each in failures), max(failures, key=lambda each: each.records)
     clients = list(dict.fromkeys(client for each in longest.given_up for client in each.clients))
-    counts = sorted({each.count for outage in found for each in outage.given_up})
+    counts = sorted({each.count for outage in failures for each in outage.given_up})
     unread = analysis.share.unread  # others of its partitions may have been read and accepted meanwhile
     yield Finding(
         ID,
@@ -33,15 +33,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "record uses up share.delivery.count.limit (group.share.delivery.count.limit for all groups) within seconds. Reset "
         "the group's offsets to before it (kafka-share-groups --reset-offsets) to get the records again: accepted records "
         "are delivered again, too.",
-        found[0].start_ms,
-        found[-1].end_ms,
+        failures[0].start_ms,
+        failures[-1].end_ms,
         clients,
         {
             "records": records,
-            "accepted_meanwhile": sum(each.accepted for each in found),
+            "accepted_meanwhile": sum(each.accepted for each in failures),
             "deliveries": counts,
             "longest_ms": longest.end_ms - longest.start_ms,
-            "times": len(found),
+            "times": len(failures),
         },
         cause_confidence=LIKELY if len(clients) > 1 else POSSIBLE,
     )

@@ -26,7 +26,6 @@ _TIMES = ("commitTimestamp", "currentStateTimestamp")
 
 
 def is_formatted(row: dict[str, Any]) -> bool:
-    """Return whether an object is a record printed by the formatters of 4.x."""
     return isinstance(row.get("key"), dict) and "data" in row["key"] and "value" in row
 
 

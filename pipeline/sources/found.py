@@ -230,7 +230,6 @@ def _of_share_state(line: str) -> bool:
 
 
 def _mentions_groups(path: SourceFile) -> bool:
-    """Return whether a broker's log has lines of the coordinator or the authorizer anywhere."""
     return any(MARK in line or DENIED in line for line in read_lines(path))
 
 

@@ -61,7 +61,6 @@ def read_lines(path: SourceFile, faults: list[Issue] | None = None, *, keeps_byt
 
 
 def _of_windows(raw: IO[bytes]) -> Iterator[str]:
-    """Yield the lines of UTF-16 text; invalid units become replacement characters."""
     text = io.TextIOWrapper(raw, "utf-16", errors="replace", newline="\n")
     while line := text.readline(LONGEST_LINE):
         yield line.rstrip("\r\n")

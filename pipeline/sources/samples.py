@@ -36,7 +36,6 @@ def read_end_offsets(path: SourceFile) -> Iterator[LogEndSample | Issue]:
 
 
 def read_topics(path: SourceFile) -> Iterator[TopicName | Issue]:
-    """Yield the topics of a JSON list, and an issue for each unreadable entry."""
     faults: list[Issue] = []
     try:
         for topic in json.loads("\n".join(read_lines(path, faults))):

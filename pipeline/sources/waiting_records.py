@@ -48,7 +48,6 @@ class WaitingRecords:
 
 
 def _fetched(connection: Connection, group: str) -> dict[Place, int] | None:
-    """Return the committed offsets, or None if this broker isn't the coordinator or denies access."""
     if connection.version(OFFSET_FETCH) is None:
         return None
     requested_group = OffsetFetchRequestGroup(group_id=group, topics=None)

@@ -98,7 +98,6 @@ class Window:
         )
 
     def rows(self, table: str, rows: pa.Table) -> pa.Table:
-        """Filter the rows of a silver table."""
         if column := _TIMES.get(table):
             times = rows[column]
             inside = pc.and_(pc.greater_equal(times, self.since_ms), pc.less_equal(times, self.until_ms))
@@ -113,7 +112,7 @@ class Window:
         return self.since_ms <= ts_ms <= self.until_ms
 
     def wants(self, group: str | None) -> bool:
-        """Return whether a group is selected; None stands for events without a group, such as an election."""
+        """Return whether a group is selected; None is for events without a group, such as an election."""
         return group is None or not self.groups or any(fnmatchcase(group, pattern) for pattern in self.groups)
 
 

@@ -74,15 +74,15 @@ def _members(analysis: GroupAnalysis, stall: Stall) -> int:
 
 
 def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
-    has_samples, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
-    transaction = _held_by_transaction(analysis, stall) if has_samples or once else None
+    sampled, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
+    transaction = _held_by_transaction(analysis, stall) if sampled or once else None
     polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
     text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
     text += "explains it"
-    if has_samples:
+    if sampled:
         text += f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms or 0)}"
     elif once:
         text += f"; at its end, when log end offsets were sampled, {several(stall.lag or 0, 'record')} waited"
@@ -95,11 +95,8 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
         cause = "an open transaction blocks them: the last stable offset stayed at their position, while the log grew"
     elif polling:
         advice, cause = _NOT_GIVEN, "the members kept polling, since they committed the same positions again"
-    elif has_samples and _excludes_transactions(analysis, stall):
-        sure, cause = (
-            LIKELY,
-            "no transaction was open, so the members waited for a resource at the same time",
-        )
+    elif sampled and _excludes_transactions(analysis, stall):
+        sure, cause = LIKELY, "no transaction was open, so the members waited for a resource at the same time"
         advice = (
             "Take a thread dump of a member to find the resource that all members wait for (a database, a service)."
         )
@@ -109,7 +106,7 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
         ID,
         "The whole group makes no progress",
         _severity(analysis, stall),
-        CERTAIN if has_samples else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
+        CERTAIN if sampled else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
         text,
         advice,
         stall.start_ms,

@@ -123,12 +123,14 @@ class Message(Generic[RequestT, ResponseT]):
         Raises:
             ResponseTooLargeError: The frame exceeds `most_bytes`.
         """
+        if self._small is not None and self._small(response):
+            return self.write(version, correlation_id, response)
         step_writer = self._step_writers.get(version)
         if step_writer is None:
             step_writer = self._step_writers[version] = self._step_writer(version)
         writer, to_older = step_writer
         older = response if to_older is None else to_older(response)
-        if writer.is_short(older) and (self._small is None or self._small(response)):
+        if self._small is None and writer.is_short(older):
             return self.write(version, correlation_id, response)
         buffer = BytesIO()
         buffer.write(bytes(4) + INT.pack(correlation_id) + self._response_tags(version))

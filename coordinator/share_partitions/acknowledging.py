@@ -4,7 +4,7 @@ All batches of one request count, or none does. Source: Kafka's `SharePartition.
 words are kept; share-groups §12.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -136,10 +136,12 @@ class _Request:
         renews = RENEW in said.types
         # Looked up one by one: batches may be dropped and added while others are served.
         while found := in_flight.batches_beginning_in(begin, said.last_offset):
-            begin = in_flight.batch_firsts[found[0]] + 1
+            begin, end = in_flight.batch_firsts[found[0]] + 1, in_flight.batch_lasts[found[0]]
             refusal = yield from self._say_of_batch(found[0], said, renews=renews)
             if refusal is not None:
                 return refusal
+            if end >= said.last_offset:
+                break
             if self._pace.add():
                 yield
         return None
@@ -210,12 +212,14 @@ class _Request:
         return None
 
 
-def _pieces(said: Acknowledgement, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Stretches of offsets between the two that have one type, and the type."""
+def _pieces(said: Acknowledgement, begin: int, end: int) -> Iterable[tuple[int, int, int]]:
+    """Return the longest stretches of offsets between the two that have one type, each with the type."""
     if len(said.types) == 1:
-        yield begin, end, said.types[0]
-        return
-    types = said.types[begin - said.first_offset : end - said.first_offset + 1]
+        return ((begin, end, said.types[0]),)
+    return _pieces_of_types(said.types[begin - said.first_offset : end - said.first_offset + 1], begin)
+
+
+def _pieces_of_types(types: Sequence[int], begin: int) -> Iterator[tuple[int, int, int]]:
     for kind, alike in groupby(types):
         size = sum(1 for _ in alike)
         yield begin, begin + size - 1, kind

@@ -254,7 +254,7 @@ class _Acquisition:
             if self.pace.add():
                 yield
             index = in_flight.ranges_between(at, last).start
-            if index == len(in_flight) or in_flight.firsts[index] > last:
+            if index == len(in_flight.firsts) or in_flight.firsts[index] > last:
                 break
             begin, end = max(in_flight.firsts[index], at), min(in_flight.lasts[index], last)
             at = end + 1
@@ -272,7 +272,8 @@ class _Acquisition:
             if careful_most is not None and taken < careful_most:
                 most = min(most, careful_most - taken)
             most = min(most, end - begin + 1)
-            (index,) = in_flight.carve(begin, begin + most - 1)
+            if (begin, begin + most - 1) != (in_flight.firsts[index], in_flight.lasts[index]):
+                (index,) = in_flight.carve(begin, begin + most - 1)
             self._hold(index, joins=taken > 0)
             taken += most
             if alone or taken == careful_most or (self._wanted.exactly and taken == left):

@@ -8,7 +8,7 @@ many records it has and however many fetches have taken them.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Final
 
 from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
@@ -150,19 +150,27 @@ class InFlight:
         begin = bisect_left(self.lasts, first)
         return range(begin, max(begin, bisect_right(self.firsts, last)))
 
-    def slices(self, first: int, last: int, *, cut: bool = False) -> Iterator[range]:
+    def slices(self, first: int, last: int, *, cut: bool = False) -> Iterable[range]:
         """Return the numbers of the ranges between two offsets, both included, ELEMENTS_AT_ONCE at a time.
 
-        Each slice is looked up by its first offset when it is its turn, so ranges may change between two slices, and
-        those of a slice may be cut and joined. `cut`: as `carve`.
+        The first slice is looked up now, and each other one by its first offset when it is its turn. So ranges may
+        change between two slices, and those of a slice may be cut and joined. `cut`: as `carve`.
         """
-        while first <= last:
-            part = self.carve(first, last) if cut else self.ranges_between(first, last)
-            if not part:
-                return
+        if first > last:
+            return ()
+        part = self.carve(first, last) if cut else self.ranges_between(first, last)
+        if len(part) > ELEMENTS_AT_ONCE:
+            return self._many_slices(part, last, cut=cut)
+        return (part,) if part else ()
+
+    def _many_slices(self, part: range, last: int, *, cut: bool) -> Iterator[range]:
+        while part:
             part = part[:ELEMENTS_AT_ONCE]
             first = self.lasts[part[-1]] + 1
             yield part
+            if first > last:
+                return
+            part = self.carve(first, last) if cut else self.ranges_between(first, last)
 
     def _cut(self, index: int, offset: int) -> None:
         """Makes two of a range, the second one from `offset` on. Its batch is split from now on."""

@@ -196,9 +196,9 @@ class Transition:
         elif is_over(self._partition):
             yield fate_of(in_flight, index, self._pending.member_id, RELEASED)
 
-    def _slices(self) -> Iterator[range]:
+    def _slices(self) -> Iterable[range]:
         """Return slices of the ranges among which those are that are on their way."""
-        return self._partition.in_flight.slices(self._first_offset, self._last_offset) if self.began else iter(())
+        return self._partition.in_flight.slices(self._first_offset, self._last_offset) if self.began else ()
 
 
 def after(partition: SharePartition, index: int, state: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from struct import Struct
+from typing import Final
 from uuid import UUID
 
 from kohort.protocol.codec import Message
@@ -82,6 +83,12 @@ class ShareFetchResponse:
     node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
+MAX_AT_ONCE: Final = 16_000
+"""Topics, partitions and ranges of a response that is written at once, in about ten milliseconds.
+
+Writing in steps costs ten times as much for each range, and copies the records.
+"""
+
 _HEAD = Struct(">ih").pack
 _PARTITION = Struct(">ih").pack
 _ACQUIRED = Struct(">qqhB").pack
@@ -134,4 +141,14 @@ def _acquired(acquired: tuple[AcquiredRecords, ...]) -> bytes:
     return b"".join((compact_length(len(ranges)), *ranges, _NO_TAGS))
 
 
-MESSAGE = Message("share_fetch", ShareFetchRequest, ShareFetchResponse, write_by_hand=_writer)
+def _is_small(response: ShareFetchResponse) -> bool:
+    count = 0
+    for topic in response.responses:
+        count += 1 + len(topic.partitions)
+        if count > MAX_AT_ONCE:
+            return False
+        count += sum([len(partition.acquired_records) for partition in topic.partitions])
+    return count <= MAX_AT_ONCE
+
+
+MESSAGE = Message("share_fetch", ShareFetchRequest, ShareFetchResponse, write_by_hand=_writer, small=_is_small)

@@ -315,3 +315,22 @@ def test_where_switched_off_everything_is_refused() -> None:
     ada = Member(broker)
     assert ada.fetches(0).error_code is E.unsupported_version
     assert ada.says((0, 0, [ACCEPT])).error_code is E.unsupported_version
+
+
+def test_fetch_reads_until_limit_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker()
+    topic = ready(broker, 5)
+    ada = Member(broker)
+    ada.fetches(*range(5))
+    for partition in range(5):
+        produce(broker, b"a", b"b", partition=partition)
+    log_type, reads = type(topic.partitions[0].log), []
+    read_segment = log_type.read_segment
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        reads.append(1)
+        return read_segment(*arguments, **options)
+
+    monkeypatch.setattr(log_type, "read_segment", counting)
+    assert len(ada.acquires(most=1)) == 1
+    assert len(reads) == 1

@@ -1,7 +1,7 @@
 """What is written in steps is, byte for byte, what is written at once."""
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -18,8 +18,15 @@ from kohort.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from kohort.protocol.messages.leaders import LeaderIdAndEpoch
 from kohort.protocol.messages.metadata import MESSAGE, MetadataResponse, MetadataResponsePartition
 from kohort.protocol.messages.metadata import MetadataResponseTopic as Topic
+from kohort.protocol.messages.share_fetch import (
+    AcquiredRecords,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchResponse,
+)
 from kohort.protocol.messages.share_group_heartbeat import Assignment, ShareGroupHeartbeatResponse, TopicPartitions
 from kohort.protocol.writing_in_steps import StepWriter
 from tests.protocol.messages import SOME_VERSIONS, load
@@ -132,3 +139,23 @@ def test_frame_size_is_limited() -> None:
     assert len(written(message.write_in_steps(4, 5, response, size))[1]) == size
     with pytest.raises(ResponseTooLargeError, match=r"find_coordinator v4: more than 50000 bytes"):
         written(message.write_in_steps(4, 5, response, 50_000))
+
+
+@pytest.mark.parametrize(("ranges", "takes_steps"), [(15_000, False), (17_000, True)])
+def test_share_fetch_is_written_by_hand(ranges: int, takes_steps: bool) -> None:
+    message = message_of("share_fetch")
+    acquired = tuple(AcquiredRecords(first_offset=n, last_offset=n, delivery_count=1) for n in range(ranges))
+    leader = LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
+    part = PartitionData(
+        partition_index=0,
+        error_code=ErrorCode.none,
+        current_leader=leader,
+        records=(b"abc",),
+        acquired_records=acquired,
+    )
+    topic = ShareFetchableTopicResponse(topic_id=UUID(int=1), partitions=(part,))
+    response = ShareFetchResponse(error_code=ErrorCode.none, responses=(topic,))
+    count, frame = written(message.write_in_steps(2, 5, response, 1 << 30))
+    assert (count > 0) is takes_steps
+    assert frame == b"".join(cast("list[bytes]", message.write(2, 5, response)))
+    assert message.is_short(2, response) is not takes_steps

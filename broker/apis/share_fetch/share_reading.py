@@ -269,6 +269,9 @@ class ShareReading:
             if offset is None or share_partition is None:
                 continue  # another member has acquired the records meanwhile
             part.acquired = []
+            assert part.partition is not None
+            if max_records <= 0 and offset >= part.partition.log.log_start_offset:
+                continue  # none of the records that would be read could be acquired
             limits = self._limits._replace(max_records=max_records)
             read = yield from self._batches(
                 part, share_partition, offset, min(max_bytes, room), not read_any, limits, pace

@@ -11,7 +11,7 @@ from kohort.cli.output import say
 from kohort.cli.standard_streams import standard_streams
 
 COMMANDS = {
-    "admin": "Move leaders, stop and start nodes, change ACLs of a running cluster.",
+    "admin": "Move leaders, stop and start nodes; check a data directory or add a user to it.",
     "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
     "completion": "Print what lets a shell complete commands and options.",
     "consume": "Print the records of topics of any Kafka cluster, also as a member of a group.",

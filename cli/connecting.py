@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,13 +16,11 @@ from kohort.cli.output import say
 
 if TYPE_CHECKING:
     from kohort.client.security import Security
-    from kohort.watch.client import Broker
 
 REACH_S = 10.0
 WANTS_TLS = "it wants TLS; give --command-config FILE with security.protocol=SSL, or SASL_SSL and a login"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-ResultT = TypeVar("ResultT")
 
 
 def bootstrap_option(command: Command) -> Command:
@@ -78,64 +76,53 @@ def addresses_of(bootstrap: str) -> list[tuple[str, int]]:
 
 
 def reach(host: str, port: int, security: Security, client_id: str, timeout_s: float) -> int:
-    """Opens a connection, logs in and hangs up again. Returns how many APIs the broker serves. Raises BrokerError."""
-    return _talk(host, port, security, client_id, timeout_s, lambda broker: broker.connect())
+    """Open a connection, log in and close it again.
 
+    Returns:
+        The number of APIs that the broker serves.
 
-def reach_one(bootstrap: str, security: Security, client_id: str, timeout_s: float) -> tuple[str, int]:
-    """The first of the addresses where a broker lets us in. Raises the BrokerError of the first if none does."""
-    problems: list[OSError] = []
-    for host, port in addresses_of(bootstrap):
-        try:
-            reach(host, port, security, client_id, timeout_s)
-        except OSError as problem:
-            problems.append(problem)
-        else:
-            return host, port
-    raise problems[0]
-
-
-def ask_each(
-    host: str, port: int, security: Security, client_id: str, name: str, requests: Iterable[object]
-) -> list[Any]:
-    """A broker's answers to requests of the API `name`, each within the client's own time. Raises BrokerError."""
-
-    async def ask(broker: Broker) -> list[Any]:
-        return [await broker.ask(name, request) for request in requests]
-
-    return _talk(host, port, security, client_id, None, ask)
-
-
-def _talk(
-    host: str,
-    port: int,
-    security: Security,
-    client_id: str,
-    timeout_s: float | None,
-    talk: Callable[[Broker], Awaitable[ResultT]],
-) -> ResultT:
+    Raises:
+        BrokerError: The broker cannot be reached or rejects the login; the message begins with its address.
+    """
     import asyncio
 
     with without("hypothesis"):
         from kohort.client.security import OPEN
         from kohort.watch.client import Broker, BrokerError
 
-    async def within_time() -> ResultT:
+    async def connect() -> int:
         broker = Broker(host, port, security, client_id)
         try:
             async with asyncio.timeout(timeout_s):
-                return await talk(broker)
+                return await broker.connect()
         except TimeoutError:
             raise BrokerError(f"{broker.address}: no answer within {timeout_s:g} s") from None
         finally:
             broker.close()
 
     try:
-        return asyncio.run(within_time())
+        return asyncio.run(connect())
     except BrokerError:
-        if security == OPEN and speaks_tls(host, port, timeout_s or REACH_S):
+        if security == OPEN and speaks_tls(host, port, timeout_s):
             raise BrokerError(f"{host}:{port}: {WANTS_TLS}") from None
         raise
+
+
+def reach_one(bootstrap: str, security: Security, client_id: str, timeout_s: float) -> tuple[str, int]:
+    """Return the first of the addresses where a broker accepts the connection and the login.
+
+    Raises:
+        BrokerError: No address can be reached; it is the error of the first one.
+    """
+    errors: list[OSError] = []
+    for host, port in addresses_of(bootstrap):
+        try:
+            reach(host, port, security, client_id, timeout_s)
+        except OSError as error:
+            errors.append(error)
+        else:
+            return host, port
+    raise errors[0]
 
 
 def speaks_tls(host: str, port: int, timeout_s: float) -> bool:

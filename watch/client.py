@@ -28,9 +28,6 @@ SPOKEN = {
     "streams_group_describe": 0,
     "offset_fetch": 9,  # from 10 on topics are named by id
     "list_offsets": 7,
-    "describe_acls": 3,
-    "create_acls": 3,
-    "delete_acls": 3,
 }
 """The newest version of each API that this client speaks."""
 

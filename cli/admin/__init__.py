@@ -7,7 +7,6 @@ import click
 from kohort.cli.lazy import LazyGroup
 
 COMMANDS = {
-    "acls": "List, add and remove the ACLs of any Kafka cluster.",
     "add-scram": "Give a user a SCRAM password in a data directory.",
     "move-leader": "Let another node lead a partition.",
     "nodes": "List the nodes.",
@@ -20,9 +19,9 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, table=COMMANDS, package=__name__)
 def admin() -> None:
-    """Move leaders, stop and start nodes, change ACLs of a running cluster; check a data directory, or add a user.
+    """Move leaders, stop and start nodes of a running cluster; check a data directory, or add a user to it.
 
-    acls asks any Kafka cluster; verify and add-scram ask nobody. The others ask a broker that was started with `kohort
-    serve --control HOST:PORT`. Exit code 0: done; 1: refused, nobody answers, or a file is damaged; 2: the command line
+    verify and add-scram read and write files. The others need a broker that was started with `kohort serve --control
+    HOST:PORT`. Exit code 0: done; 1: rejected, the broker cannot be reached, or a file is damaged; 2: the command line
     is wrong.
     """

@@ -31,10 +31,7 @@ def resource_options(command: Command) -> Command:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def acls(context: click.Context) -> None:
-    """List, add and remove ACLs of a cluster with an authorizer, without a Kafka client.
-
-    `kohort admin acls` does so as a client, in any cluster.
-    """
+    """List, add and remove ACLs of a cluster with an authorizer, without a Kafka client."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

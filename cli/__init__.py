@@ -1,1 +1,1 @@
-"""The command line: one module a command, loaded when the command is given."""
+"""Command line: one module for each command, imported when the command is given."""

@@ -1,4 +1,4 @@
-"""`python -m kohort.cli` is `kohort`."""
+"""Entry point of `python -m kohort.cli`, the same as `kohort`."""
 
 from kohort.cli.main import main
 

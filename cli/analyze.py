@@ -1,4 +1,4 @@
-"""`kohort analyze`: the answer to an incident, from one command."""
+"""`kohort analyze`: explains from one command why groups rebalanced."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _LOGIN_TRAVELS = (
-    "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
-    "pages show them (docs/clusters.md)"
+    "the login is sent to Spark's server as options of a source: its spark.redaction.regex decides whether its logs "
+    "and pages show them (docs/clusters.md)"
 )
 AGAIN_S = 1.0
 
@@ -48,56 +48,56 @@ AGAIN_S = 1.0
     default="kohort-analysis",
     show_default=True,
     metavar="FOLDER",
-    help="Where tables, findings.json and report.html go: a folder, or s3://…, abfss://…, gs://…, hdfs://….",
+    help="Write tables, findings.json and report.html there: a folder, or s3://…, abfss://…, gs://…, hdfs://….",
 )
 @click.option(
     "--cluster",
     "master",
     metavar="URL",
-    help="A Spark master (spark://…, yarn, local[2]) or Spark Connect address (sc://…), whose workers see the same "
-    "files; this machine if left out.",
+    help="A Spark master (spark://…, yarn, local[2]) or Spark Connect address (sc://…) whose workers see the same "
+    "files.  [default: this machine]",
 )
 @click.option(
     "--engine",
     type=click.Choice(["auto", "local", "spark"]),
     default="auto",
     show_default=True,
-    help="Who does the work: this process (local), which is done with a few million records before Spark has started, "
-    "or Spark; auto goes by how much there is. --cluster and --follow take Spark.",
+    help="Who does the work: this process (local), which finishes a few million records before Spark has started, "
+    "or Spark; auto decides by the number of records. --cluster and --follow use Spark.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
 @config_option
-@click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
-@click.option("--since", metavar="MOMENT", help="Leave out what was over before: 2026-05-31T14:00, or 14:00 of today.")
-@click.option("--until", metavar="MOMENT", help="Leave out what came later.")
-@click.option("--last", metavar="LENGTH", help="Only the last 30m, 2h, 1d.")
+@click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and print alerts as they arise.")
+@click.option("--since", metavar="MOMENT", help="Leave out what ended before: 2026-05-31T14:00, or 14:00 of today.")
+@click.option("--until", metavar="MOMENT", help="Leave out what started later.")
+@click.option("--last", metavar="LENGTH", help="Only the last 30m, 2h or 1d.")
 @click.option(
     "--group",
     "groups",
     multiple=True,
     metavar="NAME",
-    help="Only this group, or those of a pattern like 'orders-*'; again for more.",
+    help="Only this group, or the groups of a pattern like 'orders-*'; repeatable.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["warning", "critical"]),
-    help="For CI: exit code 3 when something so grave was found, 4 when it can't be told, as not everything was "
-    "given or read.",
+    help="For CI: exit code 3 if a finding of at least this severity exists, 4 if the sources do not suffice "
+    "to decide.",
 )
 @click.option(
     "--without",
     type=click.Choice(["offsets-topic", "log-ends", "broker-log", "share-state", "share-events"]),
     multiple=True,
-    help="This source is missing, and that is known: what it alone would show is not asked for. Again for more.",
+    help="Accept that this source is missing: do not report what only it could show. Repeatable.",
 )
-@click.option("--webhook", metavar="URL", help="With --follow: post alerts there as JSON too.")
+@click.option("--webhook", metavar="URL", help="With --follow: also post alerts there as JSON.")
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65_535),
     metavar="PORT",
-    help="With --follow: Prometheus metrics there (0: any).",
+    help="With --follow: serve Prometheus metrics there (0: any free port).",
 )
-@click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
+@click.option("--verbose", is_flag=True, help="Also print findings of severity info.")
 def analyze(
     sources: tuple[str, ...],
     out: str,
@@ -116,47 +116,45 @@ def analyze(
     metrics_port: int | None,
     verbose: bool,
 ) -> None:
-    """Why did my groups rebalance, who caused it, what did it cost, what should I change?
+    """Find out why groups rebalanced, who caused it, what it cost and what to change.
 
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets and __share_group_state, exports,
     a broker's text log, an event log, samples of log ends; several together; also in a store: s3://backups/broker-1/.
 
-    With --follow, SOURCE is one bootstrap address, and brokers' text logs and event logs, or folders of them, as they
-    grow and are rotated: alerts are printed as they arise, tables grow, the report is made anew every minute. Ctrl-C
-    ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
+    With --follow, SOURCE is one bootstrap address, and optionally brokers' text logs and event logs, or folders of
+    them, which may grow and be rotated: alerts are printed as they arise, tables grow, and the report is written again
+    every minute. Ctrl-C stops it after a last report, a second Ctrl-C at once; the same command continues from there.
 
-    Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
-    in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on, and found; 4: --fail-on, and
-    it can't be told; 130: interrupted.
-    """  # fmt: skip
+    Findings go to stdout, progress to stderr. Exit code 0: the analysis succeeded, whatever it found; 1: it failed, or
+    nothing in one of the sources was understood; 2: the command line is wrong; 3: --fail-on, and such a finding exists;
+    4: --fail-on, and the sources do not suffice to decide; 130: interrupted.
+    """
     place: Place = Path(out)
     with_spark = checked_engine(engine, master, following)
     try:
         place = out_place(out, following)
         window, address = window_of(since, until, last, groups), webhook_address(webhook)
         if following and (not window.is_everything or fail_on is not None):
-            raise click.UsageError(
-                "--follow takes everything as it comes: no --since, --until, --last, --group, --fail-on"
-            )
+            raise click.UsageError("--follow cannot be combined with --since, --until, --last, --group or --fail-on")
         for option, value in (("--webhook", webhook), ("--metrics-port", metrics_port)):
             if value is not None and not following:
-                raise click.UsageError(f"{option} goes with --follow")
-        found, issues = _find(sources, config)
+                raise click.UsageError(f"{option} requires --follow")
+        inputs, issues = _find(sources, config)
         if following:
             assert isinstance(place, Path)
-            _follow(found, issues, _places(sources), place, master, name, verbose, address, metrics_port)
+            _follow(inputs, issues, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
-            outcome = _run(found, issues, place, engine, master, name, verbose, window, without)
+            outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without)
             if code := exit_code(outcome, fail_on, without):
                 sys.exit(code)
     except click.ClickException:
         raise
     except KeyboardInterrupt:
-        say("\nstopped before the end: there is no report of this run")
+        say("\nstopped early; no report was written")
         sys.exit(INTERRUPTED)
     except (ImportError, NoJavaError, NoSparkError) as error:
         raise click.ClickException(visible(plain(error, with_spark))) from None
-    except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
+    except Exception as error:  # Spark's failures have many types; the traceback goes to a file
         raise click.ClickException(f"{visible(plain(error, with_spark))}{kept(place)}") from None
 
 
@@ -167,18 +165,18 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
     try:
         security = from_file(config) if config is not None else OPEN
         if security.tls:
-            security.context()  # certificates that can't be used are better found out now
+            security.context()  # report unusable certificates before anything starts
     except SecurityError as error:
         raise click.UsageError(f"--command-config {error}") from None
-    found, issues = find_sources(sources, security)
-    given = click.get_current_context().get_parameter_source("config") is ParameterSource.COMMANDLINE
-    if given and not any(source.kind == WIRE for source in found):
-        say("--command-config is for addresses, and none is among the sources: not used")
-    return found, issues
+    inputs, issues = find_sources(sources, security)
+    is_explicit = click.get_current_context().get_parameter_source("config") is ParameterSource.COMMANDLINE
+    if is_explicit and not any(source.kind == WIRE for source in inputs):
+        say("--command-config is ignored: none of the sources is an address")
+    return inputs, issues
 
 
 def _run(
-    found: list[Source],
+    inputs: list[Source],
     issues: list[Issue],
     out: Place,
     engine: str,
@@ -188,98 +186,101 @@ def _run(
     window: Window,
     without: Collection[str],
 ) -> Outcome:
-    gc.enable()  # the command line runs without; an analysis lives long enough to need it
+    gc.enable()  # the command line runs without it; an analysis runs long enough to need it
     for issue in issues:
         say(f"{issue.keys}: {issue.detail}")
     from kohort.pipeline.silver.read_sources import expand
 
-    found, problems = expand(found)
+    inputs, problems = expand(inputs)
     for issue in problems:
         say(issue.detail)
     issues += problems
-    if not found:
-        raise click.ClickException("nothing to analyse: none of the sources can be read")
-    say(f"sources: {words(found)}")
-    chosen = chosen_engine(engine, master, found)
+    if not inputs:
+        raise click.ClickException("nothing to analyse: no source can be read")
+    say(f"sources: {words(inputs)}")
+    chosen = chosen_engine(engine, master, inputs)
     if isinstance(out, Path):
         _prepare(out, following=False, with_spark=chosen == SPARK)
     with opened_engine(chosen, master, lambda: notes_folder(out)) as (worker, tasks):
         from kohort.pipeline.analysis.analysis_run import analyse
 
         with progress(tasks) as show_progress:
-            outcome = analyse(worker, found, issues, out, show_progress, name, window)
+            outcome = analyse(worker, inputs, issues, out, show_progress, name, window)
         print_findings(outcome, verbose, without)
     from kohort.pipeline.silver.read_sources import NOTHING_READ
 
     unread = [issue for issue in outcome.issues if issue["rule"] == NOTHING_READ]
-    for each in unread:
-        say(visible(f"! {each['keys']}: {each['detail']}"))
+    for row in unread:
+        say(visible(f"! {row['keys']}: {row['detail']}"))
     if unread:
         sys.exit(1)
     return outcome
 
 
 def _prepare(out: Path, following: bool, with_spark: bool) -> None:
-    """Makes the output folder. An analysis and what --follow has collected don't share one: each would take the other's
-    rows for its own."""
+    """Create the output folder.
+
+    An analysis and what --follow has collected don't share one: each would read the other's rows as its own.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         if with_spark:
             with open(out / "spark.log", "ab"):
                 pass
     except (FileExistsError, NotADirectoryError):
-        raise click.ClickException(f"--out {out}: that is a file, not a folder") from None
+        raise click.ClickException(f"--out {out}: expected a folder, but a file exists there") from None
     except OSError as error:
-        raise click.ClickException(f"--out {out}: can't be written ({error.strerror}); name another folder") from None
+        raise click.ClickException(f"--out {out}: cannot be written ({error.strerror}); name another folder") from None
     collected = (out / "checkpoints").is_dir()
     if collected and not following:
-        raise click.ClickException(f"--out {out}: holds what --follow collected there; name another folder")
+        raise click.ClickException(f"--out {out}: contains data collected by --follow; name another folder")
     if following and not collected and (out / "tables" / "silver").is_dir():
-        raise click.ClickException(f"--out {out}: holds an analysis made without --follow; name another folder")
+        raise click.ClickException(f"--out {out}: contains an analysis made without --follow; name another folder")
 
 
 def _places(sources: tuple[str, ...]) -> list[Path]:
-    """The files and folders among the sources."""
-    return [Path(each).absolute() for each in sources if Path(each).exists()]
+    return [Path(source).absolute() for source in sources if Path(source).exists()]
 
 
 def _follow(
-    found: list[Source], issues: list[Issue], places: list[Path], out: Path, master: str | None, name: str,
+    inputs: list[Source], issues: list[Issue], places: list[Path], out: Path, master: str | None, name: str,
     verbose: bool, webhook: str | None, metrics_port: int | None,
 ) -> None:  # fmt: skip
     from kohort.pipeline.sources.found import EVENTS, TEXT_LOG, WIRE
 
-    clusters = [source for source in found if source.kind == WIRE]
-    if len(clusters) != 1 or any(source.kind not in (WIRE, TEXT_LOG, EVENTS) for source in found):
+    clusters = [source for source in inputs if source.kind == WIRE]
+    if len(clusters) != 1 or any(source.kind not in (WIRE, TEXT_LOG, EVENTS) for source in inputs):
         raise click.UsageError(
-            "--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`, and takes brokers' text "
-            "logs and event logs beside it"
+            "--follow requires one bootstrap address, as in `kohort analyze --follow HOST:9092`, and accepts only "
+            "brokers' text logs and event logs in addition"
         )
     if issues:
         raise click.UsageError(f"{issues[0].keys}: {issues[0].detail}")
-    if away := [source.path for source in found if source.kind != WIRE and not Path(source.path).exists()]:
-        raise click.UsageError(f"{away[0]}: --follow takes files and folders of this machine beside the address")
+    if missing := [source.path for source in inputs if source.kind != WIRE and not Path(source.path).exists()]:
+        raise click.UsageError(
+            f"{missing[0]}: in addition to the address, --follow accepts only files and folders of this machine"
+        )
     gc.enable()
     _prepare(out, following=True, with_spark=True)
     say("starting Spark …")
     from kohort.pipeline.session import is_connected, spark_session
 
     stopping: list[float] = []
-    # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
-    before = {number: _stop_on(number, stopping) for number in _ENDS}
+    # Ctrl-C ends the loop between two polls, so that streams are stopped and a last report is written.
+    previous_handlers = {number: _stop_on(number, stopping) for number in _ENDS}
     try:
         with spark_apart(out), _alerting(webhook) as notify, _measuring(metrics_port) as metrics:
             spark = spark_session(master)
-            for number in _ENDS:  # again: PySpark has put a handler of its own in their place
+            for number in _ENDS:  # again, because PySpark has replaced them
                 _stop_on(number, stopping)
             try:
                 from kohort.pipeline.job.follow import follow
 
                 if is_connected(spark) and clusters[0].security.options:
                     say(_LOGIN_TRAVELS)
-                files = [source for source in found if source.kind != WIRE]
-                beside = f" and {words(files)}" if files else ""
-                say(f"following {clusters[0].path}{beside}; Ctrl-C ends it")
+                files = [source for source in inputs if source.kind != WIRE]
+                and_files = f" and {words(files)}" if files else ""
+                say(f"following {clusters[0].path}{and_files}; Ctrl-C ends it")
                 outcome = follow(
                     spark,
                     clusters[0].path,
@@ -300,16 +301,16 @@ def _follow(
                 if not stopping:
                     spark.stop()
                     raise
-                # Whoever ends a service ends all its processes at once, and Java may be gone before the streams are.
-                say("stopped together with Spark: the last report stays; the same command goes on from there")
+                # A service manager ends all processes of a service at once, so Java may end before the streams do.
+                say("stopped together with Spark; the last report is kept, and the same command continues from there")
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
 @contextmanager
 def _alerting(url: str | None) -> Iterator[Callable[[Message], None]]:
-    """What to do with alerts beside printing them."""
+    """Provide the function that receives alerts in addition to the terminal."""
     if url is None:
         yield lambda _: None
         return
@@ -321,7 +322,6 @@ def _alerting(url: str | None) -> Iterator[Callable[[Message], None]]:
 
 @contextmanager
 def _measuring(port: int | None) -> Iterator[FollowMetrics | None]:
-    """Serves metrics where they are asked for."""
     if port is None:
         yield None
         return
@@ -330,16 +330,17 @@ def _measuring(port: int | None) -> Iterator[FollowMetrics | None]:
     metrics = FollowMetrics()
     with ExitStack() as stack:
         try:
-            found = stack.enter_context(serving_metrics(port, metrics))
+            bound_port = stack.enter_context(serving_metrics(port, metrics))
         except OSError as error:
             raise click.ClickException(f"--metrics-port {port}: {error.strerror or error}") from None
-        say(f"metrics: http://localhost:{found}/metrics")
+        say(f"metrics: http://localhost:{bound_port}/metrics")
         yield metrics
 
 
 def _stop_on(number: signal.Signals, stopping: list[float]) -> Any:
     def stop(*_: Any) -> None:
-        # Asked again: the streams or the last report take too long. What asks at once twice means it once.
+        # A second signal means that the streams or the last report take too long; one that follows within
+        # AGAIN_S is a repetition of the first.
         if stopping and time.monotonic() - stopping[0] >= AGAIN_S:
             raise KeyboardInterrupt
         stopping.append(time.monotonic())

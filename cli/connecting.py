@@ -1,4 +1,7 @@
-"""Whether a broker can be reached, and why not, before a command hands its address to somebody who says less."""
+"""Options that name a cluster, and a check that its brokers can be reached.
+
+The check reports errors that clients such as librdkafka do not explain.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,12 @@ if TYPE_CHECKING:
     from kohort.client.security import Security
 
 REACH_S = 10.0
-WANTS_TLS = "it wants TLS; give --command-config FILE with security.protocol=SSL, or SASL_SSL and a login"
+WANTS_TLS = "it requires TLS; give --command-config FILE with security.protocol=SSL, or SASL_SSL and a login"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def bootstrap_option(command: Command) -> Command:
-    """`--bootstrap` and `-b`, as `bootstrap`."""
     option = click.option(
         "--bootstrap",
         "-b",
@@ -33,13 +35,12 @@ def bootstrap_option(command: Command) -> Command:
         metavar="HOST:PORT,...",
         envvar="KOHORT_BOOTSTRAP",
         show_envvar=True,
-        help="A cluster: kohort or any other Kafka.",
+        help="The cluster: kohort or any other Kafka.",
     )
     return option(command)
 
 
 def config_option(command: Command) -> Command:
-    """`--command-config`, as `config`."""
     option = click.option(
         "--command-config",
         "config",
@@ -47,31 +48,31 @@ def config_option(command: Command) -> Command:
         metavar="FILE",
         envvar="KOHORT_COMMAND_CONFIG",
         show_envvar=True,
-        help="Kafka's client properties for TLS and SASL, as its own tools or librdkafka take them.",
+        help="Kafka's client properties for TLS and SASL, as for Kafka's own tools or librdkafka.",
     )
     return option(command)
 
 
 def security_of(config: Path | None) -> Security:
-    """What the file says. One that cannot be followed ends the command with a sentence and exit code 2."""
+    """Return the security settings of the file; exit with code 2 if they are invalid."""
     from kohort.client.security import OPEN, SecurityError, from_file
 
     try:
         security = OPEN if config is None else from_file(config)
         if security.tls:
-            security.context()  # certificates that cannot be used are better found out now
-    except SecurityError as problem:
-        say(f"kohort: {problem}", err=True)
+            security.context()  # report unusable certificates at once
+    except SecurityError as error:
+        say(f"kohort: {error}", err=True)
         sys.exit(2)
     return security
 
 
 def addresses_of(bootstrap: str) -> list[tuple[str, int]]:
-    """Hosts and ports of `HOST:PORT,…`. What is none ends the command with a sentence and exit code 2."""
+    """Parse `HOST:PORT,…`; exit with code 2 if an address is invalid."""
     try:
-        return [parse_address(each.strip()) for each in bootstrap.split(",")]
-    except AddressError as problem:
-        say(f"kohort: {problem}", err=True)
+        return [parse_address(address.strip()) for address in bootstrap.split(",")]
+    except AddressError as error:
+        say(f"kohort: {error}", err=True)
         sys.exit(2)
 
 
@@ -126,7 +127,7 @@ def reach_one(bootstrap: str, security: Security, client_id: str, timeout_s: flo
 
 
 def speaks_tls(host: str, port: int, timeout_s: float) -> bool:
-    """Whether the port answers a TLS greeting, be it with a refusal. Nobody's certificate is looked at."""
+    """Return whether the port answers a TLS handshake, even with an alert. Certificates are not verified."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -135,7 +136,7 @@ def speaks_tls(host: str, port: int, timeout_s: float) -> bool:
     try:
         with socket.create_connection((host, port), timeout_s) as plain, context.wrap_socket(plain):
             return True
-    except ssl.SSLError as problem:
-        return "ALERT" in (problem.reason or "")
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")
     except OSError:
         return False

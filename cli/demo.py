@@ -1,4 +1,4 @@
-"""`kohort demo`: the play, watched live or printed in plain lines."""
+"""`kohort demo`: runs the play, live or in plain lines."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ WITHIN_S = 280
 
 @click.command()
 @click.option(
-    "--plain", is_flag=True, help="Plain lines instead of a live view; always so where stdout is no terminal."
+    "--plain", is_flag=True, help="Print plain lines instead of a live view, as is done if stdout is not a terminal."
 )
-@click.option("--seed", default=1, show_default=True, help="Of what is left to chance: ids, payloads, who crashes.")
+@click.option(
+    "--seed", default=1, show_default=True, help="Seed of random choices: ids, payloads, the member that crashes."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="For the event log and the analysis; a new directory among the system's temporary ones if left out.",
+    help="Directory for the event log and the analysis.  [default: a new temporary directory]",
 )
-@click.option("--no-analysis", is_flag=True, help="End with the play.")
+@click.option("--no-analysis", is_flag=True, help="Do not analyse the play.")
 def demo(plain: bool, seed: int, out: Path | None, no_analysis: bool) -> None:
-    """Watch three client libraries share a group: join, stall, crash, come back, and lose nothing.
+    """Watch three client libraries share a group: join, stall, crash, recover, and lose nothing.
 
-    Takes about a minute. Then its own logs are analysed, as kohort analyze does it, if kohort[analyze] is installed:
-    half a minute more. Exit code 0 only if every record was consumed, no partition ever had two owners, and the
-    analysis found who stalled the group.
+    Takes about a minute. Then its own logs are analysed as by kohort analyze, if kohort[analyze] is installed, which
+    takes half a minute more. Exit code 0: every record was consumed, no partition ever had two owners, and the analysis
+    found the member that stalled the group.
     """
     missing = missing_libraries()
     if missing:
@@ -51,7 +53,7 @@ def demo(plain: bool, seed: int, out: Path | None, no_analysis: bool) -> None:
         sys.exit(2)
 
     if out is not None and out.is_dir() and any(out.iterdir()):
-        say(f"kohort: {out} is not empty; --out wants a new directory", err=True)
+        say(f"kohort: {out} is not empty; --out requires a new directory", err=True)
         sys.exit(2)
 
     import uvloop
@@ -88,7 +90,7 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
     from kohort.demo.troupe import Troupe
     from kohort.demo.verdict import judge
 
-    began = time.monotonic()
+    started_at = time.monotonic()
     console = console_for(plain)
     stage, troupe = Stage(seed, TOPIC, PARTITIONS), Troupe()
     observations = Observations(stage)
@@ -96,26 +98,26 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
     view = PlainView() if plain else LiveView(console, observations, troupe)
     observations.on_line = view.broker_says
     play = Play(stage, observations, troupe, view, seed)
-    problem = ""
+    failure = ""
     events = out / "events"
     try:
         await stage.open(events)
-    except EventLogError as refused:
-        say(f"kohort: {str(refused).replace('--event-log', '--out')}", err=True)
+    except EventLogError as error:
+        say(f"kohort: {str(error).replace('--event-log', '--out')}", err=True)
         return 2
     try:
         try:
             with view:
                 async with asyncio.timeout(WITHIN_S):
                     await play.perform()
-        except PlayError as stopped:
-            problem = str(stopped)
+        except PlayError as play_error:
+            failure = str(play_error)
         except TimeoutError:
-            problem = f"the play was not over within {WITHIN_S} s"
+            failure = f"the play did not end within {WITHIN_S} s"
         await _end(stage, troupe)
-        checks = judge(observations, play.outcomes, problem)
-        show(console, play.outcomes, checks, time.monotonic() - began)
-        if analysed and not problem:
+        checks = judge(observations, play.outcomes, failure)
+        show(console, play.outcomes, checks, time.monotonic() - started_at)
+        if analysed and not failure:
             observations.on_line = lambda text: None
             checks += await _analyse(console, stage, events, out)
     finally:
@@ -125,7 +127,7 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
 
 
 def console_for(plain: bool) -> Console:
-    """The console for the end. Without rich's markup, for which `kohort[analyze]` would be a style."""
+    """Return the console for the end, without rich's markup: `kohort[analyze]` would count as a style."""
     from rich.console import Console
 
     from kohort.demo.summary import WIDTH
@@ -134,14 +136,13 @@ def console_for(plain: bool) -> Console:
 
 
 async def _end(stage: Stage, troupe: Troupe) -> None:
-    """The actors go, and nothing more is shown of them."""
     troupe.kill()
     await asyncio.shield(troupe.gone())
     stage.end_events()
 
 
 async def _analyse(console: Console, stage: Stage, events: Path, out: Path) -> list[Check]:
-    """What the logs of the play say about it. The cluster still serves its offsets topic."""
+    """Run `kohort analyze` on the logs of the play; the cluster still serves its offsets topic."""
     from kohort.demo import analysis
     from kohort.demo.summary import show_analysis
     from kohort.demo.verdict import Check
@@ -149,7 +150,7 @@ async def _analyse(console: Console, stage: Stage, events: Path, out: Path) -> l
     if not analysis.is_installed():
         console.print(analysis.how_to_get_it(events), soft_wrap=True)
         return []
-    console.print("\nNow kohort analyze reads the play's own logs: its offsets topic, and its event log")
+    console.print("\nkohort analyze now reads the logs of the play: its offsets topic and its event log")
     failed = await analysis.analyse(stage.bootstrap, events, out, lambda text: console.print(f"  {text}", style="dim"))
     checks, lines = ([Check(False, failed)], []) if failed else analysis.judge(out)
     show_analysis(console, checks, lines, out / "report.html")

@@ -1,17 +1,17 @@
-"""How a command ends early."""
+"""Exit code and signals of commands that are interrupted."""
 
 from __future__ import annotations
 
 import signal
 
-INTERRUPTED = 130
-"""Exit code, as a shell's for SIGINT."""
+INTERRUPTED = 130  # exit code, as a shell's for SIGINT
 
 
 def ends_with_signals() -> None:
-    """SIGINT and SIGTERM raise KeyboardInterrupt, also where a shell has started us with SIGINT ignored.
+    """Make SIGINT and SIGTERM raise KeyboardInterrupt, even if a shell started this process with SIGINT ignored.
 
-    SIGTERM comes on as SIGINT: for that `asyncio.run` cancels what runs, and raises it behind the loop, not within.
+    SIGTERM is raised again as SIGINT: `asyncio.run` cancels the running task for it, and raises the exception after the
+    event loop has ended rather than within it.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))

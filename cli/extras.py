@@ -1,4 +1,4 @@
-"""Packages that only an extra of kohort installs, and the sentence that names the extra."""
+"""Packages that only an extra of kohort installs, and the message that names the extra."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def needs_extra(feature: str, extra: str, *, exit_code: int = 2) -> Iterator[Non
         if missing.name is None or missing.name.partition(".")[0] == "kohort":
             raise
         say(
-            f"kohort: {feature} needs {missing.name}, which is not installed; pip install 'kohort[{extra}]' brings it",
+            f"kohort: {feature} needs {missing.name}, which is not installed; run pip install 'kohort[{extra}]'",
             err=True,
         )
         sys.exit(exit_code)

@@ -1,4 +1,4 @@
-"""librdkafka, which `produce` and `consume` leave the work to, as kcat does: what it is told, and what it says."""
+"""Settings and errors of librdkafka, which does the work of `produce` and `consume`, as in kcat."""
 
 from __future__ import annotations
 
@@ -27,26 +27,24 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ClusterOptions(NamedTuple):
-    """Where the cluster is, and how to speak to it."""
+    """Address and security of a cluster."""
 
     bootstrap: str
-    config: Path | None
-    """A file of Kafka's client properties."""
-    properties: tuple[str, ...]
-    """NAME=VALUE, as librdkafka has them."""
+    config: Path | None  # file of Kafka's client properties
+    properties: tuple[str, ...]  # NAME=VALUE, librdkafka's own
 
 
 def cluster_options(command: Command) -> Command:
-    """Gives a command `cluster`, its ClusterOptions, and `quiet`."""
+    """Add the options of ClusterOptions, passed as `cluster`, and `quiet`."""
     property_option = click.option(
         "--property",
         "-X",
         "properties",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A setting of librdkafka's, as acks=1; repeatable.",
+        help="A setting of librdkafka, such as acks=1; repeatable.",
     )
-    quiet_option = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but what goes wrong.")
+    quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print only errors to stderr.")
 
     @wraps(command)
     def with_cluster(
@@ -60,107 +58,103 @@ def cluster_options(command: Command) -> Command:
 def settings_of(
     cluster: ClusterOptions, client_id: str, troubles: Troubles, ours: Mapping[str, object]
 ) -> dict[str, Any]:
-    """What a client of librdkafka is made with; the properties that the user names count more than `ours`.
+    """Return the settings of a client of librdkafka. Properties of the user override `ours`.
 
-    Ends the command where librdkafka is not installed, or no broker lets us in: its own words for that say less.
+    Exit if librdkafka is not installed, or no broker accepts the login: librdkafka's own messages explain less.
     """
     with needs_extra("this", "records"):
         import confluent_kafka  # noqa: F401
-    named: dict[str, object] = {}
-    for each in cluster.properties:
-        name, equals, value = each.partition("=")
+    user_settings: dict[str, object] = {}
+    for text in cluster.properties:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise click.BadParameter(f"{each}: wants NAME=VALUE", param_hint="--property")
-        named[name.strip()] = value.strip()
+            raise click.BadParameter(f"{text}: expected NAME=VALUE", param_hint="--property")
+        user_settings[name.strip()] = value.strip()
     security = security_of(cluster.config)
     try:
         reach_one(cluster.bootstrap, security, client_id, REACH_S)
-    except OSError as problem:
-        fail(str(problem))
+    except OSError as error:
+        fail(str(error))
     logger = logging.Logger(client_id)
-    logger.addHandler(logging.NullHandler())  # what matters of its lines comes as an error, too
+    logger.addHandler(logging.NullHandler())  # relevant log lines are reported as errors, too
     common = {
         "bootstrap.servers": cluster.bootstrap,
         "client.id": client_id,
         "logger": logger,
-        "error_cb": troubles.heard,
+        "error_cb": troubles.report,
     }
-    return common | _security_settings(security) | dict(ours) | named
+    return common | _security_settings(security) | dict(ours) | user_settings
 
 
 def _security_settings(security: Security) -> dict[str, object]:
-    """librdkafka's names for what Java's properties say."""
-    said: dict[str, object] = {"security.protocol": security.protocol}
+    settings: dict[str, object] = {"security.protocol": security.protocol}
     if security.sasl:
-        said["sasl.mechanism"] = security.mechanism
+        settings["sasl.mechanism"] = security.mechanism
         if security.mechanism == "OAUTHBEARER":
-            said["oauth_cb"] = lambda _: (token_of(security), time.time() + LIFE_S)
+            settings["oauth_cb"] = lambda _: (token_of(security), time.time() + LIFE_S)
         else:
-            said |= {"sasl.username": security.username, "sasl.password": security.password}
+            settings |= {"sasl.username": security.username, "sasl.password": security.password}
     if security.tls:
-        said["ssl.endpoint.identification.algorithm"] = "https" if security.check_hostname else "none"
+        settings["ssl.endpoint.identification.algorithm"] = "https" if security.check_hostname else "none"
         if security.authorities:
-            said["ssl.ca.pem"] = security.authorities
+            settings["ssl.ca.pem"] = security.authorities
         if security.certificate:
-            said |= {"ssl.certificate.pem": security.certificate, "ssl.key.pem": security.certificate}
+            settings |= {"ssl.certificate.pem": security.certificate, "ssl.key.pem": security.certificate}
         if security.key_password:
-            said["ssl.key.password"] = security.key_password
-    return said
+            settings["ssl.key.password"] = security.key_password
+    return settings
 
 
 class Troubles:
-    """Says what librdkafka reports while it goes on by itself: each kind once, until records move again."""
+    """Reporter of errors from which librdkafka recovers itself: each code once, until records move again."""
 
     def __init__(self) -> None:
-        self._said: set[int] = set()
+        self._reported: set[int] = set()
 
-    def heard(self, error: Any) -> None:
-        """`error_cb`."""
+    def report(self, error: Any) -> None:
         from confluent_kafka import KafkaError
 
-        # That all brokers are down follows what was said of each one.
-        if error.code() not in self._said and error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._said.add(error.code())
-            say(f"kohort: {error.str()}; trying again", err=True)
+        # each broker was reported before "all brokers are down"
+        if error.code() not in self._reported and error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._reported.add(error.code())
+            say(f"kohort: {error.str()}; retrying", err=True)
 
-    def over(self) -> None:
-        """Records move."""
-        self._said.clear()
+    def forget(self) -> None:
+        self._reported.clear()
 
 
 @contextmanager
 def its_errors() -> Iterator[None]:
-    """What it raises ends the command with a sentence: exit code 2 where a setting is wrong, otherwise 1."""
+    """Convert KafkaException to a message and an exit code: 2 for a wrong setting, otherwise 1."""
     from confluent_kafka import KafkaError, KafkaException
 
     try:
         yield
-    except KafkaException as raised:
-        problem = raised.args[0]
-        if problem.code() == KafkaError._INVALID_ARG:
-            say(f"kohort: {problem.str()}", err=True)
+    except KafkaException as exception:
+        error = exception.args[0]
+        if error.code() == KafkaError._INVALID_ARG:
+            say(f"kohort: {error.str()}", err=True)
             sys.exit(2)
-        fail(in_words(problem))
+        fail(in_words(error))
 
 
-def in_words(problem: Any) -> str:
-    """Kafka's name of an error of a broker's, and what librdkafka says."""
-    return f"{problem.name()}: {problem.str()}" if problem.code() > 0 else str(problem.str())
+def in_words(error: Any) -> str:
+    """Return librdkafka's message, after Kafka's name of the error if a broker returned it."""
+    return f"{error.name()}: {error.str()}" if error.code() > 0 else str(error.str())
 
 
 def partitions_of(client: Any, topic: str) -> list[int]:
-    """The topic's partitions. Where there are none the command ends with a sentence."""
+    """Return the partitions of a topic; exit with code 1 if it does not exist."""
     from confluent_kafka import KafkaError
 
     about = client.list_topics(topic, timeout=ANSWER_S).topics[topic]
     if about.error is not None:
         if about.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            fail(f"there is no topic {topic}")
+            fail(f"topic {topic} does not exist")
         fail(f"{topic}: {in_words(about.error)}")
     return sorted(about.partitions)
 
 
 def fail(sentence: str) -> NoReturn:
-    """Says why not, and ends with exit code 1."""
     say(f"kohort: {sentence}", err=True)
     sys.exit(1)

@@ -1,10 +1,10 @@
-"""The command `kohort`: a usual `kohort serve` at once, everything else through click."""
+"""Entry point of `kohort`: starts a plain `kohort serve` without click, and every other command with it."""
 
 from __future__ import annotations
 
 import gc
 
-# Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
+# Imports create tens of thousands of objects that all stay: collecting garbage among them costs a tenth of the start.
 # `serve` turns collection on again; the other commands live too briefly to need it.
 gc.disable()
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Runs the command line of this process."""
-    words = sys.argv[1:]
-    if words[:1] == ["serve"] and "_KOHORT_COMPLETE" not in os.environ:
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["serve"] and "_KOHORT_COMPLETE" not in os.environ:
         from kohort.cli.serve_options import read_at_a_glance
 
-        options = read_at_a_glance(words[1:], os.environ)
+        options = read_at_a_glance(arguments[1:], os.environ)
         if options is not None:
             _serve(options)
             return
@@ -39,5 +38,5 @@ def _serve(options: ServeOptions) -> None:
 
         with standard_streams():
             serve_until_stopped(options)
-    except KeyboardInterrupt:  # it does not serve yet: then it would be a signal like others
+    except KeyboardInterrupt:  # only before the broker serves; then it handles signals itself
         sys.exit(1)

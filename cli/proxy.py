@@ -1,4 +1,4 @@
-"""`kohort proxy`: what it is asked, and how it ends."""
+"""`kohort proxy`: its options, and its exit."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ STDERR = 2
     default="127.0.0.1:0",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where clients begin; port 0 is any free one. The cluster's nodes get free ports beside it.",
+    help="The bootstrap address for clients; port 0 is any free one. The cluster's nodes get other free ports.",
 )
 @click.option(
     "--node-port",
     "node_ports",
     multiple=True,
     metavar="NODE=PORT",
-    help="Where a node's port is, as in 2=19094, or those of several in a row: 0-5=19093. May be repeated.",
+    help="Port of a node, as in 2=19094, or of several in a row, as in 0-5=19093. Repeatable.",
 )
 @click.option(
     "--control",
     metavar="[HOST:]PORT",
-    help="Offer faults, gates and what is seen of groups over HTTP there, as kohort serve does.",
+    help="Serve faults, gates and the observed groups over HTTP there, as kohort serve does.",
 )
 @click.option(
     "--control-token",
@@ -46,13 +46,13 @@ STDERR = 2
     metavar="TOKEN",
     envvar="KOHORT_CONTROL_TOKEN",
     show_envvar=True,
-    help="What must be shown there; needed where others than this machine reach it.",
+    help="Token that requests to it must send; required if it is reachable from other machines.",
 )
 @click.option(
     "--event-log",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write what is seen of groups to files in this directory, which kohort analyze reads.",
+    help="Write the observed events of groups to files in this directory, for kohort analyze.",
 )
 @click.option(
     "--record",
@@ -68,7 +68,11 @@ STDERR = 2
     "--command-config: every client that reaches the proxy has the rights of that account.",
 )
 @click.option(
-    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What is told on stderr."
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="Lowest level of the log lines on stderr.",
 )
 def proxy(
     bootstrap: str,
@@ -82,16 +86,16 @@ def proxy(
     share_account: bool,
     log_level: str,
 ) -> None:
-    """Stand between clients and the cluster at BOOTSTRAP, of kohort or any other Kafka.
+    """Forward clients to the cluster at BOOTSTRAP, of kohort or any other Kafka, and observe or disturb them.
 
-    BOOTSTRAP is HOST:PORT, several with commas. Every node has a port here, and answers name these instead of
-    the cluster's own addresses: clients stay with the proxy. They speak plainly to it. With --command-config
-    it speaks TLS to the cluster and logs in for them. Every client then has the rights of that account, so that the
-    proxy listens beyond this machine with --share-account only. Without, a client's own login is passed on. READY
-    on stdout says where to begin. Ctrl-C ends it.
+    BOOTSTRAP is HOST:PORT, several with commas. Every node has a port here, and responses name these ports instead of
+    the cluster's own addresses, so that clients stay with the proxy. They connect in plain text. With --command-config
+    the proxy uses TLS to the cluster and logs in for them. Every client then has the rights of that account, so the
+    proxy listens beyond this machine with --share-account only. Without --command-config it forwards a client's own
+    login. READY on stdout names the bootstrap address. Ctrl-C stops it.
 
-    With --control or --event-log it sees groups, as far as their requests and the answers pass here, or the
-    cluster describes them when it is asked. kohort watch and a browser show them at the control address.
+    With --control or --event-log it tracks groups, as far as their requests and responses pass through it, or the
+    cluster describes them on request. kohort watch and a browser show them at the control address.
     """
     from kohort.proxy.node_ports import chosen_ports
 
@@ -99,9 +103,9 @@ def proxy(
         host, port = parse_address(listen)
         chosen = chosen_ports(node_ports)
         controlled = None if control is None else control_at(control, control_token)
-    except (AddressError, TokenError) as problem:
-        _refuse(str(problem), 2)
-    where, security = addresses_of(bootstrap), security_of(config)
+    except (AddressError, TokenError) as error:
+        _refuse(str(error), 2)
+    addresses, security = addresses_of(bootstrap), security_of(config)
     with without("hypothesis"):
         from kohort.broker.cluster.group_events import EventLogError
         from kohort.broker.line_writer import LineWriter
@@ -112,28 +116,33 @@ def proxy(
         from kohort.proxy.talk.talk_writer import RecordError
 
     log.configure(level=log_level, writer=LineWriter(STDERR))
-    sentence, code = "", 0
+    message, code = "", 0
     try:
         address = controlled and ControlAddress(*controlled)
-        run(Options(where, host, port, security, address, event_log, record, chosen, share_account))
-    except (ListenError, EventLogError, RecordError) as problem:
-        sentence, code = str(problem), 2
-    except BrokerError as problem:
-        sentence, code = str(problem), 1
+        run(Options(addresses, host, port, security, address, event_log, record, chosen, share_account))
+    except (ListenError, EventLogError, RecordError) as error:
+        message, code = str(error), 2
+    except BrokerError as error:
+        message, code = str(error), 1
     finally:
         log.close()
     if code:
-        _refuse(sentence, code)
+        _refuse(message, code)
 
 
-def control_at(where: str, token: str) -> tuple[str, int, str]:
-    """Host, port and token of a control address. Raises AddressError, TokenError; may end the command."""
-    host, port = parse_address(f"127.0.0.1:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
+def control_at(address: str, token: str) -> tuple[str, int, str]:
+    """Return host, port and token of a control address; exit with code 2 if its extra is not installed.
+
+    Raises:
+        AddressError: The address is invalid.
+        TokenError: The token is invalid.
+    """
+    host, port = parse_address(f"127.0.0.1:{address.removeprefix(':')}" if address.lstrip(":").isdigit() else address)
     with needs_extra("--control", "control"), without("hypothesis"):
         import kohort.proxy.proxy_control  # noqa: F401
     return host, port, checked(token)
 
 
-def _refuse(sentence: str, code: int) -> NoReturn:
-    say(f"kohort: {sentence}", err=True)
+def _refuse(message: str, code: int) -> NoReturn:
+    say(f"kohort: {message}", err=True)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""`kohort serve`: a broker, until it is stopped. Usual command lines come to `serving.py` without it (`main.py`)."""
+"""`kohort serve`: runs a broker. Plain command lines reach `serving.py` without this module (see `main.py`)."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def _for_click(option: Option) -> click.Option:
     )
 
 
-@click.command(params=[_for_click(each) for each in OPTIONS])
-def serve(**given: Any) -> None:
+@click.command(params=[_for_click(option) for option in OPTIONS])
+def serve(**options: Any) -> None:
     """Run a broker, or with --nodes a cluster of them, until SIGINT or SIGTERM.
 
-    When every node accepts, one line goes to stdout: READY bootstrap=HOST:PORT[,HOST:PORT...], and behind that
+    When every node accepts connections, one line goes to stdout: READY bootstrap=HOST:PORT[,HOST:PORT...], followed by
     listeners=NAME://HOST:PORT[,HOST:PORT...],... if there are several, and control=HOST:PORT if --control is given.
     Logs go to stderr.
 
-    Of settings the later counts: Kafka's defaults, the profile, --config, --set. The copies of __consumer_offsets
-    are as many as there are nodes, up to Kafka's 3, unless offsets.topic.replication.factor is set.
+    Later settings override earlier ones: Kafka's defaults, the profile, --config, --set. __consumer_offsets has as many
+    replicas as there are nodes, at most Kafka's 3, unless offsets.topic.replication.factor is set.
     """
-    serve_until_stopped(ServeOptions(**given))
+    serve_until_stopped(ServeOptions(**options))

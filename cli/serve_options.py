@@ -1,4 +1,4 @@
-"""The options of `kohort serve`, and their values as one; without click, which is a fifteenth of a start."""
+"""Options of `kohort serve` and their values, without click, which would take a fifteenth of the start."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
 
 
 class ServeOptions(NamedTuple):
-    """What the command line says."""
+    """Values of the options of `kohort serve`."""
 
     listen: str | None
     nodes: int
     advertise: str
     profile: str
     as_kafka: str | None
-    assignments: tuple[str, ...]
-    """NAME=VALUE, of --set."""
+    assignments: tuple[str, ...]  # NAME=VALUE, of --set
     secure: Path | None
-    users: tuple[str, ...]
-    """Those of --add-scram."""
+    users: tuple[str, ...]  # of --add-scram
     config: str | None
     data_dir: Path | None
     fsync: str
@@ -39,15 +37,14 @@ class ServeOptions(NamedTuple):
     control: str | None
     control_certificate: Path | None
     control_token: str
-    control_names: tuple[str, ...]
-    """Those of --control-host."""
+    control_names: tuple[str, ...]  # of --control-host
     ready_file: Path | None
     log_format: str
     log_level: str
 
 
 class Place(Enum):
-    """What the path of an option may name."""
+    """Type of file that the path of an option may name."""
 
     ANY = 0
     FILE = 1
@@ -55,26 +52,22 @@ class Place(Enum):
 
 
 class Option(NamedTuple):
-    """One option: as it is typed, what it may be, and what `--help` says. Without more to say it is a text."""
+    """Option of `kohort serve`: name, allowed values and help. Without further fields its value is a text."""
 
     name: str
     help: str = ""
     metavar: str | None = None
-    default: str | int | None = None
-    """None and the empty text are not shown by `--help`."""
-    field: str = ""
-    """The one of ServeOptions; empty: as the option."""
+    default: str | int | None = None  # None and the empty text are not shown by --help
+    field: str = ""  # field of ServeOptions, if it is not named as the option
     choices: Sequence[str] = ()
     numbers: range | None = None
     path: Place | None = None
     is_flag: bool = False
     multiple: bool = False
-    variable: str | None = None
-    """A variable of the environment that counts where the option is not given."""
+    variable: str | None = None  # environment variable that is used if the option is not given
 
     @property
     def attribute(self) -> str:
-        """Where ServeOptions has its value."""
         return self.field or self.name.removeprefix("--").replace("-", "_")
 
 
@@ -82,28 +75,28 @@ OPTIONS = (
     Option(
         "--listen",
         metavar="HOST:PORT",
-        help="Where clients connect in plain text. Port 0: any free one. The setting listeners takes its place.  "
+        help="Address for clients, in plain text. Port 0: any free one. The setting listeners replaces it.  "
         f"[default: {DEFAULT_LISTEN}]",
     ),
-    Option("--nodes", default=1, numbers=range(1, 101), help="On consecutive ports."),
+    Option("--nodes", default=1, numbers=range(1, 101), help="Number of nodes, on consecutive ports."),
     Option(
         "--advertise",
         default="",
         metavar="HOST[:PORT],...",
-        help="The address that clients get instead of the host they dialled: one for all, or one for each node. "
-        "Without a PORT it is the one the node listens on; with one, for mapped ports, the next nodes have "
+        help="The address that clients receive instead of the host they dialled: one for all, or one for each node. "
+        "Without a PORT it is the one the node listens on; with one, for mapped ports, the next nodes get "
         "the next ports.",
     ),
     Option(
         "--profile",
         choices=tuple(sorted(PROFILES)),
         default="faithful",
-        help="faithful: as Kafka 4.3. test: every delay as short as it may be: " + ", ".join(_TEST_SETTINGS) + ".",
+        help="faithful: as Kafka 4.3. test: every delay as short as possible: " + ", ".join(_TEST_SETTINGS) + ".",
     ),
     Option(
         "--as-kafka",
         choices=RELEASES,
-        help="Serve the API versions of that release of Kafka, with its defaults; as the setting kohort.as.kafka.",
+        help="Serve the API versions of that release of Kafka, with its defaults; same as the setting kohort.as.kafka.",
     ),
     Option(
         "--set",
@@ -116,15 +109,15 @@ OPTIONS = (
         "--secure",
         path=Place.DIRECTORY,
         metavar="DIR",
-        help="Serve over SASL_SSL, with a throw-away authority and the users admin, alice and bob (alice-secret, …). "
-        "DIR gets ca.pem, and for each user a file for --command-config, as alice.properties.",
+        help="Serve over SASL_SSL, with a temporary authority and the users admin, alice and bob (alice-secret, …). "
+        "Writes ca.pem to DIR, and for each user a file for --command-config, such as alice.properties.",
     ),
     Option(
         "--add-scram",
         field="users",
         multiple=True,
         metavar="MECHANISM=[name=…,password=…]",
-        help="A user who logs in by SCRAM, as with kafka-storage; repeatable. Kept in the data directory, "
+        help="A user who logs in with SCRAM, as with kafka-storage; repeatable. Stored in the data directory, "
         "if there is one.",
     ),
     Option("--config", metavar="FILE", help="Settings, as in server.properties."),
@@ -132,47 +125,47 @@ OPTIONS = (
         "--data-dir",
         path=Place.ANY,
         metavar="DIR",
-        help="Where to keep topics and groups, in Kafka's layout, so that they are there after a restart. Without it "
+        help="Store topics and groups there, in Kafka's layout, so that they survive a restart. Without it "
         "they are in memory.",
     ),
     Option(
         "--fsync",
         choices=FSYNC,
         default="never",
-        help="When the data directory is synced. never: the system writes it when it likes to, as with Kafka's "
-        "defaults, which survives the end of the process. interval: every log.flush.interval.ms. always: before "
+        help="When the data directory is synced. never: the operating system decides, as with Kafka's "
+        "defaults, which survives a crash of the process. interval: every log.flush.interval.ms. always: before "
         "anything is acknowledged.",
     ),
     Option(
         "--restore-topics",
         is_flag=True,
-        help="Make topics of the folders in the data directory, if its topics.jsonl is lost. Their settings are lost "
-        "with it: they keep all records until retention.ms is set.",
+        help="Create topics from the folders in the data directory, if its topics.jsonl is lost. Their settings are "
+        "lost with it: they keep all records until retention.ms is set.",
     ),
     Option(
         "--event-log",
         path=Place.ANY,
         metavar="DIR",
-        help="Where to write what happens to groups, as JSON lines; `kohort analyze DIR` reads it.",
+        help="Write the events of groups there as JSON lines; `kohort analyze DIR` reads them.",
     ),
     Option(
         "--control",
         metavar="HOST:PORT",
         help="Serve HTTP there, for `kohort admin`, `ctl`, `watch` and a browser; a PORT alone: on this machine only. "
-        "Off unless given.",
+        "Off by default.",
     ),
     Option(
         "--control-certificate",
         path=Place.ANY,
         metavar="FILE",
-        help="A PEM file with a certificate and its key: HTTPS is served there instead.",
+        help="A PEM file with a certificate and its key, to serve HTTPS instead.",
     ),
     Option(
         "--control-token",
         default="",
         metavar="TOKEN",
         variable="KOHORT_CONTROL_TOKEN",
-        help="What must be shown there. Without one, nothing but this machine's own addresses may be listened on.",
+        help="Token that requests to the control address must send. Without one it must be a loopback address.",
     ),
     Option(
         "--control-host",
@@ -180,42 +173,44 @@ OPTIONS = (
         multiple=True,
         metavar="NAME",
         variable="KOHORT_CONTROL_HOST",
-        help="A name that clients dial it by, beside localhost; repeatable. Requests for other names are refused.",
+        help="A name by which clients address it, in addition to localhost; repeatable. Other names are rejected.",
     ),
     Option(
         "--ready-file",
         path=Place.FILE,
         metavar="FILE",
         variable="KOHORT_READY_FILE",
-        help="Where the addresses that it listens on are written when it accepts, for `kohort health --ready-file`; "
-        "removed at its end.",
+        help="Write the listening addresses there when connections are accepted, for `kohort health --ready-file`; "
+        "removed at shutdown.",
     ),
     Option("--log-format", choices=("console", "json"), default="console"),
     Option("--log-level", choices=("debug", "info", "warning", "error"), default="info"),
 )
 
-_BY_NAME = {each.name: each for each in OPTIONS}
+_BY_NAME = {option.name: option for option in OPTIONS}
 
 
-def read_at_a_glance(words: Sequence[str], environment: Mapping[str, str]) -> ServeOptions | None:
-    """The options in the words behind `kohort serve`, if they are pairs of a name and a value, as usually.
+def read_at_a_glance(arguments: Sequence[str], environment: Mapping[str, str]) -> ServeOptions | None:
+    """Parse the arguments of `kohort serve` if they are pairs of a name and a valid value.
 
-    None for whatever else click has to say something about: help, mistakes, flags, paths, variables of the environment.
+    Returns:
+        None if click must parse them: for help, mistakes, flags, paths and environment variables.
     """
-    if len(words) % 2 or any(environment.get(each.variable) for each in OPTIONS if each.variable):
+    if len(arguments) % 2 or any(environment.get(option.variable) for option in OPTIONS if option.variable):
         return None
-    found: dict[str, Any] = {each.attribute: _unless_given(each) for each in OPTIONS}
-    for name, text in zip(words[::2], words[1::2], strict=True):
+    values: dict[str, Any] = {option.attribute: _unless_given(option) for option in OPTIONS}
+    for name, text in zip(arguments[::2], arguments[1::2], strict=True):
         option = _BY_NAME.get(name)
         if option is None or not _is_plain(option, text):
             return None
-        before = found[option.attribute]
-        found[option.attribute] = (*before, text) if option.multiple else text if option.numbers is None else int(text)
-    return ServeOptions(**found)
+        previous = values[option.attribute]
+        values[option.attribute] = (
+            (*previous, text) if option.multiple else text if option.numbers is None else int(text)
+        )
+    return ServeOptions(**values)
 
 
 def _is_plain(option: Option, text: str) -> bool:
-    """Whether the text is a value of the option, and it means what it says."""
     if text.startswith("-") or option.is_flag or option.path is not None:
         return False
     if option.numbers is not None:

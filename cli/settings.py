@@ -1,4 +1,4 @@
-"""`kohort settings`: what can be set."""
+"""`kohort settings`: lists the supported settings."""
 
 import click
 
@@ -7,11 +7,13 @@ from kohort.cli.output import say
 
 
 @click.command()
-@click.option("--profile", type=click.Choice(sorted(PROFILES)), default="faithful", help="Show this profile's values.")
+@click.option(
+    "--profile", type=click.Choice(sorted(PROFILES)), default="faithful", help="Print the values of this profile."
+)
 def settings(profile: str) -> None:
-    """List the settings that mean something here: value, what is allowed, what it is about."""
+    """List the settings that have an effect: value, meaning, allowed values."""
     for setting, value in Settings(profile=profile):
         say(f"{setting.name}={setting.show(value)}")
         say(f"    {setting.documentation}; {setting.values.allowed}")
     say()
-    say("Kafka's other broker settings are accepted, and have no meaning here.")
+    say("Kafka's other broker settings are accepted and have no effect.")

@@ -1,4 +1,4 @@
-"""A stdin, stdout and stderr for every command, wherever it is started from."""
+"""Standard streams for every command, however it is started."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kohort.cli.output import say
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Within, all three are there. A full disk behind stdout ends the process with a sentence."""
+    """Provide stdin, stdout and stderr within the block; a full disk behind stdout ends the process with a message."""
     stand_in_for_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal of ASCII shows our arrows as escapes
+            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal shows arrows as escapes
     try:
         yield
-    except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the old one can't be written either
-        say(f"kohort: cannot write: {problem.strerror}", err=True)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the rest of the old stream can't be written either
+        say(f"kohort: cannot write: {error.strerror}", err=True)
         sys.exit(1)

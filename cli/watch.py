@@ -1,4 +1,4 @@
-"""`kohort watch`: what it is asked, and where it draws."""
+"""`kohort watch`: its options, and its output."""
 
 from __future__ import annotations
 
@@ -28,37 +28,33 @@ if TYPE_CHECKING:
 
     Watched = WatchedCluster | Controlled
 
-PLAIN_WIDTH = 120
-"""The width of the output when it goes to no terminal."""
+PLAIN_WIDTH = 120  # columns if stdout is not a terminal
 KEPT_CHANGES = 100
-LEAST_S, MOST_S = 0.2, 3_600.0
+MIN_S, MAX_S = 0.2, 3_600.0
 
 
 @click.command()
 @click.argument("bootstrap", default="127.0.0.1:9092")
-@click.option(
-    "--group", "pattern", default="*", metavar="PATTERN", help="Only these groups; * and ? stand for anything."
-)
-@click.option("--once", is_flag=True, help="Show one picture and end.")
+@click.option("--group", "pattern", default="*", metavar="PATTERN", help="Only these groups; * and ? are wildcards.")
+@click.option("--once", is_flag=True, help="Print one snapshot and exit.")
 @click.option(
     "--every",
     "every_s",
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    type=click.FloatRange(LEAST_S, MOST_S),
-    help="How often to look.",
+    type=click.FloatRange(MIN_S, MAX_S),
+    help="Seconds between two updates.",
 )
 @config_option
 @token_option
 def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path | None, token: str) -> None:
-    """Watch the consumer groups of the cluster at BOOTSTRAP: members, what they own, lag, what changes.
+    """Watch the consumer groups of the cluster at BOOTSTRAP: members, assignments, lag, changes.
 
-    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (--command-config for TLS and
-    logins); or the control address of a kohort,
-    which shows timers and the causes of rebalances, too. It only asks; it joins no group and writes nothing. Where
-    stdout is no terminal: one picture, then a line for each change. A cluster that goes away is asked
-    again until it is back. Ctrl-C or q ends it.
+    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (--command-config for TLS and logins); or the
+    control address of a kohort, which shows timers and the causes of rebalances, too. It only reads: it joins no group
+    and writes nothing. If stdout is not a terminal, it prints one snapshot, then a line for each change. It retries
+    until an unreachable cluster is back. Ctrl-C or q ends it.
     """
     with without("hypothesis"):
         from kohort.watch.controlled import Controlled
@@ -70,8 +66,8 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
             cluster = Controlled(bootstrap, pattern, token)
         else:
             cluster = WatchedCluster(bootstrap, pattern, security_of(config))
-    except AddressError as problem:
-        say(f"kohort: {problem}", err=True)
+    except AddressError as error:
+        say(f"kohort: {error}", err=True)
         sys.exit(2)
     otherwise = Controlled(bootstrap, pattern, token)
     sys.exit(asyncio.run(_until_interrupted(cluster, otherwise, bootstrap, pattern, once, every_s)))
@@ -89,9 +85,9 @@ async def _until_interrupted(
         with _ends_with_q(watching.cancel) if sys.stdout.isatty() and not once else nullcontext():
             await watching
     except asyncio.CancelledError:
-        return 0  # how watching ends
-    except BrokerError as problem:
-        say(f"kohort: {problem}", err=True)
+        return 0  # Ctrl-C or q
+    except BrokerError as error:
+        say(f"kohort: {error}", err=True)
         return 1
     finally:
         cluster.close()
@@ -101,7 +97,11 @@ async def _until_interrupted(
 async def _watch(
     cluster: Watched, otherwise: Controlled, bootstrap: str, pattern: str, once: bool, every_s: float
 ) -> None:
-    """`otherwise`: who is asked if no broker answers at that address, but a web server."""
+    """Print or draw the groups until cancelled.
+
+    Args:
+        otherwise: Replaces the cluster if a web server responds at its address.
+    """
     from rich.console import Console
     from rich.live import Live
 
@@ -112,7 +112,7 @@ async def _watch(
 
     title = f"kohort watch {bootstrap}"
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, markup=False)
-    changes, seen = Changes(), list[Change]()
+    changes, recent_changes = Changes(), list[Change]()
     try:
         snapshot = await cluster.look(time.time())
     except SpeaksHttpError:
@@ -122,37 +122,38 @@ async def _watch(
     changes.take(snapshot)
     looking = Looking(cluster)
     if once or not console.is_terminal:
-        console.print(picture(snapshot, seen, title=title, pattern=pattern))
+        console.print(picture(snapshot, recent_changes, title=title, pattern=pattern))
         while not once:
             await asyncio.sleep(every_s)
-            before, snapshot = snapshot, await looking.again(snapshot)
-            for problem in set(snapshot.problems) - set(before.problems):
-                console.out(visible(f"! {problem}"))
+            previous, snapshot = snapshot, await looking.again(snapshot)
+            for error in set(snapshot.problems) - set(previous.problems):
+                console.out(visible(f"! {error}"))
             if looking.back_after_s is not None:
-                console.out(f"{bootstrap} answers again, after {looking.back_after_s:.0f} s")
+                console.out(f"{bootstrap} responds again, after {looking.back_after_s:.0f} s")
             for change in changes.take(snapshot):
                 console.out(line(change))
         return
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            shown = picture(snapshot, seen, title=title, last=changes.last, height=console.size.height, pattern=pattern)
-            live.update(shown, refresh=True)
+            screen = picture(
+                snapshot, recent_changes, title=title, last=changes.last, height=console.size.height, pattern=pattern
+            )
+            live.update(screen, refresh=True)
             await asyncio.sleep(every_s)
             snapshot = await looking.again(snapshot)
             if looking.away_since is None:
-                seen = [*seen, *changes.take(snapshot)][-KEPT_CHANGES:]
+                recent_changes = [*recent_changes, *changes.take(snapshot)][-KEPT_CHANGES:]
 
 
 @contextmanager
 def _ends_with_q(end: Callable[[], object]) -> Iterator[None]:
-    """Where stdin is a terminal, `q` calls `end`."""
     try:
         import termios
         import tty
 
         terminal = sys.stdin.fileno()
-        before = termios.tcgetattr(terminal)
-    except (ImportError, OSError, ValueError, termios.error):  # no terminal, or a stdin that is closed
+        attributes = termios.tcgetattr(terminal)
+    except (ImportError, OSError, ValueError, termios.error):  # not a terminal, or a closed stdin
         yield
         return
     loop = asyncio.get_running_loop()
@@ -170,4 +171,4 @@ def _ends_with_q(end: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         loop.remove_reader(terminal)
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, attributes)

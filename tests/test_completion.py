@@ -23,7 +23,7 @@ def test_the_shell_of_the_user_is_taken(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     refused = CliRunner().invoke(main, ["completion"])
     assert refused.exit_code == 2
-    assert "say which shell: bash, zsh, fish; $SHELL is tcsh" in refused.output
+    assert "name a shell: bash, zsh, fish; $SHELL is tcsh" in refused.output
 
 
 @pytest.mark.parametrize(

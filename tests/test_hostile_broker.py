@@ -182,4 +182,4 @@ def test_health_believes_no_count(hostile: Callable[..., HostileBroker], body: b
     assert asked.exit_code == 1
     # Clients of earlier tests may log to the same stderr: only lines about this broker count.
     (line,) = [line for line in asked.output.splitlines() if line.startswith(broker.address)]
-    assert line.startswith(f"{broker.address} does not answer: ")
+    assert line.startswith(f"{broker.address} does not respond: ")

@@ -1,4 +1,4 @@
-"""`kohort admin`: what one does to a running cluster, or to its files. Only the subcommand that is given is loaded."""
+"""`kohort admin`: commands for a running cluster or its files. Only the given subcommand is imported."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import click
 from kohort.cli.lazy import LazyGroup
 
 COMMANDS = {
-    "add-scram": "Give a user a SCRAM password in a data directory.",
-    "move-leader": "Let another node lead a partition.",
+    "add-scram": "Add a user with a SCRAM password to a data directory.",
+    "move-leader": "Move the leader of a partition to another node.",
     "nodes": "List the nodes.",
     "start-node": "Start a node that was stopped.",
-    "stop-node": "Stop a node while the others run.",
+    "stop-node": "Stop a node while the others continue.",
     "verify": "Check the files of a data directory.",
-}
-"""Each is a module beside this one, with underscores, that has a function of the same name."""
+}  # the module of the same name, with underscores, has a function of that name
 
 
 @click.group(cls=LazyGroup, table=COMMANDS, package=__name__)

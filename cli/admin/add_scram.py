@@ -16,13 +16,14 @@ from kohort.protocol.visible import visible
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("users", metavar="MECHANISM=[name=...,password=...]", nargs=-1, required=True)
 def add_scram(folder: Path, users: tuple[str, ...]) -> None:
-    """Give users SCRAM passwords in the data directory DIR, which is made if it is not there.
+    """Add users with SCRAM passwords to the data directory DIR, which is created if it does not exist.
 
-    MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512, as with `kafka-storage format --add-scram`; iterations=, salt= and
-    saltedpassword= may stand in the brackets, too. So a secured cluster has its first user. Later ones are added by
+    MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512, as with `kafka-storage format --add-scram`; the brackets may also
+    contain iterations=, salt= and saltedpassword=. This gives a secured cluster its first user. Add later ones with
     `kafka-configs --alter --entity-type users`.
 
-    The broker that writes there must be stopped. Exit code 0: done; 1: the directory cannot be used; 2: no such user.
+    The broker that writes to DIR must be stopped. Exit code 0: done; 1: the directory cannot be used; 2: a user is
+    invalid.
     """
     with without("hypothesis"):
         from kohort.security.new_user import NewUserError, parse_new_user
@@ -31,14 +32,14 @@ def add_scram(folder: Path, users: tuple[str, ...]) -> None:
         from kohort.storage.disk.ownership import DataDirectoryError
 
     try:
-        added = [parse_new_user(each, secrets.token_bytes(20)) for each in users]
-    except NewUserError as problem:
-        say(f"kohort: the user {problem}", err=True)
+        added = [parse_new_user(text, secrets.token_bytes(20)) for text in users]
+    except NewUserError as error:
+        say(f"kohort: the user {error}", err=True)
         raise SystemExit(2) from None
     try:
-        add_users(folder, [(each.name, each.mechanism.value, SavedScram(*each.credential)) for each in added])
-    except DataDirectoryError as problem:
-        say(f"kohort: {problem}", err=True)
+        add_users(folder, [(user.name, user.mechanism.value, SavedScram(*user.credential)) for user in added])
+    except DataDirectoryError as error:
+        say(f"kohort: {error}", err=True)
         raise SystemExit(1) from None
-    for each in added:
-        say(f"{visible(each.name)} can log in by {each.mechanism.sasl_name}")
+    for user in added:
+        say(f"{visible(user.name)} can log in with {user.mechanism.sasl_name}")

@@ -1,4 +1,4 @@
-"""How the subcommands of `kohort admin` speak with a broker's control address."""
+"""Client of a broker's control address, for `kohort admin` and `kohort ctl`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from kohort.broker.json_answer import read_json
 from kohort.cli.output import answers_as_json, note_answer, say
 
 TIMEOUT_S = 30
-AS_JSON = "kohort.ctl.json"
-"""Set in a context's `meta` where answers are printed as they are."""
+AS_JSON = "kohort.ctl.json"  # key of a context's `meta`: print responses as JSON
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,22 +40,22 @@ token_option = click.option(
     envvar="KOHORT_CONTROL_TOKEN",
     show_envvar=True,
     callback=_checked,
-    help="If it wants one.",
+    help="Token of the control address, if it requires one.",
 )
 
 
 def control_options(command: Command) -> Command:
-    """Where the broker is, and its token. What answers otherwise than a kohort ends the command with a sentence."""
+    """Add `--control` and `--token`; exit with code 1 if a response is not kohort's."""
 
     @wraps(command)
-    def asked(*arguments: Any, control: str, **options: Any) -> Any:
+    def with_control(*arguments: Any, control: str, **options: Any) -> Any:
         control = shown(control)
         as_json = click.get_current_context().meta.get(AS_JSON, False)
         try:
             with answers_as_json() if as_json else nullcontext():
                 return command(*arguments, control=control, **options)
-        except (LookupError, TypeError, AttributeError, ValueError) as problem:
-            fail(f"what answers at {control} is no control address of kohort's: {problem!r}")
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            fail(f"the server at {control} is not a control address of kohort: {error!r}")
 
     return click.option(
         "--control",
@@ -65,8 +64,8 @@ def control_options(command: Command) -> Command:
         metavar="[http[s]://]HOST:PORT",
         envvar="KOHORT_CONTROL",
         show_envvar=True,
-        help="As given to `kohort serve --control`. SSL_CERT_FILE names the authority of an https:// address.",
-    )(token_option(cast(Command, asked)))
+        help="The address of `kohort serve --control`. SSL_CERT_FILE names the authority of an https:// address.",
+    )(token_option(cast(Command, with_control)))
 
 
 def ask(
@@ -80,39 +79,37 @@ def ask(
     timeout_s: float = TIMEOUT_S,
     refused: Callable[[str], NoReturn] | None = None,
 ) -> Any:
-    """What the control address answers. Refusals and failures end the command: exit code 1, one sentence.
+    """Send a request to the control address and return its response. On any error, print it and exit with code 1.
 
-    `refused`: what a refusal does instead.
+    Args:
+        refused: Handles an error response instead.
     """
     headers = {"Content-Type": "application/json"} | token_headers(token)
     data = None if body is None else json.dumps(body).encode()
     try:
         request = Request(control_url(control) + path, data, headers, method=method or ("POST" if post else "GET"))
         with urlopen(request, timeout=timeout_s) as answer:
-            found = read_json(answer)
-    except HTTPError as problem:
-        (refused or fail)(detail(problem))
-    except (OSError, ValueError, HTTPException) as problem:
-        nobody_answers(control, problem)
-    note_answer(found)
-    return found
+            content = read_json(answer)
+    except HTTPError as error:
+        (refused or fail)(detail(error))
+    except (OSError, ValueError, HTTPException) as error:
+        nobody_answers(control, error)
+    note_answer(content)
+    return content
 
 
-def nobody_answers(control: str, problem: Exception) -> NoReturn:
-    """Says so, and ends with exit code 1."""
-    reason = getattr(problem, "reason", problem)
-    fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
+def nobody_answers(control: str, error: Exception) -> NoReturn:
+    reason = getattr(error, "reason", error)
+    fail(f"cannot reach a control address at {control}: {reason}; start the broker with `kohort serve --control`")
 
 
-def detail(problem: HTTPError) -> str:
-    """The sentence of a refusal."""
+def detail(error: HTTPError) -> str:
     try:
-        return str(read_json(problem)["detail"])
+        return str(read_json(error)["detail"])
     except (OSError, ValueError, KeyError, TypeError):
-        return f"what answers is no control address of kohort's: {problem}"
+        return f"the server is not a control address of kohort: {error}"
 
 
-def fail(sentence: str) -> NoReturn:
-    """Says why not, and ends with exit code 1."""
-    say(f"kohort: {sentence}", err=True)
+def fail(message: str) -> NoReturn:
+    say(f"kohort: {message}", err=True)
     sys.exit(1)

@@ -14,9 +14,9 @@ from kohort.cli.output import say
 @click.argument("node", type=int)
 @control_options
 def move_leader(topic: str, partition: int, node: int, control: str, token: str) -> None:
-    """Let NODE lead PARTITION of TOPIC, and be its preferred leader from now on.
+    """Move the leader of PARTITION of TOPIC to NODE, which becomes its preferred leader.
 
-    A partition of __consumer_offsets takes the groups that it keeps along: their coordinator moves.
+    A partition of __consumer_offsets takes its groups along: their coordinator moves.
     """
     path = f"/leaders/{quote(topic, safe='')}/{partition}"
     moved = ask(control, token, path, {"node": node}, post=True)

@@ -10,10 +10,10 @@ from kohort.cli.output import say
 @click.argument("node_id", metavar="ID", type=int)
 @control_options
 def start_node(node_id: int, control: str, token: str) -> None:
-    """Start a node that was stopped, on the port that it had.
+    """Start a node that was stopped, on its previous port.
 
-    It leads at once what had no leader; what it is preferred for, after leader.imbalance.check.interval.seconds or when
-    somebody asks for an election (`kafka-leader-election`).
+    It leads partitions without a leader at once. It leads those that it is the preferred leader of after
+    leader.imbalance.check.interval.seconds or an election (`kafka-leader-election`).
     """
     state = ask(control, token, f"/nodes/{node_id}/start", post=True)
-    say(f"node {state['id']} runs (port {state['port']})")
+    say(f"node {state['id']} is running (port {state['port']})")

@@ -10,9 +10,9 @@ from kohort.cli.output import say
 @click.argument("node_id", metavar="ID", type=int)
 @control_options
 def stop_node(node_id: int, control: str, token: str) -> None:
-    """Stop a node while the others run.
+    """Stop a node while the others continue.
 
-    Others take over what it leads, where they have a copy; a partition without one has no leader till the node is back.
+    Replicas take over the partitions that it leads; a partition without replicas has no leader until the node is back.
     Its connections and its port are closed.
     """
     state = ask(control, token, f"/nodes/{node_id}/stop", post=True)

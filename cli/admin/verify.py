@@ -14,21 +14,21 @@ from kohort.storage.disk.checking import PartitionState, check_partition, partit
 def verify(folder: Path) -> None:
     """Check the files of a data directory in Kafka's layout, and change nothing.
 
-    Says for each partition whether every batch of its segments is whole, has the right checksum and follows the one
-    before it. Indexes are not checked. Exit code 0: everything is intact; 1: something is not, or there is nothing to
-    check.
+    Reports for each partition whether every batch of its segments is complete, has the right checksum and follows the
+    previous one. Indexes are not checked. Exit code 0: everything is intact; 1: something is damaged, or there is
+    nothing to check.
 
-    The broker that writes there should be stopped: what it is just writing looks like a batch cut short.
+    The broker that writes there should be stopped: an unfinished write looks like a truncated batch.
     """
     try:
         folders = partition_folders(folder)
-    except OSError as problem:
-        _refuse(f"{folder} cannot be listed: {problem.strerror}")
+    except OSError as error:
+        _refuse(f"{folder} cannot be listed: {error.strerror}")
     if not folders:
-        _refuse(f"{folder} holds no partitions: name the directory with folders like __consumer_offsets-0 in it")
+        _refuse(f"{folder} contains no partitions; name the directory with folders such as __consumer_offsets-0")
     damaged = 0
-    for each in folders:
-        state = check_partition(each)
+    for path in folders:
+        state = check_partition(path)
         damaged += bool(state.faults)
         say(_line(state))
         for fault in state.faults:
@@ -38,8 +38,8 @@ def verify(folder: Path) -> None:
         raise SystemExit(1)
 
 
-def _refuse(sentence: str) -> NoReturn:
-    say(f"kohort: {sentence}", err=True)
+def _refuse(message: str) -> NoReturn:
+    say(f"kohort: {message}", err=True)
     raise SystemExit(1)
 
 

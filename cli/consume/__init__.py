@@ -1,4 +1,4 @@
-"""`kohort consume`: the records of topics of any cluster, in the manner of kcat."""
+"""`kohort consume`: prints the records of topics of any cluster, like kcat."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, its
 
 @click.command()
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
-@click.option("--group", "-G", metavar="GROUP", help="Be a member of this group, and commit what was printed.")
+@click.option("--group", "-G", metavar="GROUP", help="Join this group, and commit the offsets of printed records.")
 @click.option(
     "--offset",
     "-o",
@@ -24,24 +24,28 @@ from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, its
     multiple=True,
     metavar="WHERE",
     help="Where to begin: beginning, end, a number, -N for the last N of each partition, s@MOMENT; where to end: "
-    "e@MOMENT. A moment is milliseconds since 1970, or as 2026-05-31T14:00:00Z.  [default: beginning; with -G the "
-    "committed offset, or the beginning]",
+    "e@MOMENT. A moment is milliseconds since 1970, or a time such as 2026-05-31T14:00:00Z.  [default: beginning; "
+    "with -G the committed offset, or the beginning]",
 )
-@click.option("--partition", "-p", "partitions", multiple=True, type=click.IntRange(0), help="Only this; repeatable.")
-@click.option("--count", "-c", type=click.IntRange(1), help="End after so many records.")
-@click.option("--exit-at-end", "-e", is_flag=True, help="End when all partitions have been read to their end.")
+@click.option(
+    "--partition", "-p", "partitions", multiple=True, type=click.IntRange(0), help="Only this partition; repeatable."
+)
+@click.option("--count", "-c", type=click.IntRange(1), help="Exit after this many records.")
+@click.option("--exit-at-end", "-e", is_flag=True, help="Exit at the end of all partitions.")
 @click.option(
     "--format",
     "-f",
     "shape",
     metavar="FORMAT",
-    help="What to print of a record: %s value, %S its length, %R that as four bytes, %k key, %K its length, %T time "
+    help="Format of a record: %s value, %S its length, %R the length as four bytes, %k key, %K its length, %T time "
     "in milliseconds, %h headers, %t topic, %p partition, %o offset, %% a percent sign; \\n, \\t, \\xNN.",
 )
-@click.option("--json", "-J", "json", is_flag=True, help="Print an object a line: what `kohort produce -J` reads.")
-@click.option("--key-delimiter", "-K", metavar="TEXT", help="Print the key and this before the value.")
-@click.option("--delimiter", "-D", default="\\n", show_default=True, metavar="TEXT", help="Print this behind each.")
-@click.option("--null", "-Z", "null_as_word", is_flag=True, help="Print NULL for a key or value that is null.")
+@click.option("--json", "-J", "json", is_flag=True, help="Print one object per line, as `kohort produce -J` reads it.")
+@click.option("--key-delimiter", "-K", metavar="TEXT", help="Print the key and this text before the value.")
+@click.option(
+    "--delimiter", "-D", default="\\n", show_default=True, metavar="TEXT", help="Print this after each record."
+)
+@click.option("--null", "-Z", "null_as_word", is_flag=True, help="Print NULL for null keys and values.")
 @cluster_options
 def consume(
     topics: tuple[str, ...],
@@ -58,10 +62,10 @@ def consume(
     cluster: ClusterOptions,
     quiet: bool,
 ) -> None:
-    """Print the records of topics. A TOPIC that begins with ^ is a pattern, with -G.
+    """Print the records of topics. With -G, a TOPIC that begins with ^ is a pattern.
 
-    Ctrl-C ends it: with exit code 0, or 130 if -c, -e or e@ was to end it. A terminal is shown escapes for what is not
-    printable.
+    Ctrl-C ends it with exit code 0, or with 130 if -c, -e or e@ should have ended it. On a terminal, unprintable
+    characters are escaped.
     """
     span = span_of(offsets)
     if group is not None:
@@ -69,7 +73,7 @@ def consume(
     printer = _printer(shape, json, key_delimiter, delimiter, b"NULL" if null_as_word else b"")
     troubles = Troubles()
     ours = {
-        "group.id": "kohort-consume" if group is None else group,  # librdkafka wants one, also where nobody joins
+        "group.id": "kohort-consume" if group is None else group,  # librdkafka requires one, even without a member
         "auto.offset.reset": "earliest" if span.where == BEGINNING else "latest",
         "enable.auto.offset.store": False,
         "enable.auto.commit": group is not None,
@@ -89,7 +93,6 @@ def consume(
 
 
 def _read(reading: Any, topics: tuple[str, ...], partitions: tuple[int, ...], span: Span) -> int:
-    """Returns the exit code."""
     try:
         if reading.group is None:
             reading.assign(topics, partitions, span)
@@ -106,28 +109,27 @@ def _read(reading: Any, topics: tuple[str, ...], partitions: tuple[int, ...], sp
 
 
 def _check_member(offsets: tuple[str, ...], partitions: tuple[int, ...]) -> None:
-    """Refuses what a group decides."""
     if partitions:
-        raise click.UsageError("--group gives each member its partitions: it does not go with --partition")
-    for each in offsets:
-        if each not in ("beginning", "end"):
+        raise click.UsageError("--group cannot be combined with --partition: the group assigns partitions")
+    for offset in offsets:
+        if offset not in ("beginning", "end"):
             raise click.UsageError(
-                f"--group goes on where it has committed: --offset {each} does not go with it; beginning and end say "
-                "where to begin without a commit"
+                f"--group cannot be combined with --offset {offset}: it continues at the committed offset; "
+                "only beginning and end are allowed, for partitions without a commit"
             )
 
 
 def _printer(shape: str | None, json: bool, key_delimiter: str | None, delimiter: str, null: bytes) -> Printer:
     if json:
         if shape is not None or key_delimiter is not None:
-            raise click.UsageError("--json says what is printed: it goes with neither --format nor --key-delimiter")
+            raise click.UsageError("--json cannot be combined with --format or --key-delimiter")
         return as_json
     if shape is None:
         key = "" if key_delimiter is None else "%k" + key_delimiter.replace("%", "%%")
         shape = f"{key}%s" + delimiter.replace("%", "%%")
     elif key_delimiter is not None:
-        raise click.UsageError("--format says what is printed: it does not go with --key-delimiter")
+        raise click.UsageError("--format cannot be combined with --key-delimiter; use %k")
     try:
-        return formatted(shape, shown=sys.stdout.isatty(), null=null)
-    except (UnknownTokenError, UnknownEscapeError) as problem:
-        raise click.UsageError(str(problem)) from None
+        return formatted(shape, escape=sys.stdout.isatty(), null=null)
+    except (UnknownTokenError, UnknownEscapeError) as error:
+        raise click.UsageError(str(error)) from None

@@ -1,4 +1,4 @@
-"""What is printed of a record: its value, a format as kcat's, or a line of JSON."""
+"""Formats of printed records: the value, a format like kcat's, or a line of JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kohort.protocol.visible import visible
 
 
 class Message(Protocol):
-    """As confluent-kafka's."""
+    """Interface of confluent-kafka's messages."""
 
     def topic(self) -> str | None: ...
     def partition(self) -> int | None: ...
@@ -23,61 +23,67 @@ class Message(Protocol):
     def value(self) -> Any: ...
     def headers(self) -> Any: ...
     def timestamp(self) -> tuple[int, int]:
-        """The kind of time, and milliseconds since 1970."""
+        """Return the type of the timestamp, and milliseconds since 1970."""
         ...
 
 
 Headers = Sequence[tuple[str, bytes | None]]
 Printer = Callable[[Message], bytes]
 _TOKEN = re.compile(r"%(.)", re.DOTALL)
-_TIME_KINDS = ("none", "create", "logappend")
-"""As kcat names confluent-kafka's TIMESTAMP_… constants, in their order."""
+_TIME_KINDS = ("none", "create", "logappend")  # kcat's names of confluent-kafka's TIMESTAMP_… constants, in their order
 
 
 class UnknownTokenError(ValueError):
-    """A percent sign in a format before a letter that has no meaning."""
+    """A percent sign before a letter that has no meaning."""
 
 
-def formatted(text: str, *, shown: bool, null: bytes = b"") -> Printer:
-    """A format's printer. `shown`: what is no printable character becomes an escape, for a terminal.
+def formatted(text: str, *, escape: bool, null: bytes = b"") -> Printer:
+    """Compile a format to a function that prints a record.
 
-    Raises UnknownTokenError, UnknownEscapeError.
+    Args:
+        shown: Escape unprintable characters, for a terminal.
+
+    Raises:
+        UnknownTokenError: A letter after a percent sign has no meaning.
+        UnknownEscapeError: An escape has no meaning.
     """
-    texts = _TOKEN.split(text)  # in turn: what is printed as it is, and a letter
-    fixed = [unescaped(each) for each in texts[::2]]
+    texts = _TOKEN.split(text)  # literal text and letters, alternating
+    fixed = [unescaped(text) for text in texts[::2]]
     for letter in texts[1::2]:
         if letter not in _TOKENS:
-            raise UnknownTokenError(f"%{letter} means nothing; there are {', '.join(f'%{each}' for each in _TOKENS)}")
+            raise UnknownTokenError(
+                f"unknown format %{letter}; expected one of {', '.join(f'%{token}' for token in _TOKENS)}"
+            )
     parts = [_TOKENS[letter] for letter in texts[1::2]]
 
     def show(data: bytes) -> bytes:
-        return visible(data.decode("utf-8", "backslashreplace")).encode() if shown else data
+        return visible(data.decode("utf-8", "backslashreplace")).encode() if escape else data
 
     def write(message: Message) -> bytes:
         pieces = [fixed[0]]
-        for part, behind in zip(parts, fixed[1:], strict=True):
-            found = part(message)
-            pieces += null if found is None else show(found), behind
+        for part, fixed_text in zip(parts, fixed[1:], strict=True):
+            data = part(message)
+            pieces += null if data is None else show(data), fixed_text
         return b"".join(pieces)
 
     return write
 
 
 def as_json(message: Message) -> bytes:
-    """A line as kcat's --json, without `broker`; bytes that are no text are `{"base64": …}`."""
+    """Return a record as a line of kcat's --json, without `broker`; bytes that are not UTF-8 become `{"base64": …}`."""
     kind, at_ms = message.timestamp()
     headers: Headers = message.headers() or ()
-    said = {
+    fields = {
         "topic": message.topic(),
         "partition": message.partition(),
         "offset": message.offset(),
         "tstype": _TIME_KINDS[kind],
         "ts": at_ms,
-        "headers": [each for name, value in headers for each in (name, _in_json(value))],
+        "headers": [item for name, value in headers for item in (name, _in_json(value))],
         "key": _in_json(message.key()),
         "payload": _in_json(message.value()),
     }
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(fields).encode() + b"\n"
 
 
 def _in_json(data: bytes | None) -> str | dict[str, str] | None:
@@ -114,5 +120,4 @@ _TOKENS: dict[str, Callable[[Message], bytes | None]] = {
     "p": lambda message: _number(message.partition()),
     "o": lambda message: _number(message.offset()),
     "%": lambda _: b"%",
-}
-"""As kcat's: value, its length, that as four bytes, key, its length, time, headers, topic, partition, offset."""
+}  # kcat's: value, its length, the length as four bytes, key, its length, time, headers, topic, partition, offset

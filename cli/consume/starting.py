@@ -1,4 +1,4 @@
-"""Where consuming begins and where it ends: what `--offset` may say."""
+"""Values of `--offset`: where consuming begins and ends."""
 
 from __future__ import annotations
 
@@ -14,44 +14,46 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 class Span(NamedTuple):
-    """From where to where. Exactly one of the first three counts."""
+    """Range of records. Exactly one of the first three fields is set."""
 
     where: str = BEGINNING
-    offset: int | None = None
-    """An offset of the log; below 0: so many records before the end."""
+    offset: int | None = None  # offset in the log; -N: the last N records
     since_ms: int | None = None
-    until_ms: int | None = None
-    """Consuming ends before the first record from this moment on, or at the end as it is now."""
+    until_ms: int | None = None  # stop before the first record at or after this time, or at the current end
 
     def start(self, low: int, high: int) -> int:
-        """The offset to begin at, for `offset`; `low` and `high` are the partition's first and next offset."""
-        assert self.offset is not None, "asked only where an offset is named"
-        wanted = self.offset if self.offset >= 0 else high + self.offset
-        return min(max(wanted, low), high)
+        """Return the offset to begin at. `low` and `high` are the partition's first and next offset."""
+        assert self.offset is not None, "only called for a numeric offset"
+        offset = self.offset if self.offset >= 0 else high + self.offset
+        return min(max(offset, low), high)
 
 
-def span_of(said: Sequence[str]) -> Span:
-    """What the options mean together. Raises click.BadParameter."""
+def span_of(values: Sequence[str]) -> Span:
+    """Combine the values of all --offset options.
+
+    Raises:
+        click.BadParameter: A value is invalid, or there are several starts or ends.
+    """
     span = Span()
-    begun = False
-    for each in said:
-        if each.startswith("e@"):
+    has_start = False
+    for value in values:
+        if value.startswith("e@"):
             if span.until_ms is not None:
-                raise click.BadParameter("e@ says where to end; it is given twice", param_hint="--offset")
-            span = span._replace(until_ms=_moment_ms(each[2:]))
+                raise click.BadParameter("e@ is given twice", param_hint="--offset")
+            span = span._replace(until_ms=_moment_ms(value[2:]))
             continue
-        if begun:
-            raise click.BadParameter(f"{each}: another --offset says where to begin", param_hint="--offset")
-        begun = True
-        if each in (BEGINNING, END):
-            span = span._replace(where=each)
-        elif each.startswith("s@"):
-            span = span._replace(where="", since_ms=_moment_ms(each[2:]))
-        elif _NUMBER.fullmatch(each):
-            span = span._replace(where="", offset=int(each))
+        if has_start:
+            raise click.BadParameter(f"{value}: another --offset already defines the start", param_hint="--offset")
+        has_start = True
+        if value in (BEGINNING, END):
+            span = span._replace(where=value)
+        elif value.startswith("s@"):
+            span = span._replace(where="", since_ms=_moment_ms(value[2:]))
+        elif _NUMBER.fullmatch(value):
+            span = span._replace(where="", offset=int(value))
         else:
             raise click.BadParameter(
-                f"{each}: it is {BEGINNING}, {END}, a number, -N for the last N, s@MOMENT or e@MOMENT",
+                f"{value}: expected {BEGINNING}, {END}, a number, -N for the last N, s@MOMENT or e@MOMENT",
                 param_hint="--offset",
             )
     return span
@@ -61,9 +63,9 @@ def _moment_ms(text: str) -> int:
     if text.isdecimal():
         return int(text)
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no moment; it is milliseconds since 1970, or as 2026-05-31T14:00:00Z", param_hint="--offset"
+            f"{text!r} is not a time; expected milliseconds since 1970, or 2026-05-31T14:00:00Z", param_hint="--offset"
         ) from None
-    return round(found.timestamp() * 1000)
+    return round(moment.timestamp() * 1000)

@@ -16,9 +16,8 @@ WORDS = ("allow", "deny")
 
 
 def resource_options(command: Command) -> Command:
-    """Gives a command what an ACL is about."""
     for option in (
-        click.option("--host", metavar="ADDRESS", help="From there only."),
+        click.option("--host", metavar="ADDRESS", help="Only clients at this address."),
         click.option("--cluster", is_flag=True, help="The cluster itself."),
         click.option("--transactional-id", metavar="NAME"),
         click.option("--group", metavar="NAME"),
@@ -39,38 +38,38 @@ def acls(context: click.Context) -> None:
 @acls.command("list")
 @control_options
 def list_(control: str, token: str) -> None:
-    """List all ACLs, those that clients have made too."""
+    """List all ACLs, including those that clients created."""
     _show(ask(control, token, "/acls"))
 
 
 @acls.command()
 @click.argument("principal")
 @click.argument("operation", default="All")
-@click.option("--deny", is_flag=True, help="It is denied, not allowed.")
-@click.option("--prefixed", is_flag=True, help="It is about all whose name begins with NAME.")
+@click.option("--deny", is_flag=True, help="Deny the operation instead.")
+@click.option("--prefixed", is_flag=True, help="Match all resources whose names begin with NAME.")
 @resource_options
 @control_options
-def add(control: str, token: str, *, deny: bool, **said: Any) -> None:
-    """Allow PRINCIPAL, as User:alice, an OPERATION, as Read, until everything is reset; without OPERATION all."""
-    about = {name: value for name, value in said.items() if value is not None}
-    _show([ask(control, token, "/acls", about | {"permission": WORDS[deny]}, post=True)])
+def add(control: str, token: str, *, deny: bool, **options: Any) -> None:
+    """Allow PRINCIPAL (such as User:alice) an OPERATION (such as Read; default All) until everything is reset."""
+    fields = {name: value for name, value in options.items() if value is not None}
+    _show([ask(control, token, "/acls", fields | {"permission": WORDS[deny]}, post=True)])
 
 
 @acls.command()
 @click.option("--principal", metavar="PRINCIPAL")
 @click.option("--operation", metavar="OPERATION")
 @click.option("--permission", type=click.Choice(WORDS))
-@click.option("--prefixed/--literal", default=None, help="Only those about names that begin with NAME, or only others.")
+@click.option("--prefixed/--literal", default=None, help="Only prefixed ACLs, or only literal ones.")
 @resource_options
 @control_options
-def remove(control: str, token: str, *, cluster: bool, **said: Any) -> None:
-    """Remove all ACLs that are so; without an option all of them. Prints what is gone."""
-    wanted = {name: cast(object, value) for name, value in said.items() if value is not None}
+def remove(control: str, token: str, *, cluster: bool, **options: Any) -> None:
+    """Remove the ACLs that match all given options; without options all ACLs. Prints the removed ones."""
+    filters = {name: cast(object, value) for name, value in options.items() if value is not None}
     if cluster:
-        wanted["cluster"] = True
-    _show(ask(control, token, f"/acls?{urlencode(wanted)}" if wanted else "/acls", method="DELETE"))
+        filters["cluster"] = True
+    _show(ask(control, token, f"/acls?{urlencode(filters)}" if filters else "/acls", method="DELETE"))
 
 
-def _show(found: list[dict[str, Any]]) -> None:
-    for acl in found:
+def _show(acls: list[dict[str, Any]]) -> None:
+    for acl in acls:
         say(acl["text"])

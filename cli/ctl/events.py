@@ -15,18 +15,18 @@ from kohort.cli.output import say
 
 
 @click.command()
-@click.option("--group", help="Only this group's.")
-@click.option("--past", is_flag=True, help="Begin with what was recorded.")
+@click.option("--group", help="Only events of this group.")
+@click.option("--past", is_flag=True, help="Print the recorded events first.")
 @control_options
 def events(group: str | None, past: bool, control: str, token: str) -> None:
-    """Print group events as JSON lines, as they happen, until Ctrl-C."""
-    asked = urlencode(({"group": group} if group else {}) | {"past": str(past).lower()})
+    """Print group events as JSON lines as they happen, until Ctrl-C."""
+    query = urlencode(({"group": group} if group else {}) | {"past": str(past).lower()})
     try:
-        with urlopen(Request(f"{control_url(control)}/events?{asked}", headers=headers(token))) as answer:
+        with urlopen(Request(f"{control_url(control)}/events?{query}", headers=headers(token))) as answer:
             while line := answer.readline(LARGEST_ANSWER):
                 if line.startswith(b"data: "):
                     say(line[6:].decode("utf-8", "replace").rstrip("\n"), data=True)
-    except HTTPError as problem:
-        fail(detail(problem))
-    except (OSError, ValueError, HTTPException) as problem:
-        nobody_answers(control, problem)
+    except HTTPError as error:
+        fail(detail(error))
+    except (OSError, ValueError, HTTPException) as error:
+        nobody_answers(control, error)

@@ -11,7 +11,7 @@ from kohort.cli.output import say
 @click.group(invoke_without_command=True)
 @click.pass_context
 def gates(context: click.Context) -> None:
-    """Hold requests, see who waits, let them through."""
+    """Hold requests, list and release them."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -19,7 +19,7 @@ def gates(context: click.Context) -> None:
 @gates.command()
 @control_options
 def stops(control: str, token: str) -> None:
-    """List where one may hold requests."""
+    """List the points at which requests can be held."""
     for stop in ask(control, token, "/gates/points"):
         say(f"{stop['name']:<24}{stop['about']}")
 
@@ -27,14 +27,14 @@ def stops(control: str, token: str) -> None:
 @gates.command("list")
 @control_options
 def list_(control: str, token: str) -> None:
-    """List the gates that hold, and who waits."""
+    """List the gates, and the members whose requests they hold."""
     for gate in ask(control, token, "/gates"):
         _show(gate)
 
 
 @gates.command()
 @click.argument("name")
-@click.option("--group", help="Only this group's requests.")
+@click.option("--group", help="Only requests of this group.")
 @control_options
 def hold(name: str, group: str | None, control: str, token: str) -> None:
     """Close gate NAME."""
@@ -44,19 +44,19 @@ def hold(name: str, group: str | None, control: str, token: str) -> None:
 @gates.command()
 @click.argument("name")
 @click.argument("who", required=False)
-@click.option("--group", help="Of this group, where several gates have that name.")
+@click.option("--group", help="The gate of this group, if several gates have that name.")
 @control_options
 def release(name: str, who: str | None, group: str | None, control: str, token: str) -> None:
-    """Let WHO through gate NAME (a member id, instance id or client id), or everybody who waits."""
+    """Release the requests of WHO (a member id, instance id or client id) at gate NAME, or all requests."""
     _show(ask(control, token, f"/gates/{quote(name)}/release{_of(group)}", {"who": who}, post=True))
 
 
 @gates.command("open")
 @click.argument("name")
-@click.option("--group", help="Of this group, where several gates have that name.")
+@click.option("--group", help="The gate of this group, if several gates have that name.")
 @control_options
 def open_(name: str, group: str | None, control: str, token: str) -> None:
-    """Open gate NAME."""
+    """Open gate NAME, and release the requests that it holds."""
     ask(control, token, f"/gates/{quote(name)}{_of(group)}", method="DELETE")
 
 
@@ -65,6 +65,6 @@ def _of(group: str | None) -> str:
 
 
 def _show(gate: dict[str, list[dict[str, str]]]) -> None:
-    waiting = ", ".join(each["text"] for each in gate["held"]) or "nobody"
+    waiting = ", ".join(request["text"] for request in gate["held"]) or "nothing"
     of = f" of group {gate['group']}" if gate["group"] else ""
-    say(f"{gate['name']}{of}: there waits {waiting}")
+    say(f"{gate['name']}{of}: holds {waiting}")

@@ -12,7 +12,7 @@ from kohort.cli.output import say
 @click.group(invoke_without_command=True)
 @click.pass_context
 def groups(context: click.Context) -> None:
-    """Show groups, wait for one, print what happened to it."""
+    """Show groups, wait for a state, print what happened to a group."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -33,7 +33,7 @@ def show(group: str, control: str, token: str) -> None:
     state = ask(control, token, f"/groups/{quote(group, safe='')}")
     _show(state)
     for member in state["members"]:
-        parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
+        parts = [f"{topic} {', '.join(map(str, numbers))}" for topic, numbers in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
         name = member["instance_id"] or member["client_id"]
         epoch = "" if state["type"] == "classic" else f", epoch {member['epoch']}, {member['speaks']}"
@@ -43,31 +43,31 @@ def show(group: str, control: str, token: str) -> None:
 @groups.command()
 @click.argument("group")
 @click.option("--state", default="Stable", show_default=True)
-@click.option("--members", type=int, help="Exactly this many of them.")
-@click.option("--timeout", type=float, default=30.0, show_default=True, help="In seconds.")
+@click.option("--members", type=int, help="Exactly this many members.")
+@click.option("--timeout", type=float, default=30.0, show_default=True, help="Seconds to wait.")
 @control_options
 def wait(group: str, state: str, members: int | None, timeout: float, control: str, token: str) -> None:
-    """Wait until GROUP is in a state; exit code 1 when that does not come about in time."""
-    asked: dict[str, Any] = {"state": state, "timeout": timeout} | ({} if members is None else {"members": members})
-    _show(ask(control, token, f"/groups/{quote(group, safe='')}/wait?{urlencode(asked)}", timeout_s=timeout + 30))
+    """Wait until GROUP is in a state. Exit code 1: timeout."""
+    query: dict[str, Any] = {"state": state, "timeout": timeout} | ({} if members is None else {"members": members})
+    _show(ask(control, token, f"/groups/{quote(group, safe='')}/wait?{urlencode(query)}", timeout_s=timeout + 30))
 
 
 @groups.command()
 @click.argument("group")
 @control_options
 def history(group: str, control: str, token: str) -> None:
-    """Print the rebalances of GROUP, a line each: cause, outcome, how long, who was waited for, what moved."""
+    """Print the rebalances of GROUP, one per line: cause, outcome, duration, awaited members, moved partitions."""
     from kohort.control.history import Rebalance
 
-    for each in ask(control, token, f"/groups/{quote(group, safe='')}/history"):
-        say(str(Rebalance(**each)))
+    for rebalance in ask(control, token, f"/groups/{quote(group, safe='')}/history"):
+        say(str(Rebalance(**rebalance)))
 
 
 @groups.command()
 @click.argument("group")
 @control_options
 def offsets(group: str, control: str, token: str) -> None:
-    """Print what GROUP has committed, and its lag, by partition."""
+    """Print the committed offsets of GROUP and its lag, by partition."""
     state = ask(control, token, f"/groups/{quote(group, safe='')}")
     for name, lag in state["lag"].items():
         say(f"{name}: {state['offsets'].get(name, 'nothing')}, lag {lag}")
@@ -76,10 +76,10 @@ def offsets(group: str, control: str, token: str) -> None:
 @groups.command()
 @click.argument("group")
 @click.option("--to", default="earliest", show_default=True, help="earliest, latest, or an offset.")
-@click.option("--topic", help="In all its partitions; left out: where the group has committed.")
+@click.option("--topic", help="All partitions of this topic.  [default: partitions with a committed offset]")
 @control_options
 def reset(group: str, to: str, topic: str | None, control: str, token: str) -> None:
-    """Set GROUP, which has no members, to the earliest offsets, to the latest, or to one."""
+    """Reset the offsets of GROUP, which must have no members, to the earliest, the latest, or a given one."""
     body = {"to": int(to) if to.isdecimal() else to, "topic": topic}
     _show(ask(control, token, f"/groups/{quote(group, safe='')}/reset", body, post=True))
 
@@ -88,7 +88,7 @@ def reset(group: str, to: str, topic: str | None, control: str, token: str) -> N
 @click.argument("group")
 @control_options
 def delete(group: str, control: str, token: str) -> None:
-    """Delete GROUP, which has no members, with what it has committed."""
+    """Delete GROUP, which must have no members, with its offsets."""
     ask(control, token, f"/groups/{quote(group, safe='')}", method="DELETE")
 
 
@@ -96,7 +96,7 @@ def delete(group: str, control: str, token: str) -> None:
 @click.argument("group")
 @control_options
 def timeline(group: str, control: str, token: str) -> None:
-    """Print everything that happened to GROUP, a line an event."""
+    """Print the events of GROUP, one per line."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/timeline"):
         say(line)
 
@@ -105,7 +105,7 @@ def timeline(group: str, control: str, token: str) -> None:
 @click.argument("group")
 @control_options
 def explain(group: str, control: str, token: str) -> None:
-    """Say whom GROUP waits for and until when, what each client should do, what is badly set."""
+    """Explain which members GROUP waits for and until when, what each client does next, and doubtful settings."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/explanation"):
         say(line)
 

@@ -9,7 +9,7 @@ from kohort.cli.output import say
 @click.command()
 @control_options
 def reset(control: str, token: str) -> None:
-    """End all rules, open all gates, and let the clock run; list what was left held, and what must never be."""
-    left = ask(control, token, "/reset", post=True)
-    for line in (*left["gates"], *left["violations"]):
+    """Remove all rules, open all gates, and run the clock; print the held requests and the safety violations."""
+    state = ask(control, token, "/reset", post=True)
+    for line in (*state["gates"], *state["violations"]):
         say(line)

@@ -12,7 +12,7 @@ from kohort.cli.output import say
 @click.group(invoke_without_command=True)
 @click.pass_context
 def shares(context: click.Context) -> None:
-    """Show who holds which records of a share group, and take them away."""
+    """Show and release the records that members of a share group hold."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -21,22 +21,26 @@ def shares(context: click.Context) -> None:
 @click.argument("group")
 @control_options
 def show(group: str, control: str, token: str) -> None:
-    """Show how far GROUP is with each partition."""
+    """Show the progress of GROUP in each partition."""
     _show(ask(control, token, _path(group)))
 
 
 @shares.command("in-flight")
 @click.argument("group")
-@click.option("--topic", help="Left out: all.")
+@click.option("--topic", help="Only this topic.")
 @control_options
 def in_flight(group: str, topic: str | None, control: str, token: str) -> None:
-    """Print who holds which records of GROUP, until when, and how often each was delivered."""
+    """Print the records of GROUP that are in flight: member, remaining lock time, delivery count."""
     query = "" if topic is None else f"?{urlencode({'topic': topic})}"
-    for each in ask(control, token, f"{_path(group)}/in-flight{query}"):
-        held = f" by {each['holder']} for {(each['ends_in_ms'] or 0) / 1000:g} s" if each["holder"] else ""
-        offsets = f"{each['first_offset']}-{each['last_offset']}"
-        where = f"{each['topic']}-{each['partition']} {offsets}"
-        say(f"{where}: {each['state']}{held}, delivery count {each['delivery_count']}")
+    for state_batch in ask(control, token, f"{_path(group)}/in-flight{query}"):
+        held = (
+            f" by {state_batch['holder']} for {(state_batch['ends_in_ms'] or 0) / 1000:g} s"
+            if state_batch["holder"]
+            else ""
+        )
+        offsets = f"{state_batch['first_offset']}-{state_batch['last_offset']}"
+        location = f"{state_batch['topic']}-{state_batch['partition']} {offsets}"
+        say(f"{location}: {state_batch['state']}{held}, delivery count {state_batch['delivery_count']}")
 
 
 @shares.command()
@@ -47,31 +51,31 @@ def in_flight(group: str, topic: str | None, control: str, token: str) -> None:
 @control_options
 def explain_record(group: str, topic: str, partition: int, offset: int, control: str, token: str) -> None:
     """Explain why a record is not delivered."""
-    where = f"records/{quote(topic, safe='')}/{partition}/{offset}"
-    say(ask(control, token, f"{_path(group)}/{where}")["explanation"])
+    record = f"records/{quote(topic, safe='')}/{partition}/{offset}"
+    say(ask(control, token, f"{_path(group)}/{record}")["explanation"])
 
 
 @shares.command()
 @click.argument("group")
-@click.option("--topic", help="Left out: all.")
-@click.option("--partition", type=int, help="Of the topic; left out: all.")
-@click.option("--member", help="A member id or a client id; left out: all.")
+@click.option("--topic", help="Only this topic.")
+@click.option("--partition", type=int, help="Only this partition of the topic.")
+@click.option("--member", help="Only members with this member id or client id.")
 @control_options
-def redeliver(group: str, control: str, token: str, **which: Any) -> None:
-    """Let others have what members of GROUP hold, as if their locks had expired."""
-    taken = ask(control, token, f"{_path(group)}/redeliver", which, post=True)["records"]
-    say(f"{taken} records")
+def redeliver(group: str, control: str, token: str, **filters: Any) -> None:
+    """Release the records that members of GROUP hold, as if their locks had expired."""
+    count = ask(control, token, f"{_path(group)}/redeliver", filters, post=True)["records"]
+    say(f"{count} records")
 
 
 @shares.command()
 @click.argument("group")
-@click.option("--accepted", type=int, help="Until so many records were accepted; left out: until none is left.")
-@click.option("--timeout", type=float, default=30.0, show_default=True, help="In seconds.")
+@click.option("--accepted", type=int, help="Wait until this many records were accepted instead.")
+@click.option("--timeout", type=float, default=30.0, show_default=True, help="Seconds to wait.")
 @control_options
 def wait(group: str, accepted: int | None, timeout: float, control: str, token: str) -> None:
-    """Wait until no record of GROUP is left; exit code 1 when that does not come about in time."""
-    asked: dict[str, Any] = {"timeout": timeout} | ({} if accepted is None else {"accepted": accepted})
-    _show(ask(control, token, f"{_path(group)}/wait?{urlencode(asked)}", timeout_s=timeout + 30))
+    """Wait until no records of GROUP remain. Exit code 1: timeout."""
+    query: dict[str, Any] = {"timeout": timeout} | ({} if accepted is None else {"accepted": accepted})
+    _show(ask(control, token, f"{_path(group)}/wait?{urlencode(query)}", timeout_s=timeout + 30))
 
 
 def _path(group: str) -> str:
@@ -80,8 +84,8 @@ def _path(group: str) -> str:
 
 def _show(state: dict[str, Any]) -> None:
     say(f"{state['id']}: {state['state']}, epoch {state['generation']}, {state['size']} members")
-    for each in state["partitions"]:
-        start = "a start to be decided" if each["start_offset"] is None else f"start {each['start_offset']}"
-        lag = "unknown" if each["lag"] is None else each["lag"]
-        where = f"{each['topic']}-{each['partition']}"
-        say(f"  {where}: {each['progress']}, {start}, {each['acquired']} held, lag {lag}")
+    for partition in state["partitions"]:
+        start = "start not yet known" if partition["start_offset"] is None else f"start {partition['start_offset']}"
+        lag = "unknown" if partition["lag"] is None else partition["lag"]
+        topic_partition = f"{partition['topic']}-{partition['partition']}"
+        say(f"  {topic_partition}: {partition['progress']}, {start}, {partition['acquired']} held, lag {lag}")

@@ -12,16 +12,16 @@ from kohort.cli.output import say
 @click.group(invoke_without_command=True)
 @click.pass_context
 def topics(context: click.Context) -> None:
-    """Create topics, give them partitions and records, without a Kafka client."""
+    """Create topics, add partitions and records, without a Kafka client."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 @topics.command("list")
-@click.option("--internal", is_flag=True, help="The brokers' own, too.")
+@click.option("--internal", is_flag=True, help="Include internal topics.")
 @control_options
 def list_(internal: bool, control: str, token: str) -> None:
-    """List topics, with how many records there are."""
+    """List topics, with their numbers of partitions and records."""
     for topic in ask(control, token, "/topics"):
         if internal or not topic["internal"]:
             _show(topic)
@@ -30,12 +30,12 @@ def list_(internal: bool, control: str, token: str) -> None:
 @topics.command()
 @click.argument("name")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--config", "configs", metavar="NAME=VALUE", multiple=True, help="A setting of the topic's; repeatable.")
+@click.option("--config", "configs", metavar="NAME=VALUE", multiple=True, help="A setting of the topic; repeatable.")
 @control_options
 def create(name: str, partitions: int, configs: tuple[str, ...], control: str, token: str) -> None:
-    """Create topic NAME, its leaders spread over the nodes."""
-    given = dict(_pair(each) for each in configs)
-    _show(ask(control, token, "/topics", {"name": name, "partitions": partitions, "configs": given}, post=True))
+    """Create topic NAME, with its leaders spread over the nodes."""
+    settings = dict(_pair(text) for text in configs)
+    _show(ask(control, token, "/topics", {"name": name, "partitions": partitions, "configs": settings}, post=True))
 
 
 @topics.command()
@@ -43,7 +43,7 @@ def create(name: str, partitions: int, configs: tuple[str, ...], control: str, t
 @click.argument("partitions", type=click.IntRange(1))
 @control_options
 def create_partitions(name: str, partitions: int, control: str, token: str) -> None:
-    """Give topic NAME more partitions, so that there are PARTITIONS."""
+    """Extend topic NAME to PARTITIONS partitions."""
     _show(ask(control, token, f"/topics/{quote(name, safe='')}/partitions", {"partitions": partitions}, post=True))
 
 
@@ -51,10 +51,10 @@ def create_partitions(name: str, partitions: int, control: str, token: str) -> N
 @click.argument("name")
 @click.argument("values", nargs=-1, required=True)
 @click.option("--partition", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--key", help="Of all of them.")
+@click.option("--key", help="Key of all records.")
 @control_options
 def append(name: str, values: tuple[str, ...], partition: int, key: str | None, control: str, token: str) -> None:
-    """Write VALUES to topic NAME as one batch."""
+    """Append VALUES to topic NAME as one batch."""
     records = {"values": values, "partition": partition, "key": key}
     offset = ask(control, token, f"/topics/{quote(name, safe='')}/records", records, post=True)["offset"]
     say(f"{name}-{partition}: offset {offset}" + (f" to {offset + len(values) - 1}" if len(values) > 1 else ""))
@@ -62,14 +62,14 @@ def append(name: str, values: tuple[str, ...], partition: int, key: str | None, 
 
 @topics.command()
 @click.argument("name")
-@click.option("--partition", type=click.IntRange(0), help="Only this one.")
+@click.option("--partition", type=click.IntRange(0), help="Only this partition.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=1_000, show_default=True)
 @control_options
 def records(name: str, partition: int | None, limit: int, control: str, token: str) -> None:
-    """Print the records of topic NAME, a line each: partition, offset, key, value."""
-    asked = urlencode({"limit": limit} | ({} if partition is None else {"partition": partition}))
-    for record in ask(control, token, f"/topics/{quote(name, safe='')}/records?{asked}"):
-        key, value = _shown(record["key"]), _shown(record["value"])
+    """Print the records of topic NAME, one per line: partition, offset, key, value."""
+    query = urlencode({"limit": limit} | ({} if partition is None else {"partition": partition}))
+    for record in ask(control, token, f"/topics/{quote(name, safe='')}/records?{query}"):
+        key, value = _format_data(record["key"]), _format_data(record["value"])
         say(f"{name}-{record['partition']} {record['offset']}: {f'{key} = ' if record['key'] else ''}{value}")
 
 
@@ -99,8 +99,7 @@ def delete(name: str, control: str, token: str) -> None:
     ask(control, token, f"/topics/{quote(name, safe='')}", method="DELETE")
 
 
-def _shown(data: dict[str, str | None] | None) -> str:
-    """Text as it is; other bytes in base64, none as a word."""
+def _format_data(data: dict[str, str | None] | None) -> str:
     if data is None:
         return "null"
     return data["text"] if data["text"] is not None else f"base64:{data['base64']}"
@@ -109,12 +108,12 @@ def _shown(data: dict[str, str | None] | None) -> str:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise click.BadParameter(f"{text}: wants NAME=VALUE", param_hint="--config")
+        raise click.BadParameter(f"{text}: expected NAME=VALUE", param_hint="--config")
     return name, value
 
 
 def _show(topic: dict[str, Any]) -> None:
     partitions = topic["partitions"]
-    records = sum(each["end_offset"] - each["start_offset"] for each in partitions)
+    records = sum(partition["end_offset"] - partition["start_offset"] for partition in partitions)
     count = len(partitions)
     say(f"{topic['name']}: {count} partition{'s'[count == 1 :]}, {records} record{'s'[records == 1 :]}")

@@ -9,11 +9,11 @@ from kohort.cli.output import say
 
 
 @click.command()
-@click.option("--clear", is_flag=True, help="Begin anew.")
+@click.option("--clear", is_flag=True, help="Clear the list afterwards.")
 @control_options
 def violations(clear: bool, control: str, token: str) -> None:
-    """List what has happened that must never happen, a line each; then the exit code is 1."""
-    found = ask(control, token, "/violations", method="DELETE" if clear else "GET")
-    for line in found:
+    """List violations of Kafka's safety promises, one per line. Exit code 1: there are some."""
+    lines = ask(control, token, "/violations", method="DELETE" if clear else "GET")
+    for line in lines:
         say(line)
-    sys.exit(1 if found else 0)
+    sys.exit(1 if lines else 0)

@@ -1,4 +1,4 @@
-"""`kohort produce`: records from stdin into a topic of any cluster, in the manner of kcat."""
+"""`kohort produce`: writes records from stdin to a topic of any cluster, like kcat."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ STDIN = 0
 
 @click.command()
 @click.argument("topic")
+@click.option("--key-delimiter", "-K", callback=bytes_between, metavar="TEXT", help="Text between key and value.")
+@click.option("--key", "-k", help="Key of records without one.")
 @click.option(
-    "--key-delimiter", "-K", callback=bytes_between, metavar="TEXT", help="What stands between key and value."
+    "--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="Header of every record; repeatable."
 )
-@click.option("--key", "-k", help="The key of all records that have none.")
-@click.option("--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="Of all of them; repeatable.")
-@click.option("--partition", "-p", type=click.IntRange(0), help="Where all go.  [default: by key, as in Java]")
-@click.option("--json", "-J", "as_json", is_flag=True, help="Each line is an object, as `kohort consume -J` prints it.")
-@click.option("--null", "-Z", "empty_is_null", is_flag=True, help="Empty values and keys are null.")
+@click.option(
+    "--partition", "-p", type=click.IntRange(0), help="Partition of all records.  [default: by key, as in Java]"
+)
+@click.option(
+    "--json", "-J", "as_json", is_flag=True, help="Read one object per line, as `kohort consume -J` prints it."
+)
+@click.option("--null", "-Z", "empty_is_null", is_flag=True, help="Treat empty values and keys as null.")
 @click.option(
     "--delimiter",
     "-D",
@@ -41,7 +45,7 @@ STDIN = 0
     default="\\n",
     show_default=True,
     metavar="TEXT",
-    help="Between records.",
+    help="Text between records.",
 )
 @click.option("--compression", "-z", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none")
 @cluster_options
@@ -58,14 +62,14 @@ def produce(
     cluster: ClusterOptions,
     quiet: bool,
 ) -> None:
-    """Write records from stdin to TOPIC, one a line.
+    """Write records from stdin to TOPIC, one per line.
 
-    With -J a line is an object with payload, key, headers, partition and ts (milliseconds); bytes that are no text are
-    {"base64": "..."}. The first line that is no record ends it; those before it are written. Exit code 1 when a
-    record was not written, 130 after Ctrl-C, which ends it when what was read is written.
+    With -J a line is an object with payload, key, headers, partition and ts (milliseconds); write bytes that are not
+    UTF-8 as {"base64": "..."}. The first invalid line ends it; the records before it are written. Exit code 1: a record
+    was not written; 130: Ctrl-C, after the records read so far were written.
     """
     if as_json and key_delimiter:
-        raise click.UsageError("--json and --key-delimiter both say where the key is; give one of them")
+        raise click.UsageError("--json cannot be combined with --key-delimiter")
     key_bytes = None if key is None else os.fsencode(key)
     reader = LineReader(key_delimiter, as_json, empty_is_null, key_bytes, _headers(headers), partition)
     troubles = Troubles()
@@ -78,31 +82,30 @@ def produce(
         producer = Producer(settings)
         partitions_of(producer, topic)
     if not quiet and os.isatty(STDIN):
-        say("one record a line; Ctrl-D ends", err=True)
+        say("enter one record per line; Ctrl-D ends", err=True)
     sys.exit(_send(Sending(producer, topic, troubles), reader, delimiter, quiet))
 
 
 def _send(sending: Sending, reader: LineReader, delimiter: bytes, quiet: bool) -> int:
-    """Returns the exit code."""
     code = 0
     try:
         try:
             sending.send_all(STDIN, reader, delimiter)
-        except LineError as problem:
+        except LineError as error:
             code = 1
-            say(f"kohort: {problem}", err=True)
+            say(f"kohort: {error}", err=True)
         except KeyboardInterrupt:
             code = INTERRUPTED
         sending.finish()
-    except KeyboardInterrupt:  # while it waited for answers: the second one, or the first
+    except KeyboardInterrupt:  # while waiting for responses
         code = INTERRUPTED
     sending.tell(quiet)
     return 1 if sending.failures else code
 
 
-def _headers(given: tuple[str, ...]) -> tuple[tuple[str, bytes | None], ...]:
-    pairs = [each.partition("=") for each in given]
+def _headers(texts: tuple[str, ...]) -> tuple[tuple[str, bytes | None], ...]:
+    pairs = [text.partition("=") for text in texts]
     for name, equals, _ in pairs:
         if not equals or not name:
-            raise click.BadParameter(f"{name}: wants NAME=VALUE", param_hint="--header")
+            raise click.BadParameter(f"{name}: expected NAME=VALUE", param_hint="--header")
     return tuple((name, os.fsencode(value)) for name, _, value in pairs)

@@ -1,4 +1,4 @@
-"""From what comes in on stdin to records: pieces between delimiters, each one a record."""
+"""Parsing of stdin into records: text between delimiters, each a record."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-MOST_LINE_BYTES = 104_857_600
-"""As much as a broker's `socket.request.max.bytes` lets through by default: a longer line is no record."""
+MAX_LINE_BYTES = 104_857_600  # default of a broker's socket.request.max.bytes; longer lines are rejected
 
 FIELDS = ("payload", "key", "headers", "partition", "ts")
-PASSED_OVER = ("topic", "offset", "tstype", "broker")
-"""What `kohort consume --json` and kcat tell of a record that has no meaning for a new one."""
+IGNORED_FIELDS = ("topic", "offset", "tstype", "broker")  # fields of `kohort consume --json` and kcat that are ignored
 
 
 class LineError(ValueError):
-    """A line that is no record. The text says what is wrong with it."""
+    """A line that is not a valid record. The message describes the defect."""
 
 
 class NewRecord(NamedTuple):
-    """What is to be sent."""
+    """Record to be sent."""
 
     value: bytes | None
     key: bytes | None = None
@@ -33,51 +31,52 @@ class NewRecord(NamedTuple):
 
 
 def lines(chunks: Iterable[bytes], delimiter: bytes) -> Iterator[bytes | None]:
-    """What is between delimiters; None for an empty chunk, which says that nothing has come for a while.
+    """Split chunks at delimiters; yield None for an empty chunk, which means that stdin is idle.
 
-    What stands behind the last delimiter is a line, too, unless it is empty. Raises LineError.
+    Text after the last delimiter is a line, too, unless it is empty.
+
+    Raises:
+        LineError: A line is too long.
     """
     pending = bytearray()
-    looked_at = 0
+    searched = 0
     for chunk in chunks:
         if not chunk:
             yield None
             continue
         pending += chunk
-        while (end := pending.find(delimiter, looked_at)) >= 0:
+        while (end := pending.find(delimiter, searched)) >= 0:
             yield bytes(pending[:end])
             del pending[: end + len(delimiter)]
-            looked_at = 0
-        looked_at = max(0, len(pending) - len(delimiter) + 1)
-        if len(pending) > MOST_LINE_BYTES:
-            raise LineError(f"is longer than {MOST_LINE_BYTES >> 20} MiB; is --delimiter right?")
+            searched = 0
+        searched = max(0, len(pending) - len(delimiter) + 1)
+        if len(pending) > MAX_LINE_BYTES:
+            raise LineError(f"is longer than {MAX_LINE_BYTES >> 20} MiB; is --delimiter right?")
     if pending:
         yield bytes(pending)
 
 
 @dataclass(frozen=True, slots=True)
 class LineReader:
-    """What a line means."""
+    """Parser of lines."""
 
     key_delimiter: bytes | None = None
     as_json: bool = False
     empty_is_null: bool = False
     key: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    partition: int | None = None
-    """For all of them, whatever a line of JSON says."""
+    partition: int | None = None  # overrides the partition in a line of JSON
 
     def record(self, line: bytes) -> NewRecord:
-        """Raises LineError."""
         if self.as_json:
-            found = _from_json(line)
+            record = _from_json(line)
         else:
-            key, found_key, value = line.partition(self.key_delimiter) if self.key_delimiter else (b"", b"", line)
-            found = NewRecord(self._null(value), self._null(key)) if found_key else NewRecord(self._null(line))
-        return found._replace(
-            key=self.key if found.key is None else found.key,
-            headers=(*self.headers, *found.headers),
-            partition=found.partition if self.partition is None else self.partition,
+            key, separator, value = line.partition(self.key_delimiter) if self.key_delimiter else (b"", b"", line)
+            record = NewRecord(self._null(value), self._null(key)) if separator else NewRecord(self._null(line))
+        return record._replace(
+            key=self.key if record.key is None else record.key,
+            headers=(*self.headers, *record.headers),
+            partition=record.partition if self.partition is None else self.partition,
         )
 
     def _null(self, data: bytes) -> bytes | None:
@@ -86,52 +85,56 @@ class LineReader:
 
 def _from_json(line: bytes) -> NewRecord:
     try:
-        said = json.loads(line)
-    except ValueError as problem:
-        raise LineError(f"is no JSON: {problem}") from None
-    if not isinstance(said, dict):
-        raise LineError("is no JSON object")
-    for name in said:
-        if name not in FIELDS and name not in PASSED_OVER:
+        fields = json.loads(line)
+    except ValueError as error:
+        raise LineError(f"is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise LineError("is not a JSON object")
+    for name in fields:
+        if name not in FIELDS and name not in IGNORED_FIELDS:
             near = get_close_matches(name, FIELDS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FIELDS)}"
+            hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(FIELDS)}"
             raise LineError(f"has an unknown field {name!r}; {hint}")
     return NewRecord(
-        _bytes(said.get("payload"), "payload"),
-        _bytes(said.get("key"), "key"),
-        _headers(said.get("headers") or ()),
-        _number(said.get("partition"), "partition"),
-        _number(said.get("ts"), "ts"),
+        _bytes(fields.get("payload"), "payload"),
+        _bytes(fields.get("key"), "key"),
+        _headers(fields.get("headers") or ()),
+        _number(fields.get("partition"), "partition"),
+        _number(fields.get("ts"), "ts"),
     )
 
 
-def _bytes(said: Any, name: str) -> bytes | None:
-    """Text in UTF-8; `{"base64": …}` is what is no text; null is nothing."""
-    if said is None:
+def _bytes(value: Any, name: str) -> bytes | None:
+    if value is None:
         return None
-    if isinstance(said, str):
+    if isinstance(value, str):
         try:
-            return said.encode()
+            return value.encode()
         except UnicodeEncodeError:
-            raise LineError(f"has half a letter in {name}; write bytes that are no text as base64") from None
-    if isinstance(said, dict) and list(said) == ["base64"] and isinstance(said["base64"], str):
+            raise LineError(f"has a lone surrogate in {name}; write bytes that are not text as base64") from None
+    if isinstance(value, dict) and list(value) == ["base64"] and isinstance(value["base64"], str):
         try:
-            return base64.b64decode(said["base64"], validate=True)
+            return base64.b64decode(value["base64"], validate=True)
         except (binascii.Error, ValueError):
-            raise LineError(f"has a {name} that is no base64") from None
-    raise LineError(f'has a {name} that is neither text nor null nor {{"base64": "…"}}')
+            raise LineError(f"has a {name} that is not base64") from None
+    raise LineError(f'has a {name} that is not text, null or {{"base64": "…"}}')
 
 
-def _headers(said: Any) -> tuple[tuple[str, bytes | None], ...]:
-    """A list of names and values in turn, as kcat writes it, or an object."""
-    if isinstance(said, dict):
-        return tuple((name, _bytes(value, f"header {name}")) for name, value in said.items())
-    if not isinstance(said, list | tuple) or len(said) % 2 or not all(isinstance(each, str) for each in said[::2]):
-        raise LineError("has headers that are neither an object nor names and values in turn")
-    return tuple((name, _bytes(value, f"header {name}")) for name, value in zip(said[::2], said[1::2], strict=True))
+def _headers(headers: Any) -> tuple[tuple[str, bytes | None], ...]:
+    if isinstance(headers, dict):
+        return tuple((name, _bytes(value, f"header {name}")) for name, value in headers.items())
+    if (
+        not isinstance(headers, list | tuple)
+        or len(headers) % 2
+        or not all(isinstance(name, str) for name in headers[::2])
+    ):
+        raise LineError("has headers that are not an object or alternating names and values")
+    return tuple(
+        (name, _bytes(value, f"header {name}")) for name, value in zip(headers[::2], headers[1::2], strict=True)
+    )
 
 
-def _number(said: Any, name: str) -> int | None:
-    if said is not None and (not isinstance(said, int) or isinstance(said, bool) or said < 0):
-        raise LineError(f"has a {name} that is no number from 0 on")
-    return said
+def _number(value: Any, name: str) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise LineError(f"has a {name} that is not a non-negative integer")
+    return value

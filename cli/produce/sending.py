@@ -1,4 +1,4 @@
-"""Hands records to librdkafka, and hears what has become of them."""
+"""Sending of records with librdkafka, and their delivery reports."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from kohort.cli.librdkafka import Troubles, fail, in_words
 from kohort.cli.output import say
 from kohort.cli.produce.record_lines import LineError, LineReader, NewRecord, lines
 
-PAUSE_S = 0.2
-"""How long nothing comes on stdin before librdkafka is asked for news."""
+PAUSE_S = 0.2  # pause of stdin after which librdkafka is polled
 
 
 def chunks(descriptor: int) -> Iterator[bytes]:
-    """What comes in, as it comes; nothing whenever nothing has come for a while."""
+    """Yield the bytes of stdin as they arrive, and an empty chunk whenever it is idle."""
     while True:
         if not select([descriptor], [], [], PAUSE_S)[0]:
             yield b""
@@ -28,16 +27,14 @@ def chunks(descriptor: int) -> Iterator[bytes]:
 
 
 class Sending:
-    """Records on their way to one topic."""
+    """Delivery of records to one topic."""
 
     def __init__(self, producer: Any, topic: str, troubles: Troubles) -> None:
         self._producer, self._topic, self._troubles = producer, topic, troubles
         self.written = 0
-        self.failures: Counter[str] = Counter()
-        """What has become of the others: a sentence, and of how many."""
+        self.failures: Counter[str] = Counter()  # error message: number of records
 
     def send_all(self, descriptor: int, reader: LineReader, delimiter: bytes) -> None:
-        """Everything that comes in, until its end. Raises LineError for the first line that is no record."""
         number = 1
         try:
             for line in lines(chunks(descriptor), delimiter):
@@ -46,11 +43,15 @@ class Sending:
                 else:
                     self.send(reader.record(line))
                     number += 1
-        except LineError as problem:
-            raise LineError(f"line {number} {problem}") from None
+        except LineError as error:
+            raise LineError(f"line {number} {error}") from None
 
     def send(self, record: NewRecord) -> None:
-        """Waits where more are under way than librdkafka keeps. Raises LineError if it does not take this one."""
+        """Send a record; wait while librdkafka's queue is full.
+
+        Raises:
+            LineError: librdkafka rejects the record.
+        """
         from confluent_kafka import KafkaException
 
         options: dict[str, Any] = {} if record.partition is None else {"partition": record.partition}
@@ -60,32 +61,31 @@ class Sending:
             options["headers"] = list(record.headers)
         while True:
             try:
-                self._producer.produce(self._topic, record.value, record.key, on_delivery=self._heard, **options)
+                self._producer.produce(self._topic, record.value, record.key, on_delivery=self._on_delivery, **options)
                 self._producer.poll(0)
                 return
             except BufferError:
                 self._producer.poll(PAUSE_S)
-            except KafkaException as problem:
-                raise LineError(f"is not taken: {in_words(problem.args[0])}") from None
+            except KafkaException as error:
+                raise LineError(f"was rejected: {in_words(error.args[0])}") from None
 
     def finish(self) -> None:
-        """Waits until it is known of each one whether it was written."""
         while self._producer.flush(PAUSE_S):
             pass
 
     def tell(self, quiet: bool) -> None:
-        """How many were written. Ends the command with a sentence if others were not."""
-        for sentence, count in self.failures.items():
-            say(f"kohort: {_records(count)} not written: {sentence}", err=True)
+        """Print how many records were written; exit with code 1 if some may not have been."""
+        for message, count in self.failures.items():
+            say(f"kohort: {_records(count)} not written: {message}", err=True)
         if not quiet:
             say(f"{_records(self.written)} written to {self._topic}", err=True)
-        if left := len(self._producer):
-            fail(f"{_records(left)} may not have been written: it ended before the broker had answered")
+        if pending := len(self._producer):
+            fail(f"{_records(pending)} may not have been written: interrupted before the broker responded")
 
-    def _heard(self, error: Any, _: Any) -> None:
+    def _on_delivery(self, error: Any, _: Any) -> None:
         if error is None:
             self.written += 1
-            self._troubles.over()
+            self._troubles.forget()
         else:
             self.failures[in_words(error)] += 1
 

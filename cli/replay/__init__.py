@@ -1,4 +1,4 @@
-"""`kohort replay`: what it is asked, what it prints, and how it ends."""
+"""`kohort replay`: its options, output and exit code."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from kohort.cli.output import say
     "--speed",
     type=click.FloatRange(min=0, min_open=True),
     metavar="TIMES",
-    help="Seconds of the recording in one of a clock's; 1 if left out, and without BOOTSTRAP as fast as answers allow.",
+    help="Seconds of the recording per second.  [default: 1; without BOOTSTRAP as fast as responses allow]",
 )
 @click.option(
     "--rename",
     default="",
     metavar="SUFFIX",
-    help="Play with other groups and transactional ids: their names, with this behind.",
+    help="Append this to the names of groups and transactional ids.",
 )
 @click.option(
     "--set",
@@ -35,26 +35,26 @@ from kohort.cli.output import say
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of the broker that is started where no BOOTSTRAP is given.",
+    help="A setting of the broker that is started without BOOTSTRAP.",
 )
 @config_option
 def replay(
     talk: Path, bootstrap: str | None, speed: float | None, rename: str, settings: tuple[str, ...], config: Path | None
 ) -> None:
-    """Play TALK, which kohort proxy --record has written, and compare the answers.
+    """Replay TALK, which kohort proxy --record has written, and compare the responses.
 
-    It is played to the cluster at BOOTSTRAP, kohort or any other Kafka; without it to a kohort of its own, whose
-    clock is moved, so that nothing waits. Topics that are missing are created. Ids and times are not compared.
+    It is played to the cluster at BOOTSTRAP, kohort or any other Kafka; without BOOTSTRAP to a kohort of its own, whose
+    clock is moved, so that nothing waits. Missing topics are created. Ids and times are not compared.
 
-    Exit code 0: all is answered as it was recorded; 1: something is not; 2: it can't be played.
+    Exit code 0: all responses are as recorded; 1: some differ; 2: the recording can't be played.
     """
     from kohort.cli.serving import read_assignments, refuse
 
-    where = None if bootstrap is None else addresses_of(bootstrap)
-    if where is None and (config is not None or rename):
-        refuse("--command-config and --rename are for a cluster: name its BOOTSTRAP")
-    if where is not None and settings:
-        refuse("--set is for the broker that is started where no BOOTSTRAP is given")
+    addresses = None if bootstrap is None else addresses_of(bootstrap)
+    if addresses is None and (config is not None or rename):
+        refuse("--command-config and --rename require a BOOTSTRAP")
+    if addresses is not None and settings:
+        refuse("--set cannot be combined with a BOOTSTRAP: it configures the broker that is started without one")
     security = security_of(config)
     with without("hypothesis"):
         from kohort.broker.settings.setting import SettingError
@@ -64,25 +64,25 @@ def replay(
         from kohort.proxy.talk.talk_file import TalkError, read_talk
         from kohort.testing.replaying import play_here, play_there
 
-    def told(difference: object) -> None:
+    def print_difference(difference: object) -> None:
         for line in str(difference).split("\n"):
             say(line)
 
     ends_with_signals()
     try:
         recorded = read_talk(talk)
-        if where is None:
-            played = asyncio.run(play_here(recorded, read_assignments(settings), speed, told))
+        if addresses is None:
+            played = asyncio.run(play_here(recorded, read_assignments(settings), speed, print_difference))
         else:
-            played = asyncio.run(play_there(recorded, where, security, speed, rename, told))
-    except (TalkError, ReplayError, BrokerError, ControlError, SettingError) as problem:
-        refuse(str(problem))
+            played = asyncio.run(play_there(recorded, addresses, security, speed, rename, print_difference))
+    except (TalkError, ReplayError, BrokerError, ControlError, SettingError) as error:
+        refuse(str(error))
     except KeyboardInterrupt:
-        say(f"kohort: stopped before the end of {talk.name}", err=True)
+        say(f"kohort: interrupted before the end of {talk.name}", err=True)
         sys.exit(INTERRUPTED)
     if played.cut_off:
-        say(f"{recorded.name}: {played.cut_off}, and was played up to there")
-    for sentence in played.ambiguous:
-        say(sentence)
+        say(f"{recorded.name}: {played.cut_off}; played up to there")
+    for note in played.ambiguous:
+        say(note)
     say(str(played))
     sys.exit(1 if played.different else 0)

@@ -35,14 +35,14 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     [
         (("--set", "group.max.sise=5"), "did you mean group.max.size"),
         (("--listen", "9092"), "9092 is not an address; expected HOST:PORT"),
-        (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports beyond 65535"),
+        (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports above 65535"),
         (("--advertise", "a,b"), "--advertise names 2 addresses, and there is 1 node"),
         (("--set", "listeners=SSL://127.0.0.1:0"), "ssl.keystore.location is not set"),
         (
             ("--listen", ":0", "--set", "listeners=PLAINTEXT://:0"),
-            "--listen and listeners both say where clients connect",
+            "--listen and listeners both define where clients connect",
         ),
-        (("--add-scram", "alice"), "--add-scram adds nobody who could log in while listeners is not set"),
+        (("--add-scram", "alice"), "--add-scram requires listeners to be set, or no user can log in"),
         (("--control", "here"), "here is not an address; expected HOST:PORT"),
         (("--control", "0.0.0.0:0"), "could control this broker; set a token with KOHORT_CONTROL_TOKEN"),
         (("--control", ":0", "--control-token", "s3cret\n"), "the control token begins or ends with a blank"),
@@ -93,7 +93,7 @@ def test_missing_control_extra_message(tmp_path: Path) -> None:
     ended = run("serve", "--control", ":0", PYTHONPATH=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
-        "kohort: --control needs fastapi, which is not installed; pip install 'kohort[control]' brings it\n"
+        "kohort: --control needs fastapi, which is not installed; run pip install 'kohort[control]'\n"
     )
 
 
@@ -145,7 +145,7 @@ def test_administers_running_cluster() -> None:
             code, told = admin("start-node", "2")
             assert code == 1
             assert told.startswith(f"kohort: node 2 cannot start: 127.0.0.1:{port} is in use")
-        assert admin("start-node", "2") == (0, f"node 2 runs (port {port})")
+        assert admin("start-node", "2") == (0, f"node 2 is running (port {port})")
         assert run("health", second).returncode == 0
         assert admin("nodes", token="wrong")[0] == 1
         assert admin("move-leader", "__consumer_offsets", "first", "1")[0] == 2
@@ -156,7 +156,7 @@ def test_administers_running_cluster() -> None:
         assert "[error" not in logged
     code, told = admin("nodes")
     assert code == 1
-    assert told.startswith(f"kohort: no control address answers at {control}")
+    assert told.startswith(f"kohort: cannot reach a control address at {control}")
     assert "kohort serve --control" in told
 
 
@@ -245,4 +245,4 @@ def test_secured_broker_option(tmp_path: Path) -> None:
 def test_conflicting_listener_options_are_rejected(tmp_path: Path) -> None:
     ended = run("serve", "--secure", str(tmp_path), "--set", "listeners=SSL://127.0.0.1:0")
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "kohort: --secure and listeners both say where clients connect; give one of them\n"
+    assert ended.stderr == "kohort: --secure and listeners both define where clients connect; use one of them\n"

@@ -100,7 +100,7 @@ def test_command_line_overrides_file(tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.mark.parametrize("assignment", ["group.max.size", "=5", ""])
 def test_malformed_assignment(assignment: str) -> None:
-    with pytest.raises(SettingError, match="write --set NAME=VALUE"):
+    with pytest.raises(SettingError, match="expected --set NAME=VALUE"):
         read_assignments((assignment,))
 
 

@@ -37,7 +37,7 @@ def test_secured_listener_with_credentials_is_healthy(security: str, tmp_path: P
             config.write_text(config.read_text().replace("alice-secret", "wrong"))
             refused = health(kafka.bootstrap, "--command-config", str(config))
             assert (refused.exit_code, refused.stdout) == (1, "")
-            assert refused.stderr.startswith(f"{kafka.bootstrap} does not answer: the login failed: ")
+            assert refused.stderr.startswith(f"{kafka.bootstrap} does not respond: the login failed: ")
 
 
 @pytest.mark.parametrize("security", ["SSL", "SASL_SSL"])
@@ -46,8 +46,8 @@ def test_tls_listener_is_detected(security: str) -> None:
         refused = health(kafka.bootstrap)
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert refused.stderr == (
-            f"{kafka.bootstrap} does not answer: it wants TLS; give --command-config FILE with security.protocol=SSL, "
-            "or SASL_SSL and a login\n"
+            f"{kafka.bootstrap} does not respond: it requires TLS; give --command-config FILE with "
+            "security.protocol=SSL, or SASL_SSL and a login\n"
         )
 
 
@@ -67,7 +67,7 @@ def test_silent_disconnect_is_unhealthy() -> None:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         refused = health(address)
     assert refused.exit_code == 1
-    assert refused.stderr.startswith(f"{address} does not answer: ")
+    assert refused.stderr.startswith(f"{address} does not respond: ")
     assert "TLS" not in refused.stderr
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kohort.cli.delimiters import UnknownEscapeError, unescaped
-from kohort.cli.produce.record_lines import MOST_LINE_BYTES, LineError, LineReader, NewRecord, lines
+from kohort.cli.produce.record_lines import MAX_LINE_BYTES, LineError, LineReader, NewRecord, lines
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
@@ -22,7 +22,7 @@ def test_unterminated_line_is_bounded() -> None:
     chunks = (chunk for _ in range(1_000))
     with pytest.raises(LineError, match="is longer than 100 MiB; is --delimiter right"):
         list(lines(chunks, b"\n"))
-    assert sum(1 for _ in chunks) >= 1_000 - MOST_LINE_BYTES // len(chunk) - 2, "no more of it was read"
+    assert sum(1 for _ in chunks) >= 1_000 - MAX_LINE_BYTES // len(chunk) - 2, "no more of it was read"
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def test_line_to_record(reader: LineReader, line: bytes, record: NewRecord) -> N
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("", "is no JSON: "),
-        ("[1]", "is no JSON object"),
+        ("", "is not JSON: "),
+        ("[1]", "is not a JSON object"),
         ('{"keys": 1}', "has an unknown field 'keys'; did you mean key?"),
-        ('{"zzz": 1}', "has an unknown field 'zzz'; there are payload, key, headers, partition, ts"),
-        ('{"payload": 1}', 'has a payload that is neither text nor null nor {"base64": "…"}'),
-        ('{"payload": {"base64": "?"}}', "has a payload that is no base64"),
-        ('{"payload": "\\ud800"}', "has half a letter in payload; write bytes that are no text as base64"),
-        ('{"headers": ["a"]}', "has headers that are neither an object nor names and values in turn"),
-        ('{"headers": "ab"}', "has headers that are neither an object nor names and values in turn"),
-        ('{"headers": [1, "a"]}', "has headers that are neither an object nor names and values in turn"),
-        ('{"partition": -1}', "has a partition that is no number from 0 on"),
-        ('{"ts": true}', "has a ts that is no number from 0 on"),
-        ('{"ts": "now"}', "has a ts that is no number from 0 on"),
+        ('{"zzz": 1}', "has an unknown field 'zzz'; expected one of payload, key, headers, partition, ts"),
+        ('{"payload": 1}', 'has a payload that is not text, null or {"base64": "…"}'),
+        ('{"payload": {"base64": "?"}}', "has a payload that is not base64"),
+        ('{"payload": "\\ud800"}', "has a lone surrogate in payload; write bytes that are not text as base64"),
+        ('{"headers": ["a"]}', "has headers that are not an object or alternating names and values"),
+        ('{"headers": "ab"}', "has headers that are not an object or alternating names and values"),
+        ('{"headers": [1, "a"]}', "has headers that are not an object or alternating names and values"),
+        ('{"partition": -1}', "has a partition that is not a non-negative integer"),
+        ('{"ts": true}', "has a ts that is not a non-negative integer"),
+        ('{"ts": "now"}', "has a ts that is not a non-negative integer"),
     ],
 )
 def test_malformed_record_message(line: str, why: str) -> None:
@@ -79,5 +79,5 @@ def test_malformed_record_message(line: str, why: str) -> None:
 
 def test_escapes_for_untypeable_characters() -> None:
     assert unescaped(r"a\n\t\x1f\\n\0ü") == b"a\n\t\x1f\\n\0" + "ü".encode()
-    with pytest.raises(UnknownEscapeError, match=r"\\q means nothing; \\n, \\r, \\t, \\0, \\xNN do"):
+    with pytest.raises(UnknownEscapeError, match=r"\\q is unknown; expected \\n, \\r, \\t, \\0 or \\xNN"):
         unescaped(r"\q")

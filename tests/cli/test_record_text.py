@@ -58,17 +58,17 @@ class Seen:
     ],
 )
 def test_formats(shape: str, message: Seen, printed: bytes) -> None:
-    assert formatted(shape, shown=False, null=b"NULL")(message) == printed
+    assert formatted(shape, escape=False, null=b"NULL")(message) == printed
 
 
 def test_no_record_commands_a_terminal() -> None:
-    write = formatted("%k: %s\n", shown=True)
+    write = formatted("%k: %s\n", escape=True)
     assert write(Seen(b"\x1b[2J\n\xff", "ä".encode())) == "ä: \\u001b[2J\\n\\xff\n".encode()
 
 
 def test_unknown_token_message() -> None:
-    with pytest.raises(UnknownTokenError, match="%q means nothing; there are %s, %S, "):
-        formatted("%q", shown=False)
+    with pytest.raises(UnknownTokenError, match="unknown format %q; expected one of %s, %S, "):
+        formatted("%q", escape=False)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_where_to_begin_and_to_end(said: tuple[str, ...], span: Span) -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (("start",), "start: it is beginning, end, a number, -N for the last N, s@MOMENT or e@MOMENT"),
-        (("1", "2"), "2: another --offset says where to begin"),
-        (("e@1", "e@2"), "e@ says where to end; it is given twice"),
-        (("s@noon",), "'noon' is no moment; it is milliseconds since 1970, or as 2026-05-31T14:00:00Z"),
+        (("start",), "start: expected beginning, end, a number, -N for the last N, s@MOMENT or e@MOMENT"),
+        (("1", "2"), "2: another --offset already defines the start"),
+        (("e@1", "e@2"), "e@ is given twice"),
+        (("s@noon",), "'noon' is not a time; expected milliseconds since 1970, or 2026-05-31T14:00:00Z"),
     ],
 )
 def test_rejects_malformed_offset(said: tuple[str, ...], why: str) -> None:

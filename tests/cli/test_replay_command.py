@@ -50,16 +50,19 @@ def test_difference_has_exit_code_1(talk: Path) -> None:
 def test_truncated_talk_is_played(talk: Path) -> None:
     talk.write_text(BEATS[:-30])
     code, told, _ = replayed(talk)
-    assert (code, told.splitlines()[0]) == (0, "x.talk: it was cut off in line 8, and was played up to there")
+    assert (code, told.splitlines()[0]) == (0, "x.talk: it was cut off in line 8; played up to there")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("127.0.0.1:1",), "127.0.0.1:1: nothing listens there; is this the broker's address, and does it run?"),
-        (("--rename", "-b"), "--command-config and --rename are for a cluster: name its BOOTSTRAP"),
-        (("--set", "session"), "--set session sets nothing; write --set NAME=VALUE"),
-        (("127.0.0.1:1", "--set", "a=b"), "--set is for the broker that is started where no BOOTSTRAP is given"),
+        (("--rename", "-b"), "--command-config and --rename require a BOOTSTRAP"),
+        (("--set", "session"), "--set session: expected --set NAME=VALUE"),
+        (
+            ("127.0.0.1:1", "--set", "a=b"),
+            "--set cannot be combined with a BOOTSTRAP: it configures the broker that is started without one",
+        ),
     ],
 )
 def test_unplayable_talk_message(talk: Path, words: tuple[str, ...], sentence: str) -> None:
@@ -90,7 +93,7 @@ def test_signal_ends_wait_for_cluster(talk: Path, number: signal.Signals) -> Non
             process.send_signal(number)
             assert process.wait(30) == 130
             assert process.stderr is not None
-            assert process.stderr.read() == "kohort: stopped before the end of x.talk\n"
+            assert process.stderr.read() == "kohort: interrupted before the end of x.talk\n"
 
 
 def test_killed_proxy_leaves_recording(tmp_path: Path) -> None:

@@ -162,11 +162,11 @@ def test_the_address_may_be_a_url(broker: tuple[str, Ctl]) -> None:
 def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     assert ctl("gates", "hold", "join-complete", "--group", "fraud") == (
-        0, "join-complete of group fraud: there waits nobody"
+        0, "join-complete of group fraud: holds nothing"
     )  # fmt: skip
     assert "offsets-loaded" in ctl("gates", "stops")[1]
     assert ctl("gates", "release", "join-complete", "ada") == (
-        1, "kohort: ada does not wait at join-complete; there waits nobody"
+        1, "kohort: ada does not wait at join-complete; holds nothing"
     )  # fmt: skip
     assert ctl("gates", "open", "join-complete", "--group", "billing")[0] == 1
     assert ctl("gates", "open", "join-complete", "--group", "fraud") == (0, "")

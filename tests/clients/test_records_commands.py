@@ -190,10 +190,10 @@ def test_what_is_wrong_is_a_sentence(cluster: str, topic: str) -> None:
     asked = [
         (("produce", *nobody), 1, nowhere),
         (("consume", *nobody), 1, nowhere),
-        (("consume", *at, "no-such-topic"), 1, "kohort: there is no topic no-such-topic\n"),
-        (("consume", *at, topic, "-p", "9"), 1, f"kohort: {topic} has no partition 9; there are 3, from 0 on\n"),
+        (("consume", *at, "no-such-topic"), 1, "kohort: topic no-such-topic does not exist\n"),
+        (("consume", *at, topic, "-p", "9"), 1, f"kohort: {topic} has no partition 9; it has 3, from 0 on\n"),
         (("consume", *at, topic, "-X", "nope=1"), 2, 'kohort: No such configuration property: "nope"\n'),
-        (("produce", "-q", *at, topic, "-J"), 1, "kohort: line 1 is no JSON object\n0 records written"),
+        (("produce", "-q", *at, topic, "-J"), 1, "kohort: line 1 is not a JSON object\n0 records written"),
     ]
     for words, code, sentence in asked:
         done = run(*words, told="[1]\n")
@@ -257,7 +257,7 @@ def test_a_secured_cluster_lets_in_who_has_a_file(security: str, tmp_path: Path)
         refused = run("consume", "--bootstrap", kafka.bootstrap, "orders", "-e")
         assert refused.returncode == 1
         if security.endswith("SSL"):
-            assert f"kohort: {kafka.bootstrap}: it wants TLS; give --command-config FILE" in refused.stderr
+            assert f"kohort: {kafka.bootstrap}: it requires TLS; give --command-config FILE" in refused.stderr
 
 
 def test_a_right_that_is_missing_is_named(tmp_path: Path) -> None:

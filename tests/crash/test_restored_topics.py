@@ -130,6 +130,4 @@ def test_logged_producer_ids_are_skipped(tmp_path: Path) -> None:
 def test_restore_flag_requires_directory() -> None:
     result = CliRunner().invoke(main, ["serve", "--restore-topics"])
     assert result.exit_code == 2
-    assert result.stderr == (
-        "kohort: --restore-topics restores nothing while everything is in memory; name a directory with --data-dir\n"
-    )
+    assert result.stderr == ("kohort: --restore-topics has no effect in memory; name a directory with --data-dir\n")

@@ -25,7 +25,7 @@ def test_it_writes_into_no_directory_that_is_in_use(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     ended = CliRunner().invoke(main, ["demo", "--out", str(tmp_path)])
     assert ended.exit_code == 2
-    assert ended.output == f"kohort: {tmp_path} is not empty; --out wants a new directory\n"
+    assert ended.output == f"kohort: {tmp_path} is not empty; --out requires a new directory\n"
 
 
 def test_serving_loads_nothing_of_it() -> None:

@@ -154,4 +154,4 @@ def test_too_much_for_one_process_where_spark_is_not_installed(monkeypatch: pyte
 def test_what_needs_spark_says_so(tmp_path: Path, option: tuple[str, ...]) -> None:
     done = CliRunner().invoke(analyze, ["localhost:1", "--engine", "local", *option, "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
-    assert f"--engine local goes without Spark, and {option[0]} needs it" in done.output
+    assert f"--engine local cannot be combined with {option[0]}, which needs Spark" in done.output

@@ -85,7 +85,7 @@ def test_nobody_at_the_address(url: str, said: str, tmp_path: Path) -> None:
         (
             "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
             ": org.apache.spark.SparkException: Could not parse Master URL: 'foo'\n\tat a.b.C",
-            "Spark says: Could not parse Master URL: 'foo'",
+            "Spark failed: Could not parse Master URL: 'foo'",
         ),
         ("org.apache.spark.SparkException: Job aborted\n at a.b.C", "org.apache.spark.SparkException: Job aborted"),
     ],

@@ -63,7 +63,7 @@ def test_no_password_is_in_the_file(tmp_path: Path) -> None:
 
 def test_adds_users_before_and_after_start(tmp_path: Path) -> None:
     told = CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE])
-    assert told.output == "alice can log in by SCRAM-SHA-256\n"
+    assert told.output == "alice can log in with SCRAM-SHA-256\n"
     directory = DataDirectory(tmp_path / "new")
     broker = Broker(directory=directory)
     broker.cluster.topics.create("orders", 1, 1)

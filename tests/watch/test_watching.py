@@ -207,7 +207,7 @@ def test_a_broker_that_comes_back_is_watched_on() -> None:
                 assert line
             assert line.startswith("! 127.0.0.1:")
             kafka.start_node(1)
-            while "answers again, after" not in watching.stdout.readline():
+            while "responds again, after" not in watching.stdout.readline():
                 pass
             os.kill(watching.pid, signal.SIGTERM)
             assert watching.wait(60) == 0

@@ -1,5 +1,5 @@
-"""What `make bench` runs: a load generator in a process of its own, a kohort in another, and a judge of every reply.
+"""Benchmarks of `make bench`: a load generator in one process, a kohort in another, and a check of every response.
 
-`requests.py` encodes, `connection.py` asks and matches replies, `group.py` is a group as its members see it,
-`pulses.py` keeps members alive punctually, `measurements/` is what is measured, `report.py` the table.
+`requests.py` encodes requests, `connection.py` sends them and matches responses, `group.py` is a group as its members
+see it, `pulses.py` keeps members alive, `measurements/` holds the measurements, `report.py` the table.
 """

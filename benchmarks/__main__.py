@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: how fast and how small kohort is on this machine, and whether it was right all the time."""
+"""`python -m benchmarks`: measures speed and size of kohort on this machine, and checks every response."""
 
 import asyncio
 import gc
@@ -23,32 +23,31 @@ from benchmarks.report import Result, as_json, number, right, show
 BESIDE = ", the other"
 """Behind a measurement's name: of the program that is measured in turn with this one."""
 
-LIMIT_S = 120
-"""For one measurement in one round."""
+LIMIT_S = 120  # seconds for one measurement in one round
 
 
-@click.command(epilog="Names: " + ", ".join(MEASUREMENTS) + ". A first word stands for all that begin with it.")
+@click.command(epilog="Names: " + ", ".join(MEASUREMENTS) + ". A first word selects all that begin with it.")
 @click.argument("names", nargs=-1)
-@click.option("--rounds", default=None, type=click.IntRange(1), help="How often all is measured (3; with --quick 1).")
-@click.option("--quick", is_flag=True, help="Shorter and smaller: whether all works, rather than figures.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Keeps the figures of every round.")
+@click.option("--rounds", default=None, type=click.IntRange(1), help="Number of rounds (3; with --quick 1).")
+@click.option("--quick", is_flag=True, help="Shorter and smaller: a test of the benchmarks rather than figures.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures of every round there.")
 @click.option(
     "--beside",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Another `kohort`, as that of an older checkout's environment: measured in turn with this one.",
+    help="Another `kohort`, such as that of an older checkout's environment, measured in turn with this one.",
 )
-@click.option("--serve", "arguments", default="", metavar="ARGUMENTS", help="More arguments for `kohort serve`.")
+@click.option("--serve", "arguments", default="", metavar="ARGUMENTS", help="Further arguments of `kohort serve`.")
 def main(
     names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Path | None, beside: Path | None, arguments: str
 ) -> None:
-    """Measure kohort with a load generator that judges every reply.
+    """Measure kohort with a load generator that checks every response.
 
-    Server and load generator share the machine. Ends with 1 when the server did something wrong.
+    Server and load generator share the machine. Exit code 1: the server returned a wrong response.
     """
     try:
         selection = chosen(names)
     except KeyError as unknown:
-        raise click.UsageError(f"there is no measurement {unknown}; there are: {', '.join(MEASUREMENTS)}") from None
+        raise click.UsageError(f"unknown measurement {unknown}; expected one of: {', '.join(MEASUREMENTS)}") from None
     allow_many_sockets()
     # However it was started and is stopped: servers are to be stopped, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -70,15 +69,17 @@ def main(
 def measure_all(
     selection: list[str], rounds: int, quick: bool, arguments: list[str], beside: Path | None, results: list[Result]
 ) -> None:
-    """Measures everything in turn, and that again for each round, so that noise hits all alike."""
+    """Run all measurements in turn in each round, so that noise affects all alike."""
     start = monotonic()
     programs = [None] if beside is None else [None, beside]
     for round_, name, program in product(range(1, rounds + 1), selection, programs):
-        shown = name if program is None else f"{name}{BESIDE}"
-        print(f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {shown:17}", end="", file=sys.stderr, flush=True)
+        console = name if program is None else f"{name}{BESIDE}"
+        print(
+            f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {console:17}", end="", file=sys.stderr, flush=True
+        )
         bench = Bench(quick=quick, arguments=arguments, kohort=program)
         result = measure(name, round_, bench, MEASUREMENTS[name])
-        result.name = shown
+        result.name = console
         results.append(result)
         print(summary(result), file=sys.stderr, flush=True)
 
@@ -86,7 +87,7 @@ def measure_all(
 def measure(
     name: str, round_: int, bench: Bench, measurement: Callable[[Bench], Awaitable[None]], limit_s: float = LIMIT_S
 ) -> Result:
-    """One measurement, in an event loop of its own."""
+    """Run one measurement in an event loop of its own."""
     result = Result(name, round_, bench.figures, bench.failures)
 
     async def limited() -> None:
@@ -108,12 +109,11 @@ def measure(
 
 
 def summary(result: Result) -> str:
-    """One line of it, while the rest is still to come."""
     if result.error:
         return f"not measured: {result.error}"
-    said = ", ".join(f"{f.title} {number(f.value)} {f.unit}".strip() for f in result.figures[:3])
+    parts = ", ".join(f"{f.title} {number(f.value)} {f.unit}".strip() for f in result.figures[:3])
     wrong = sum(result.failures.counts.values())
-    return said + (f"; {wrong} FAILURES" if wrong else "")
+    return parts + (f"; {wrong} FAILURES" if wrong else "")
 
 
 if __name__ == "__main__":

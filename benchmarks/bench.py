@@ -1,4 +1,4 @@
-"""What a measurement works with: servers, connections, a meter, and a place for its figures and failures."""
+"""Tools of a measurement: servers, connections, a CPU meter, and a list of figures and failures."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from benchmarks.server import Server, command, machine_s
 
 @dataclass(frozen=True)
 class Figure:
-    """One number. `title` and `unit` say which."""
+    """One number with its title and unit."""
 
     title: str
     unit: str
@@ -27,23 +27,19 @@ class Bench:
 
     def __init__(self, *, quick: bool = False, arguments: Sequence[str] = (), kohort: Path | None = None) -> None:
         self.quick = quick
-        self.kohort = kohort
-        """The `kohort` that is measured; None: that of this environment."""
-        self.arguments = arguments
-        """More arguments for `kohort serve`."""
+        self.kohort = kohort  # the `kohort` that is measured, or None for the one of this environment
+        self.arguments = arguments  # further arguments of `kohort serve`
         self.failures = Failures()
         self.figures: list[Figure] = []
-        self.others_percent = 0.0
-        """Share of the machine that neither server nor load generator used, at worst: the noise."""
+        self.others_percent = 0.0  # noise: highest share of the machine that neither server nor load generator used
 
     def figure(self, title: str, unit: str, value: float | None) -> None:
-        """Puts a figure down; None when it cannot be had here."""
+        """Record a figure, or None if it cannot be measured here."""
         if value is not None:
             self.figures.append(Figure(title, unit, value))
 
     @asynccontextmanager
     async def server(self, *arguments: str) -> AsyncIterator[Server]:
-        """A server that accepts connections. It is stopped whatever happens."""
         async with self.program(
             command(["--listen", "127.0.0.1:0", *arguments, *self.arguments], self.kohort)
         ) as server:
@@ -51,7 +47,7 @@ class Bench:
 
     @asynccontextmanager
     async def program(self, words: Sequence[str]) -> AsyncIterator[Server]:
-        """Starts any program that says READY as `kohort serve` does."""
+        """Start a program that prints READY as `kohort serve` does; stop it afterwards."""
         server = Server(words, self.failures)
         try:
             await server.ready()
@@ -61,33 +57,28 @@ class Bench:
 
     @asynccontextmanager
     async def connections(self, server: Server, count: int) -> AsyncIterator[list[Connection]]:
-        """Connections to the server."""
-        made = await connection.connect(server.host, server.port, count, self.failures)
+        connections = await connection.connect(server.host, server.port, count, self.failures)
         try:
-            yield made
+            yield connections
         finally:
-            for each in made:
-                each.close()
+            for opened in connections:
+                opened.close()
 
     def meter(self, server: Server) -> "Meter":
-        """For who uses the processors during an interval."""
         return Meter(self, server)
 
 
 class Meter:
-    """Measures an interval."""
+    """Meter of CPU time during an interval."""
 
     def __init__(self, bench: Bench, server: Server) -> None:
         self.seconds = 0.0
-        self.own_s = 0.0
-        """Processor time that the load generator used."""
-        self.server_s: float | None = None
-        """Processor time that the server used; None when it cannot be known."""
+        self.own_s = 0.0  # CPU time of the load generator
+        self.server_s: float | None = None  # CPU time of the server, or None if unknown
         self._bench = bench
         self._server = server
 
     def start(self) -> None:
-        """The interval begins."""
         self._machine, self._cpu, self._own, self._clock = (
             machine_s(),
             self._server.cpu_s(),
@@ -96,7 +87,6 @@ class Meter:
         )
 
     def stop(self) -> None:
-        """The interval ends."""
         self.seconds = perf_counter() - self._clock
         self.own_s = process_time() - self._own
         cpu, machine = self._server.cpu_s(), machine_s()
@@ -105,16 +95,16 @@ class Meter:
         self.server_s = cpu - self._cpu
         worked, had = machine[0] - self._machine[0], machine[1] - self._machine[1]
         if self.seconds > 0.5:  # ticks are too coarse for less
-            others = 100 * (worked - self.server_s - self.own_s) / max(had, 0.01)
-            self._bench.others_percent = max(self._bench.others_percent, others)
+            other_s = 100 * (worked - self.server_s - self.own_s) / max(had, 0.01)
+            self._bench.others_percent = max(self._bench.others_percent, other_s)
 
     def per_request_us(self, requests: int) -> float | None:
-        """Microseconds of the server's processor time for each request."""
+        """Return the server's CPU time per request in microseconds."""
         return None if self.server_s is None or not requests else self.server_s / requests * 1e6
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that `share` of all values (0 to 1) do not exceed; 0 when there are none."""
+    """Return the least value that `share` (0 to 1) of all values do not exceed, or 0 without values."""
     if not values:
         return 0.0
     ordered = sorted(values)

@@ -1,4 +1,4 @@
-"""One connection of the load generator: requests out, replies matched to them, whatever is odd counted."""
+"""One connection of the load generator: sends requests, matches responses, counts anomalies."""
 
 import asyncio
 import resource
@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from benchmarks.failures import Failures, UnmeasurableError
 from kohort.protocol.wire import INT
 
-TOGETHER = 32
-"""Connections opened at the same time; fewer than the backlog of a listening socket."""
+TOGETHER = 32  # connections opened at the same time, fewer than the backlog of a listening socket
 
 ANSWER_WITHIN_S = 20
 LOST = "connection lost"
@@ -20,23 +19,22 @@ T = TypeVar("T")
 
 
 class Connection(asyncio.Protocol):
-    """Replies come in the order of the requests, each once: anything else is a failure."""
+    """Connection that counts a failure unless responses arrive in the order of the requests, each once."""
 
     def __init__(self, failures: Failures, measuring: "asyncio.Task[Any] | None" = None) -> None:
         self.failures = failures
-        self._measuring = measuring
-        """Cancelled when the connection is lost: nobody need wait for what will not come."""
+        self._measuring = measuring  # cancelled when the connection is lost, since no response can arrive
         self.waiting: deque[tuple[bytes, Callable[[bytes, Any], None], Any]] = deque()
         self.bytes_received = 0
         self._last_id = 0
+        # beginning of a response; its length is in the first piece if that has four bytes
         self._pieces: list[bytes] = []
-        """The beginning of a reply; its length is in the first piece if that has four bytes."""
-        self._held = self._wanted = 0
+        self._held = self._expected = 0
         self._transport: Any = None
         self._closing = False
 
     def ask(self, frame: bytes, on_reply: Callable[[bytes, Any], None], argument: Any = None) -> None:
-        """Sends a request. `on_reply` is called with the reply's payload and `argument`."""
+        """Send a request; `on_reply` is called with the payload of the response and `argument`."""
         self._last_id = correlation_id = self._last_id + 1
         packed = INT.pack(correlation_id)
         self.waiting.append((packed, on_reply, argument))
@@ -46,22 +44,26 @@ class Connection(asyncio.Protocol):
             self._transport.writelines((frame[:8] + packed, memoryview(frame)[12:]))
 
     async def call(self, frame: bytes, within_s: float = ANSWER_WITHIN_S) -> bytes:
-        """Sends a request, and waits for the payload of its answer. Raises UnmeasurableError when none comes."""
+        """Send a request and return the payload of its response.
+
+        Raises:
+            UnmeasurableError: No response arrived in time.
+        """
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.ask(frame, lambda payload, _: answered.set_result(payload))
         return await within(answered, within_s, "a request was not answered")
 
     def close(self) -> None:
-        """Hangs up; what is still unanswered is not missed."""
+        """Close the connection; pending responses do not count as missing."""
         self._closing = True
         self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
-    def connection_lost(self, problem: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         if not self._closing:
-            self.failures.add(LOST, f"{len(self.waiting)} unanswered; {problem or 'the server hung up'}")
+            self.failures.add(LOST, f"{len(self.waiting)} unanswered; {error or 'the server hung up'}")
             if self._measuring is not None:
                 self._measuring.cancel()
 
@@ -70,10 +72,10 @@ class Connection(asyncio.Protocol):
         if self._pieces:
             self._pieces.append(data)
             self._held += len(data)
-            if self._held < self._wanted:
+            if self._held < self._expected:
                 return
             pieces, self._pieces = self._pieces, []
-            if self._held == self._wanted > 4:  # a long reply is put together once, and not copied again
+            if self._held == self._expected > 4:  # a long reply is put together once, and not copied again
                 self._reply(b"".join((pieces[0][4:], *pieces[1:])))
                 return
             data = b"".join(pieces)
@@ -87,7 +89,7 @@ class Connection(asyncio.Protocol):
         if at < end:
             self._pieces = [data[at:]]
             self._held = end - at
-            self._wanted = next_at - at if end - at >= 4 else 4
+            self._expected = next_at - at if end - at >= 4 else 4
 
     def _reply(self, payload: bytes) -> None:
         if not self.waiting:
@@ -101,21 +103,18 @@ class Connection(asyncio.Protocol):
 
 
 class ClosedLoop:
-    """Keeps requests in flight on one connection: each reply, once judged, is followed by the next request."""
+    """Load that keeps requests in flight on one connection: each checked response is followed by the next request."""
 
     def __init__(self, connection: Connection, next_frame: Callable[[], bytes], judge: Callable[[bytes], bool]) -> None:
         self.connection = connection
         self.next_frame = next_frame
-        self.judge = judge
-        """Says whether a payload without correlation id is right; counts what is wrong itself."""
-        self.good: bytes | None = None
-        """The last reply found right. The next is right if it is the same bytes."""
+        self.judge = judge  # returns whether a payload without correlation id is right, and counts failures itself
+        self.good: bytes | None = None  # last right response; the next one is right if it has the same bytes
         self.latencies_ns: list[int] = []
         self.counting = False
         self.running = True
 
     def start(self, in_flight: int = 1) -> None:
-        """Sends the first requests."""
         for _ in range(in_flight):
             self._fire()
 
@@ -133,7 +132,7 @@ class ClosedLoop:
 
 
 async def run_closed_loops(loops: Sequence[ClosedLoop], warm_up_s: float, seconds: float, meter: Any) -> None:
-    """Lets loops that were started run on, the meter over the second part; then waits for what is in flight."""
+    """Run started loops, with the meter during the second part, and wait for pending responses."""
     await asyncio.sleep(warm_up_s)
     meter.start()
     for loop in loops:
@@ -146,7 +145,7 @@ async def run_closed_loops(loops: Sequence[ClosedLoop], warm_up_s: float, second
 
 
 async def drain(connections: Iterable[Connection], within_s: float = ANSWER_WITHIN_S) -> None:
-    """Waits until nothing is in flight; what stays unanswered is a failure."""
+    """Wait until no request is in flight; count missing responses as failures."""
     clients = list(connections)
     until_ns = perf_counter_ns() + int(within_s * 1e9)
     while any(client.waiting for client in clients) and perf_counter_ns() < until_ns:
@@ -157,32 +156,40 @@ async def drain(connections: Iterable[Connection], within_s: float = ANSWER_WITH
 
 
 def allow_many_sockets() -> None:
-    """As many as the system lets this process have, and the servers that it starts."""
+    """Raise the limit of open files of this process and the servers that it starts as far as possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def connect(host: str, port: int, count: int, failures: Failures) -> list[Connection]:
-    """`count` connections. Raises UnmeasurableError when the server does not accept them."""
+    """Open `count` connections.
+
+    Raises:
+        UnmeasurableError: The server does not accept them.
+    """
     loop = asyncio.get_running_loop()
     measuring = asyncio.current_task()
-    made: list[Connection] = []
+    connections: list[Connection] = []
 
     async def one() -> Connection:
         _, client = await loop.create_connection(lambda: Connection(failures, measuring), host, port)
         return client
 
     try:
-        while len(made) < count:
-            made += await asyncio.gather(*(one() for _ in range(min(TOGETHER, count - len(made)))))
+        while len(connections) < count:
+            connections += await asyncio.gather(*(one() for _ in range(min(TOGETHER, count - len(connections)))))
     except OSError as problem:
-        raise UnmeasurableError(f"connection {len(made) + 1} of {count}: {problem}") from problem
-    return made
+        raise UnmeasurableError(f"connection {len(connections) + 1} of {count}: {problem}") from problem
+    return connections
 
 
 async def within(awaitable: Awaitable[T], seconds: float, otherwise: str) -> T:
-    """Waits no longer than that. Raises UnmeasurableError with `otherwise`."""
+    """Wait for an awaitable, at most `seconds`.
+
+    Raises:
+        UnmeasurableError: Timeout; `otherwise` is the message.
+    """
     try:
         return await asyncio.wait_for(awaitable, seconds)
     except TimeoutError:

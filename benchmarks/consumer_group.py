@@ -1,11 +1,11 @@
-"""A group of the consumer protocol (KIP-848) as its members see it, with a coordinator's promises checked on the way.
+"""Group of the consumer protocol (KIP-848) as its members see it, with checks of the coordinator's guarantees.
 
-Epochs never fall; no partition is given to a member before another one has said that it let go; in the end every
-partition is somebody's, and all members have the same epoch.
+Epochs never decrease; a partition is not assigned to a member before its owner has revoked it; in the end every
+partition has an owner, and all members have the same epoch.
 
-Members do what real ones do at once, not at their next heartbeat: when somebody has left or come all of them beat, and
-who is given or loses partitions says so at once. Whoever then still lacks partitions beats again when somebody has
-let go of some.
+Members react at once, not at their next heartbeat: after a leave or a join all members send a heartbeat, and a member
+acknowledges a new assignment at once. A member that still lacks partitions sends another heartbeat after another
+member has revoked some.
 """
 
 import asyncio
@@ -29,27 +29,23 @@ class ConsumerMember:
         self.id = str(uuid4())
         self.epoch = 0
         self.owned: dict[UUID, set[int]] = {}
-        self.there = False
-        self.acknowledged = False
-        """It has answered the last assignment that it was told."""
-        self.has_let_go = False
-        """It has just told that it gave up partitions."""
+        self.is_active = False
+        self.acknowledged = False  # it has acknowledged its last assignment
+        self.has_let_go = False  # its last heartbeat reported revoked partitions
         self.beat_frame = b""
 
     def join(self) -> None:
-        """Enters the group."""
         self.acknowledged, self.epoch, self.owned = False, 0, {}
         self.connection.ask(
             requests.consumer_heartbeat(self.group.name, self.id, 0, {}, [self.group.topic]), self._answered
         )
 
     def leave(self) -> None:
-        """Leaves for good; the group is told once the server has confirmed it."""
+        """Leave the group; the other members are alerted after the response."""
         self.group.give_up(self, self.owned)
-        self.connection.ask(requests.consumer_heartbeat(self.group.name, self.id, -1), self._left)
+        self.connection.ask(requests.consumer_heartbeat(self.group.name, self.id, -1), self._finish_leave)
 
     def beat(self) -> None:
-        """Asks what is new."""
         self.connection.ask(self.beat_frame, self._answered)
 
     def _answered(self, payload: bytes, _: object) -> None:
@@ -79,7 +75,7 @@ class ConsumerMember:
         self.acknowledged = True
         group.noticed(self)
 
-    def _left(self, payload: bytes, _: object) -> None:
+    def _finish_leave(self, payload: bytes, _: object) -> None:
         code = replies.error_code(payload)
         if code:
             self.group.failures.add_code("ConsumerGroupHeartbeat", code)
@@ -87,7 +83,7 @@ class ConsumerMember:
 
 
 class ConsumerGroup:
-    """The load generator's members of one group, which subscribe to one topic."""
+    """Members of one group, which subscribe to one topic."""
 
     def __init__(
         self, name: str, topic: str, partitions: int, connections: Sequence[Connection], failures: Failures
@@ -97,111 +93,105 @@ class ConsumerGroup:
         self.partitions = partitions
         self.failures = failures
         self.members = [ConsumerMember(self, connection) for connection in connections]
-        self.newest = 0
-        """The newest epoch that a member has."""
-        self.settled = False
-        """It was whole once: a coordinator that is not ready is no excuse any more."""
+        self.newest = 0  # newest epoch of a member
+        self.settled = False  # it was complete once, so COORDINATOR_NOT_AVAILABLE is a failure from now on
+        # set to the time at which all members have the same epoch and together own all partitions
         self.whole: asyncio.Future[int] | None = None
-        """Set to the moment when all have acknowledged the same epoch, and own everything between them."""
         self._owners: dict[tuple[UUID, int], ConsumerMember] = {}
-        self._before = 0
-        self._done: set[ConsumerMember] = set()
-        """Who has acknowledged the newest epoch."""
-        self._wanted = 0
+        self._previous_epoch = 0
+        self._up_to_date: set[ConsumerMember] = set()  # members that have acknowledged the newest epoch
+        self._member_count = 0
 
     async def form(self) -> float:
-        """Everybody joins, one after the other. Returns the milliseconds until the group is whole."""
+        """Let all members join, one after the other; return the milliseconds until the group is complete."""
         for member in self.members:
-            member.there = True
+            member.is_active = True
         start_ns = self._begin()
         for member in self.members:
             member.join()
         return await self._become_whole("forming", start_ns)
 
     async def leave(self, member: ConsumerMember) -> float:
-        """One leaves. Returns the milliseconds until all others have acknowledged the new target."""
-        member.there = False
-        self._done.discard(member)
+        """Let a member leave; return the milliseconds until all others have acknowledged the new target."""
+        member.is_active = False
+        self._up_to_date.discard(member)
         start_ns = self._begin()
         member.leave()
         return await self._become_whole("a leave", start_ns)
 
     async def join(self, member: ConsumerMember) -> float:
-        """One comes back, with another id. Returns the milliseconds until all have acknowledged the new target."""
-        member.id, member.there = str(uuid4()), True
+        """Let a member rejoin with a new id; return the milliseconds until all have acknowledged the new target."""
+        member.id, member.is_active = str(uuid4()), True
         start_ns = self._begin()
         member.join()
         self.alert()
         return await self._become_whole("a join", start_ns)
 
     def alert(self) -> None:
-        """Something has changed: everybody beats."""
         for member in self.members:
-            if member.there and not member.connection.waiting:
+            if member.is_active and not member.connection.waiting:
                 member.beat()
 
     def take_over(self, member: ConsumerMember, assigned: dict[UUID, set[int]]) -> None:
-        """A member takes what it was told for its own."""
         lost = {topic: partitions - assigned.get(topic, set()) for topic, partitions in member.owned.items()}
         self.give_up(member, lost)
         member.has_let_go = any(lost.values())
         for topic, partitions in assigned.items():
             for partition in partitions:
-                before = self._owners.setdefault((topic, partition), member)
-                if before is not member:
+                owner = self._owners.setdefault((topic, partition), member)
+                if owner is not member:
                     self.failures.add("two owners", f"{self.name}: partition {partition}")
         member.owned = assigned
 
     def give_up(self, member: ConsumerMember, partitions: dict[UUID, set[int]]) -> None:
-        """A member lets go of partitions."""
         for topic, numbers in partitions.items():
             for number in numbers:
                 if self._owners.get((topic, number)) is member:
                     del self._owners[topic, number]
 
     def noticed(self, member: ConsumerMember) -> None:
-        """A member has acknowledged what it was told last."""
+        """Update the group after a member has acknowledged an assignment."""
         if member.epoch > self.newest:
             self.newest = member.epoch
-            self._done.clear()
+            self._up_to_date.clear()
         if member.epoch == self.newest:
-            self._done.add(member)
+            self._up_to_date.add(member)
         if len(self._owners) < self.partitions:
             if member.has_let_go:
                 self._beat_again(lacking_only=True)
-        elif len(self._done) == self._wanted and self.newest > self._before:
+        elif len(self._up_to_date) == self._member_count and self.newest > self._previous_epoch:
             self.settled = True
             if self.whole is not None and not self.whole.done():
                 self.whole.set_result(perf_counter_ns())
         member.has_let_go = False
 
     def _beat_again(self, *, lacking_only: bool = False) -> None:
-        """Those beat who are not in the newest epoch, or lack partitions, and have no answer to come."""
-        fewest = self.partitions // self._wanted
+        """Send heartbeats of idle members that are behind the newest epoch or lack partitions."""
+        fewest = self.partitions // self._member_count
         for member in self.members:
-            if member.there and not member.connection.waiting:
+            if member.is_active and not member.connection.waiting:
                 lacks = sum(map(len, member.owned.values())) < fewest
                 if lacks or (member.epoch < self.newest and not lacking_only):
                     member.beat()
 
     def _watch(self) -> None:
-        """Members that others may have overtaken beat again, until the group is whole."""
+        """Send heartbeats of members that may be behind, until the group is complete."""
         if self.whole is not None and not self.whole.done():
-            if all(member.epoch for member in self.members if member.there):
+            if all(member.epoch for member in self.members if member.is_active):
                 self._beat_again()
             asyncio.get_running_loop().call_later(WATCH_INTERVAL_S, self._watch)
 
     def _begin(self) -> int:
-        self._before = self.newest
-        self._wanted = sum(member.there for member in self.members)
+        self._previous_epoch = self.newest
+        self._member_count = sum(member.is_active for member in self.members)
         self.whole = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(WATCH_INTERVAL_S, self._watch)
         return perf_counter_ns()
 
-    async def _become_whole(self, what: str, start_ns: int) -> float:
+    async def _become_whole(self, operation: str, start_ns: int) -> float:
         assert self.whole is not None
         try:
-            whole_ns: int = await within(self.whole, 90, f"{what} of {len(self.members)} members was not over")
+            whole_ns: int = await within(self.whole, 90, f"{operation} of {len(self.members)} members was not over")
         finally:
             self.whole = None
         return (whole_ns - start_ns) / 1e6

@@ -1,4 +1,4 @@
-"""Curves of costs as one picture: a panel for each cost, a line for each program."""
+"""Picture of cost curves: a panel for each cost, a line for each program."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 COLUMNS = 3
-WIDTH_IN, HEIGHT_IN = 4.0, 2.8
-"""Inches of one panel."""
+WIDTH_IN, HEIGHT_IN = 4.0, 2.8  # of one panel
 
 
 class Curve(NamedTuple):
     """One line of a panel."""
 
-    axis: str
-    """What there is more and more of."""
+    axis: str  # quantity that grows
     cost: str
     program: str
     points: Sequence[tuple[int, float]]
-    right: bool
-    """False: something was wrong while it was measured."""
+    right: bool  # False if a response was wrong during the measurement
 
 
 def draw(curves: Sequence[Curve], to: Path) -> None:
-    """Writes the picture, in the format that the name's ending says."""
+    """Write the picture in the format of the file extension."""
     import matplotlib as mpl  # half a second, which each process of a test run would wait for
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -42,7 +39,7 @@ def draw(curves: Sequence[Curve], to: Path) -> None:
             panel.set_title(cost, loc="left")
             panel.set_xlabel(axis)
             panel.set_xscale("log")
-            if cost.endswith("ms"):  # it grows with what there is: a straight line rises by one decade in each
+            if cost.endswith("ms"):  # cost grows with the quantity: a straight line rises by one decade in each
                 panel.set_yscale("log")
                 panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 panel.yaxis.set_minor_locator(NullLocator())
@@ -62,10 +59,9 @@ def draw(curves: Sequence[Curve], to: Path) -> None:
 
 
 def write(curves: Sequence[Curve], to: Path) -> None:
-    """Keeps the values, so that the picture can be drawn again."""
+    """Save the values, so that the picture can be drawn again."""
     to.write_text(json.dumps([curve._asdict() for curve in curves], indent=1, ensure_ascii=False) + "\n")
 
 
 def read(kept: Path) -> list[Curve]:
-    """What `write` has kept."""
-    return [Curve(**each) for each in json.loads(kept.read_text())]
+    return [Curve(**values) for values in json.loads(kept.read_text())]

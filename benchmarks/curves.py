@@ -1,4 +1,4 @@
-"""`python -m benchmarks.curves PICTURE`: what one more costs, drawn for docs/performance-measured.md."""
+"""`python -m benchmarks.curves PICTURE`: draws the cost of one more group, connection or member."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ from benchmarks.connection import allow_many_sockets
 from benchmarks.curve_picture import Curve, draw, read, write
 from benchmarks.measurements import heartbeat, many_groups, rebalance
 
-LIMIT_S = 600
-"""For one measurement: a hundred thousand groups have to be made."""
+LIMIT_S = 600  # seconds for one measurement, which may have to create a hundred thousand groups
 
 
 class Growth(NamedTuple):
-    """Something that there is more and more of."""
+    """Quantity that grows."""
 
     axis: str
     sizes: tuple[int, ...]
-    at: Callable[[int], Callable[[Bench], Awaitable[None]]]
-    """The measurement at a size."""
-    figures: dict[str, str]
-    """What is drawn: the figure's title, and how the picture names it."""
+    at: Callable[[int], Callable[[Bench], Awaitable[None]]]  # the measurement at a size
+    figures: dict[str, str]  # title of a figure: its name in the picture
 
 
 def _leaving(members: int) -> Callable[[Bench], Awaitable[None]]:
@@ -71,7 +68,7 @@ GROWTHS = (
 def main(picture: Path, rounds: int, quick: bool, compiled: Path | None, values: Path | None, redraw: bool) -> None:
     """Measure what one more group, connection or member costs the server, and draw it.
 
-    Ends with 1 when the server did something wrong.
+    Exit code 1: the server returned a wrong response.
     """
     if redraw:
         if values is None:
@@ -92,10 +89,10 @@ def main(picture: Path, rounds: int, quick: bool, compiled: Path | None, values:
 
 
 def _measured(programs: dict[str, Path | None], rounds: int, quick: bool) -> Iterator[Curve]:
-    """A curve for each figure and program. All programs are measured in turn at each size."""
+    """Yield a curve for each figure and program. At each size all programs are measured in turn."""
     start = monotonic()
     for growth in GROWTHS:
-        found: dict[tuple[str, str], dict[int, list[float]]] = {}
+        figures: dict[tuple[str, str], dict[int, list[float]]] = {}
         right = True
         sizes = growth.sizes[:2] if quick else growth.sizes
         for size, round_, (program, kohort) in product(sizes, range(1, rounds + 1), programs.items()):
@@ -107,10 +104,10 @@ def _measured(programs: dict[str, Path | None], rounds: int, quick: bool) -> Ite
                 print(f"        {result.error or dict(result.failures.counts)}", file=sys.stderr)
             for figure in result.figures:
                 if figure.title in growth.figures:
-                    at = found.setdefault((figure.title, program), {})
+                    at = figures.setdefault((figure.title, program), {})
                     at.setdefault(size, []).append(figure.value)
-        for (title, program), at in found.items():
-            points = [(size, median(each)) for size, each in at.items()]
+        for (title, program), at in figures.items():
+            points = [(size, median(values)) for size, values in at.items()]
             yield Curve(growth.axis, growth.figures[title], program, points, right)
 
 

@@ -1,4 +1,4 @@
-"""What a server did wrong, counted by kind, with one example each. A fast wrong server must not look good."""
+"""Wrong responses of a server, counted by kind, with one example each."""
 
 from collections import Counter
 
@@ -6,33 +6,31 @@ from kohort.protocol.errors import ErrorCode
 
 
 class Failures:
-    """Empty when every reply was right."""
+    """Failures of a server; empty if every response was right."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, str] = {}
 
     def add(self, kind: str, example: str = "", count: int = 1) -> None:
-        """Counts a failure; the first example of a kind is kept."""
+        """Count a failure; keep the first example of each kind."""
         self.counts[kind] += count
         self.examples.setdefault(kind, example)
 
     def add_code(self, api: str, code: int) -> None:
-        """Counts an error code that should not have come."""
         self.add(f"{api} answered {error_name(code)}")
 
-    def include(self, others: "Failures") -> None:
-        """Adds what another one has counted."""
-        for kind, count in others.counts.items():
-            self.add(kind, others.examples[kind], count)
+    def include(self, failures: "Failures") -> None:
+        for kind, count in failures.counts.items():
+            self.add(kind, failures.examples[kind], count)
 
 
 class UnmeasurableError(Exception):
-    """The measurement could not be made; the text says why."""
+    """Measurement that could not be made; the message gives the reason."""
 
 
 def error_name(code: int) -> str:
-    """The name of an error code, or the number when Kafka has no such code."""
+    """Return Kafka's name of an error code, or the number of an unknown code."""
     try:
         return ErrorCode(code).name
     except ValueError:

@@ -1,13 +1,12 @@
-"""A consumer group as its members see it, with the promises of a coordinator checked on the way.
+"""Consumer group as its members see it, with checks of the coordinator's guarantees.
 
-Generations rise by one; each has one leader whom everybody names, and who alone gets the list; the list holds exactly
-those who joined, with the metadata they sent; each member gets the very bytes the leader meant for it in this
-generation, and these differ for each member and generation.
+Generations increase by one; each has one leader, which all members name and which alone receives the list of members;
+the list holds exactly the members that joined, with their metadata; each member receives the bytes that the leader
+assigned to it in this generation, and these differ for each member and generation.
 
-Members do what real ones do at once, not at their next heartbeat: when somebody left, all others beat, hear that
-there is a rebalance, and rejoin. While one may be coming, a single member beats again and again until it hears of it;
-then all do. So heartbeat intervals, which are a client's choice, are in no figure, and no storm of heartbeats that no
-real group makes is either.
+Members react at once, not at their next heartbeat: after a leave all others send a heartbeat, learn of the rebalance
+and rejoin. While a rebalance may follow, a single member repeats heartbeats until it learns of it; then all do. So
+heartbeat intervals, which clients choose, affect no figure, and unrealistic bursts of heartbeats do not occur either.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ OUT, JOINING, SYNCING, STABLE = range(4)
 
 
 class Member:
-    """One member, on a connection that it may share with members of other groups."""
+    """One member, on a connection that members of other groups may share."""
 
     __slots__ = ("alerted", "beat_frame", "connection", "generation", "group", "id", "join_frame", "state")
 
@@ -35,13 +34,12 @@ class Member:
         self.id = ""
         self.generation = 0
         self.state = OUT
-        self.alerted = False
-        """A heartbeat is under way to find out about a rebalance."""
+        self.alerted = False  # a heartbeat is in flight that checks for a rebalance
         self.join_frame = b""
         self.beat_frame = b""
 
     def join(self) -> None:
-        """Enters the group, or its next generation."""
+        """Join the group, or its next generation."""
         self.state = JOINING
         group = self.group
         if not self.join_frame:
@@ -49,13 +47,13 @@ class Member:
         self.connection.ask(self.join_frame, self._joined)
 
     def leave(self) -> None:
-        """Leaves for good; the group is told once the server has confirmed it."""
+        """Leave the group; the other members are alerted after the response."""
         self.state = OUT
-        self.connection.ask(requests.leave_group(self.group.name, self.id), self._left, self.id)
+        self.connection.ask(requests.leave_group(self.group.name, self.id), self._finish_leave, self.id)
         self.id, self.join_frame = "", b""
 
     def alert(self) -> None:
-        """Beats once, if that could tell something new, and rejoins if it must."""
+        """Send a heartbeat if it may report a rebalance, and rejoin in that case."""
         if self.state == STABLE and not self.alerted:
             self.alerted = True
             self.connection.ask(self.beat_frame, self._alerted, self.generation)
@@ -84,7 +82,7 @@ class Member:
             group.joined(self, reply)
 
     def sync(self, plan: dict[str, bytes]) -> None:
-        """Asks for its assignment; the leader hands in everybody's."""
+        """Request the assignment; the leader sends those of all members."""
         self.state = SYNCING
         self.beat_frame = requests.heartbeat(self.group.name, self.id, self.generation)
         self.connection.ask(requests.sync_group(self.group.name, self.id, self.generation, plan), self._synced)
@@ -122,35 +120,33 @@ class Member:
         else:
             self.group.failures.add_code("Heartbeat", code)
 
-    def _left(self, payload: bytes, member_id: str) -> None:
+    def _finish_leave(self, payload: bytes, member_id: str) -> None:
         if payload[4:] != replies.left(member_id):
             self.group.failures.add("wrong reply to LeaveGroup", payload.hex())
         self.group.alert()
 
 
 class Group:
-    """A group of the load generator's members."""
+    """Members of one group."""
 
     def __init__(self, name: str, connections: Sequence[Connection], failures: Failures, session_ms: int) -> None:
         self.name = name
         self.session_timeout_ms = session_ms
         self.failures = failures
         self.members = [Member(self, connection) for connection in connections]
-        self.wanted = len(self.members)
+        self.expected_size = len(self.members)
         self.generation = 0
         self.leader = ""
         self.plan: dict[str, bytes] = {}
-        self.settled = False
-        """It was whole once: a coordinator that is not ready is no excuse any more."""
+        self.settled = False  # it was complete once, so a coordinator that is not ready is a failure from now on
+        # set to the time at which all expected members are synced in one generation
         self.whole: asyncio.Future[int] | None = None
-        """Set to the moment when all that are wanted are synced in one generation."""
-        self._here: set[str] = set()
+        self._joined_ids: set[str] = set()
         self._synced = 0
-        self._over = 0
-        """The generation that is known to be over."""
+        self._over = 0  # generation that has ended
 
     async def form(self) -> float:
-        """Everybody joins. Returns the milliseconds until all are synced in one generation."""
+        """Let all members join; return the milliseconds until all are synced in one generation."""
         start_ns = self._begin()
         for member in self.members:
             member.join()
@@ -158,54 +154,50 @@ class Group:
         return await self._become_whole("forming", start_ns)
 
     async def leave(self, member: Member) -> float:
-        """One leaves. Returns the milliseconds until all others are synced, in the very next generation."""
-        self.wanted -= 1
-        before, start_ns = self.generation, self._begin()
+        """Let a member leave; return the milliseconds until all others are synced in the very next generation."""
+        self.expected_size -= 1
+        previous, start_ns = self.generation, self._begin()
         member.leave()
         took_ms = await self._become_whole("a leave", start_ns)
-        if self.generation != before + 1:
-            example = f"{self.name}: {before} to {self.generation}"
+        if self.generation != previous + 1:
+            example = f"{self.name}: {previous} to {self.generation}"
             self.failures.add("a leave took more than one generation", example)
         return took_ms
 
     async def join(self, member: Member) -> float:
-        """One comes back. Returns the milliseconds until all are synced."""
-        self.wanted += 1
+        """Let a member rejoin; return the milliseconds until all are synced."""
+        self.expected_size += 1
         start_ns = self._begin()
         member.join()
         self._watch()
         return await self._become_whole("a join", start_ns)
 
     def follower(self) -> Member:
-        """The last member that does not lead."""
         return next(m for m in reversed(self.members) if m.state == STABLE and m.id != self.leader)
 
     def alert(self) -> None:
-        """There is a rebalance: all members look whether they must rejoin."""
         if self._over != self.generation:
             self._over = self.generation
             for member in self.members:
                 member.alert()
 
     def is_rebalancing(self) -> bool:
-        """The generation is known to be over."""
         return self._over == self.generation
 
     def joined(self, member: Member, reply: replies.Joined) -> None:
-        """A member has been told its generation."""
         failures = self.failures
         if reply.member_id != member.id:
-            failures.add("joined as somebody else", f"{member.id} as {reply.member_id}")
+            failures.add("joined with another id", f"{member.id} as {reply.member_id}")
         if reply.protocol != requests.PROTOCOL:
             failures.add("wrong protocol", reply.protocol)
         if reply.generation != self.generation:
             if self.generation and reply.generation != self.generation + 1:
                 failures.add("generation jumped", f"{self.name}: {self.generation}, then {reply.generation}")
             self.generation, self.leader = reply.generation, reply.leader
-            self.plan, self._here, self._synced = {}, set(), 0
+            self.plan, self._joined_ids, self._synced = {}, set(), 0
         if reply.leader != self.leader:
             failures.add("leader disputed", f"{self.name} generation {self.generation}: {self.leader}, {reply.leader}")
-        self._here.add(member.id)
+        self._joined_ids.add(member.id)
         member.generation = reply.generation
         if reply.leader == member.id:
             self._lead(reply.listed)
@@ -216,11 +208,12 @@ class Group:
         member.sync({})
 
     def synced(self) -> None:
-        """A member has its assignment."""
         self._synced += 1
-        if self._synced == self.wanted == len(self.plan):
-            if self._here != self.plan.keys():
-                example = f"{self.name} generation {self.generation}: {len(self._here)} joined, {len(self.plan)} listed"
+        if self._synced == self.expected_size == len(self.plan):
+            if self._joined_ids != self.plan.keys():
+                example = (
+                    f"{self.name} generation {self.generation}: {len(self._joined_ids)} joined, {len(self.plan)} listed"
+                )
                 self.failures.add("the list is not who joined", example)
             self.settled = True
             if self.whole is not None and not self.whole.done():
@@ -235,23 +228,23 @@ class Group:
             self.failures.add("a member is listed twice", f"{self.name} generation {self.generation}")
 
     def _watch(self) -> None:
-        """Lets one stable member beat until the group is whole; once it hears of a rebalance, it alerts the others."""
+        """Send heartbeats of one stable member until the group is complete; alert the others after a rebalance."""
         if self.whole is None or self.whole.done():
             return
         stable = next((m for m in self.members if m.state == STABLE), None)
         if stable is not None:
             stable.alert()
-        if self.wanted > 1:
+        if self.expected_size > 1:
             asyncio.get_running_loop().call_later(WATCH_INTERVAL_S, self._watch)
 
     def _begin(self) -> int:
         self.whole = asyncio.get_running_loop().create_future()
         return perf_counter_ns()
 
-    async def _become_whole(self, what: str, start_ns: int) -> float:
+    async def _become_whole(self, operation: str, start_ns: int) -> float:
         assert self.whole is not None
         try:
-            whole_ns: int = await within(self.whole, 60, f"{what} of {self.wanted} members was not over")
+            whole_ns: int = await within(self.whole, 60, f"{operation} of {self.expected_size} members was not over")
         finally:
             self.whole = None
         return (whole_ns - start_ns) / 1e6
@@ -260,12 +253,13 @@ class Group:
 async def form_in_lanes(
     groups: Sequence[Group], lanes: int, on_whole: Callable[[Group], None] = lambda group: None
 ) -> None:
-    """Forms groups, `lanes` of them at a time; group number n shares its connections with n + lanes, n + 2 * lanes...
+    """Join groups, `lanes` of them at a time.
 
-    on_whole: called with each group as soon as it is whole.
+    Group n shares its connections with the groups n + lanes, n + 2 * lanes and so on. A pending JoinGroup blocks later
+    requests on its connection: two groups that form on the same connections could wait for each other forever.
 
-    A JoinGroup that waits holds up what is sent behind it on its connection: two groups that form on the same
-    connections could wait for each other for ever.
+    Args:
+        on_whole: Called with each group as soon as it is complete.
     """
 
     async def lane(number: int) -> None:

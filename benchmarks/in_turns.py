@@ -1,8 +1,8 @@
-"""`python -m benchmarks.in_turns`: kohort beside kfake, each for less than a second at a time, again and again.
+"""`python -m benchmarks.in_turns`: compares kohort and kfake, in alternating turns of less than a second.
 
-A machine that others share changes its speed from one second to the next: what is measured a minute apart can't be
-compared. Here servers stay up, all but one of them stopped (SIGSTOP), and take turns in another order each round. What
-counts is the median of the ratios within a round. The load is that of `groupload`, which is in `../shared/bench`.
+The speed of a shared machine changes from one second to the next, so measurements a minute apart can't be compared.
+Here servers stay up, all but one of them stopped (SIGSTOP), and take turns in another order each round. The result is
+the median of the ratios within a round. The load comes from `groupload` in `../shared/bench`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ SETTINGS = (
     "--log-level warning"
 )
 PEER = "kfake"
-WAKES_S = 0.15
-"""Until a server that was stopped has done what is due."""
+WAKES_S = 0.15  # until a resumed server has done what is due
 
 COMMITS = ("commit_1", "commit_20", "fetch_1", "fetch_20")
 LOADS: dict[str, tuple[str, dict[str, str]]] = {
@@ -69,15 +68,18 @@ LOADS: dict[str, tuple[str, dict[str, str]]] = {
         "data -batch 100 -max-mib 256 -duration 1s",
         {"produce.mb_per_s": "produce, MB/s", "fetch.mb_per_s": "fetch, MB/s"},
     ),
-}
-"""What is done: the words for `groupload`, and what is shown of its results, by path."""
+}  # load: arguments of `groupload`, and the shown results by path
 
 
 class Peer:
-    """A server that stands still while it is not its turn."""
+    """Server that is stopped except during its turn."""
 
     def __init__(self, name: str, words: Sequence[str], failures: Failures) -> None:
-        """Starts it, and waits until it is ready. Raises UnmeasurableError."""
+        """Start the server and wait until it is ready.
+
+        Raises:
+            UnmeasurableError: It does not start.
+        """
         self.name = name
         self._server = Server(words, failures)
         try:
@@ -88,83 +90,88 @@ class Peer:
         self._tell(signal.SIGSTOP)
 
     def load(self, groupload: str, words: str) -> dict[str, Any]:
-        """What `groupload` says of one load. Raises UnmeasurableError."""
+        """Return the results of one run of `groupload`.
+
+        Raises:
+            UnmeasurableError: It failed.
+        """
         self._tell(signal.SIGCONT)
         sleep(WAKES_S)
         place = ["-bootstrap", f"127.0.0.1:{self._server.port}", "-pid", str(self._server.process.pid), "-json"]
-        done = subprocess.run([groupload, *split(words), *place], capture_output=True, text=True, check=False)
+        process = subprocess.run([groupload, *split(words), *place], capture_output=True, text=True, check=False)
         self._tell(signal.SIGSTOP)
-        if done.returncode not in (0, 1):
-            raise UnmeasurableError(f"{self.name}: {done.stderr.strip() or 'groupload said nothing'}")
-        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return said
+        if process.returncode not in (0, 1):
+            raise UnmeasurableError(f"{self.name}: {process.stderr.strip() or 'groupload results nothing'}")
+        results: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+        return results
 
     def stop(self) -> None:
-        """Ends it."""
         self._tell(signal.SIGCONT)
         self._server.stop()
 
-    def _tell(self, what: signal.Signals) -> None:
-        os.killpg(self._server.process.pid, what)
+    def _tell(self, number: signal.Signals) -> None:
+        os.killpg(self._server.process.pid, number)
 
 
 class Turns:
-    """What was measured, of each server in each round."""
+    """Figures of each server in each round."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """`names`: of the servers. The others' figures are shown as multiples of the first one's."""
         self.names = names
+        # load and figure: value of each server in each round
         self.rounds: dict[tuple[str, str], list[dict[str, float]]] = {}
-        """By load and figure: each server's value in each round."""
 
-    def add(self, load: str, said: dict[str, dict[str, Any]]) -> None:
-        """One round of one load, by server."""
+    def add(self, load: str, results: dict[str, dict[str, Any]]) -> None:
         for path, title in LOADS[load][1].items():
-            values = {name: at(each["results"], path) for name, each in said.items()}
+            values = {name: at(result["results"], path) for name, result in results.items()}
             if None not in values.values():
                 self.rounds.setdefault((load, title), []).append({n: v for n, v in values.items() if v is not None})
 
     def ratios(self, load: str, title: str, name: str) -> list[float]:
-        """A server's figure as a multiple of the first one's, round by round."""
-        return [each[name] / each[self.names[0]] for each in self.rounds[load, title]]
+        """Return a server's figure as a multiple of the first server's, by round."""
+        return [values[name] / values[self.names[0]] for values in self.rounds[load, title]]
 
 
 def at(results: object, path: str) -> float | None:
-    """The number that stands there; None: there is none, or it is 0."""
+    """Return the number at a dotted path, or None if it does not exist or is 0."""
     for key in path.split("."):
         results = results.get(key) if isinstance(results, dict) else None
     return float(results) if isinstance(results, int | float) and results else None
 
 
 def table(turns: Turns) -> Table:
-    """Medians of all rounds; of the ratios the middle half, too."""
-    first, *others = turns.names
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("", no_wrap=True)
-    shown.add_column(first, justify="right")
-    for name in others:
-        shown.add_column(name, justify="right")
-        shown.add_column(f"x {first}", justify="right", no_wrap=True)
+    """Return the medians of all rounds, and the middle half of the ratios."""
+    first, *peers = turns.names
+    result = Table(box=None, pad_edge=False)
+    result.add_column("", no_wrap=True)
+    result.add_column(first, justify="right")
+    for name in peers:
+        result.add_column(name, justify="right")
+        result.add_column(f"x {first}", justify="right", no_wrap=True)
     last = ""
     for (load, title), rounds in turns.rounds.items():
         if load != last:
-            shown.add_row(f"[bold]{load}[/]")
+            result.add_row(f"[bold]{load}[/]")
             last = load
-        row = [f"  {title}", number(median(each[first] for each in rounds))]
-        for name in others:
+        row = [f"  {title}", number(median(values[first] for values in rounds))]
+        for name in peers:
             ratios = turns.ratios(load, title, name)
             low, _, high = quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-            row.append(number(median(each[name] for each in rounds)))
+            row.append(number(median(values[name] for values in rounds)))
             row.append(f"[bold]{median(ratios):.2f}[/] [dim]{low:.2f}-{high:.2f}[/]")
-        shown.add_row(*row)
-    return shown
+        result.add_row(*row)
+    return result
 
 
 def built(shared: Path) -> str:
-    """`groupload`. Raises Missing."""
+    """Build `groupload` if necessary.
+
+    Raises:
+        Missing: Its sources do not exist.
+    """
     source = shared / "bench"
     if not (source / "go.mod").exists():
-        raise Missing(f"there is no load generator in {source}; say with --shared where the folder of `bench/` is")
+        raise Missing(f"no load generator in {source}; use --shared to name the folder that contains `bench/`")
     program = (
         fresh_folder("bench-groupload", source, ("go.mod", *(path.name for path in source.glob("*.go")))) / "groupload"
     )
@@ -176,37 +183,36 @@ def built(shared: Path) -> str:
 def measure(
     peers: Sequence[Peer], loads: Sequence[str], rounds: int, groupload: str, turns: Turns, failures: Failures
 ) -> None:
-    """Lets all have their turns."""
     chance = Random(rounds)
     for round_, load in product(range(1, rounds + 1), loads):
         print(f"round {round_}/{rounds}  {load}", file=sys.stderr)
-        said = {peer.name: peer.load(groupload, LOADS[load][0]) for peer in chance.sample(peers, len(peers))}
-        turns.add(load, said)
-        for name, each in said.items():
+        results = {peer.name: peer.load(groupload, LOADS[load][0]) for peer in chance.sample(peers, len(peers))}
+        turns.add(load, results)
+        for name, result in results.items():
             if name != PEER:  # whose mistakes are its own
-                for what, count in each["failures"].items():
-                    failures.add(f"{name}: {what}", load, count)
+                for failure, count in result["failures"].items():
+                    failures.add(f"{name}: {failure}", load, count)
 
 
 @click.command(epilog="Loads: " + ", ".join(LOADS) + ".")
 @click.argument("loads", nargs=-1)
-@click.option("--rounds", default=10, type=click.IntRange(1), show_default=True, help="How often all is measured.")
+@click.option("--rounds", default=10, type=click.IntRange(1), show_default=True, help="Number of rounds.")
 @click.option(
     "--with",
     "others",
     multiple=True,
     metavar="NAME=PROGRAM",
-    help="Another `kohort`, as compiled=build/compiled/venv/bin/kohort. May be given several times.",
+    help="Another `kohort`, as compiled=build/compiled/venv/bin/kohort. Repeatable.",
 )
-@click.option("--shared", default="../shared", type=click.Path(path_type=Path), help="Where `bench/` is.")
-def main(loads: tuple[str, ...], rounds: int, others: tuple[str, ...], shared: Path) -> None:
+@click.option("--shared", default="../shared", type=click.Path(path_type=Path), help="Folder that contains `bench/`.")
+def main(loads: tuple[str, ...], rounds: int, more_programs: tuple[str, ...], shared: Path) -> None:
     """Measure kfake and kohort in turns of less than a second.
 
-    Ends with 1 when kohort answered something wrong. After Ctrl-C the rounds so far are shown.
+    Exit code 1: kohort returned a wrong response. Ctrl-C prints the rounds so far.
     """
     for unknown in set(loads) - LOADS.keys():
-        raise click.UsageError(f"there is no load {unknown}; there are: {', '.join(LOADS)}")
-    programs = {"kohort": None} | dict(_named(each) for each in others)
+        raise click.UsageError(f"unknown load {unknown}; expected one of: {', '.join(LOADS)}")
+    programs = {"kohort": None} | dict(_named(text) for text in more_programs)
     allow_many_sockets()
     turns, failures, stopped = Turns([PEER, *programs]), Failures(), False
     peers: list[Peer] = []
@@ -222,18 +228,18 @@ def main(loads: tuple[str, ...], rounds: int, others: tuple[str, ...], shared: P
     except (Missing, UnmeasurableError) as problem:
         raise click.ClickException(str(problem)) from None
     finally:
-        for each in peers:
-            each.stop()
+        for text in peers:
+            text.stop()
     Console().print(table(turns))
     for what, count in failures.counts.items():
         print(f"{count} x {what}")
     sys.exit(130 if stopped else 1 if failures.counts else 0)
 
 
-def _named(given: str) -> tuple[str, Path]:
-    name, _, program = given.partition("=")
+def _named(text: str) -> tuple[str, Path]:
+    name, _, program = text.partition("=")
     if not Path(program).is_file():
-        raise click.UsageError(f"--with {given}: give a name and a program, as compiled=.venv/bin/kohort")
+        raise click.UsageError(f"--with {text}: give a name and a program, as compiled=.venv/bin/kohort")
     return name, Path(program)
 
 

@@ -1,4 +1,4 @@
-"""A connection of the load generator without a socket, for replies that a test makes up."""
+"""Connection of the load generator without a socket, for responses that a test makes up."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from kohort.protocol.codec import Frame
 
 
 class Wire:
-    """Stands for the socket: keeps what is sent."""
+    """Replacement of a socket that keeps the sent bytes."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
@@ -31,5 +31,5 @@ def whole(frame: Frame) -> bytes:
 
 
 def reply_to(request: bytes, rest: bytes) -> bytes:
-    """A frame with the correlation id of `request`."""
+    """Return a frame with the correlation id of `request`."""
     return (len(rest) + 4).to_bytes(4, "big") + request[8:12] + rest

@@ -1,4 +1,4 @@
-"""kfake, a Kafka in Go for tests: a peer to measure beside, where Go and its module can be had."""
+"""kfake, a Kafka in Go for tests: a server to compare with, if Go and its module are available."""
 
 from pathlib import Path
 
@@ -8,7 +8,11 @@ SOURCE = Path(__file__).parent / "kfake"
 
 
 def kfake() -> str:
-    """The program, built if need be. Raises `Missing`."""
+    """Return the path of the program, which is built if necessary.
+
+    Raises:
+        Missing: Go or the module is not available.
+    """
     built = fresh_folder("bench-kfake", SOURCE) / "kfake"
     if not built.exists():
         run(["go", "build", "-o", str(built), "."], SOURCE)

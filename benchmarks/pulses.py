@@ -1,8 +1,8 @@
-"""Punctual heartbeats, in open loop: the next one is due when it is due, whatever happened to the one before.
+"""Heartbeats at fixed times, in open loop: each is sent when it is due, whatever happened to the previous one.
 
-Lateness is counted from the moment a heartbeat was due until its reply was read, so a slow server cannot slow the
-schedule down and look good. uvloop's timers have steps of a millisecond, which is as much as is to be measured; the
-system's interval timer is finer.
+Latency is counted from the time at which a heartbeat was due until its response was read, so a slow server cannot slow
+the schedule down and look good. uvloop's timers have a resolution of a millisecond, as much as the measured values;
+the system's interval timer is finer.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ SHORTEST_WAIT_NS = 20_000
 
 
 class Schedule:
-    """Calls functions when they are due. One at a time in a process: it owns SIGALRM."""
+    """Scheduler of function calls. A process can only have one, since it uses SIGALRM."""
 
     def __init__(self) -> None:
         self._due: list[tuple[int, int, Callable[[int], None]]] = []
@@ -31,13 +31,12 @@ class Schedule:
         self._loop.add_signal_handler(signal.SIGALRM, self._run)
 
     def at(self, due_ns: int, function: Callable[[int], None]) -> None:
-        """Calls `function` with `due_ns` at that moment of `perf_counter_ns`, or as soon after as possible."""
+        """Call `function` with `due_ns` at that time of `perf_counter_ns`, or as soon after as possible."""
         heapq.heappush(self._due, (due_ns, next(self._tie), function))
         if self._due[0][0] == due_ns:
             self._arm()
 
     def stop(self) -> None:
-        """Calls nothing any more."""
         self._due.clear()
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._loop.remove_signal_handler(signal.SIGALRM)
@@ -56,21 +55,19 @@ class Schedule:
 
 
 class Pulses:
-    """The heartbeats of stable members."""
+    """Heartbeats of stable members."""
 
     def __init__(self, schedule: Schedule, interval_ns: int, failures: Failures) -> None:
         self.schedule = schedule
         self.interval_ns = interval_ns
         self.failures = failures
         self.counting = False
-        self.beats: list[tuple[int, int]] = []
-        """When each was due, and when its reply was read; while `counting`."""
-        self.sent_late_ns: list[int] = []
-        """How late each was sent: the load generator's own share."""
+        self.beats: list[tuple[int, int]] = []  # due time and time of the response, while `counting`
+        self.sent_late_ns: list[int] = []  # delay of each request: the load generator's own part
         self.sessions_missed = 0
 
     def start(self, member: Member, first_ns: int) -> None:
-        """Keeps `member` alive from then on."""
+        """Send the heartbeats of `member` from `first_ns` on."""
 
         def fire(due_ns: int) -> None:
             if self.counting:
@@ -87,7 +84,7 @@ class Pulses:
         self.schedule.at(first_ns, fire)
 
     def lateness_us(self) -> list[float]:
-        """Microseconds from due to read."""
+        """Return the microseconds between due time and response."""
         return [(read_ns - due_ns) / 1e3 for due_ns, read_ns in self.beats]
 
     def _odd(self, member: Member, payload: bytes) -> None:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.recorded HOST:PORT`: a broker with the laboratory's recorder, and nothing else of it."""
+"""`python -m benchmarks.recorded HOST:PORT`: a broker with the laboratory's recorder, but without the rest of it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ from kohort.control.recorder import Recorder
 
 
 class OnlyRecorder:
-    """What `--control` would add, but for the address, the faults and the gates. See `run.Control`."""
+    """Subset of `run.Control` without address, faults and gates."""
 
     clock = log.clock
 
     def attach(self, cluster: BrokerCluster) -> None:
-        """The plain APIs, and somebody who listens to what happens."""
         Recorder(cluster).start()
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
-        """Nothing is served."""
         return _nowhere()
 
 

@@ -1,4 +1,4 @@
-"""Replies as bytes: what they must be, or the few fields that must be looked at.
+"""Responses as bytes: the expected ones, or the few fields that are checked.
 
 A payload is a frame without its length: the correlation id, which the connection has compared, and the rest.
 """
@@ -18,13 +18,12 @@ from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import compact_bytes, compact_length, compact_string, read_unsigned_varint
 
 NONE = 0
+# loading, not available, not the coordinator: errors of a cluster that has just started
 COORDINATOR_NOT_READY = (14, 15, 16)
-"""Loading, not available, not the coordinator: what a cluster says that has only just started."""
 REBALANCE_IN_PROGRESS = 27
 MEMBER_ID_REQUIRED = 79
 
-_EPOCH = Struct(">ii")
-"""Member epoch and heartbeat interval."""
+_EPOCH = Struct(">ii")  # member epoch and heartbeat interval
 _JOINED = Struct(">xihi")
 _FETCHED = Struct(">xihi")
 _FETCHED_PARTITION = Struct(">ihqqq")
@@ -33,16 +32,15 @@ _CODE = Struct(">h")
 _LISTED_TAIL = b"\x00" + compact_bytes(METADATA) + b"\x00"  # no instance id, the subscription, no tags
 _SYNCED_HEAD = bytes(7) + compact_string(PROTOCOL_TYPE) + compact_string(PROTOCOL)
 
-BEAT = bytes(8)
-"""Heartbeat v4 without correlation id: no tags, no throttling, no error, no tags."""
+BEAT = bytes(8)  # Heartbeat v4 without correlation id: no tags, no throttling, no error, no tags
 
 
 class MalformedReplyError(Exception):
-    """The bytes are not the reply they should be."""
+    """Response with unexpected bytes."""
 
 
 class Joined(NamedTuple):
-    """What a member reads in a JoinGroup v9 reply."""
+    """Checked fields of a JoinGroup v9 response."""
 
     error_code: int
     generation: int
@@ -54,7 +52,7 @@ class Joined(NamedTuple):
 
 @cache
 def reader(key: int, version: int) -> Callable[[bytes], Any]:
-    """What reads any other reply, by kio: from a payload to kio's entity. Raises MalformedReplyError."""
+    """Return a function that decodes the payload of any other response with kio."""
     module = load_payload_module(key, version, EntityType.response)
     entity = next(c for c in vars(module).values() if getattr(c, "__type__", None) is EntityType.response)
     read, start = entity_reader(entity), 5 if entity.__flexible__ else 4
@@ -72,14 +70,18 @@ def reader(key: int, version: int) -> Callable[[bytes], Any]:
 
 
 def error_code(payload: bytes) -> int:
-    """The error code behind tags and throttle time, where the group APIs have it."""
+    """Return the error code after tags and throttle time, as in the group APIs."""
     if len(payload) < 11:
         raise MalformedReplyError(f"{len(payload)} bytes")
     return int(_CODE.unpack_from(payload, 9)[0])
 
 
 def joined(payload: bytes) -> Joined:
-    """Reads a JoinGroup v9 reply, to its last byte. Raises MalformedReplyError."""
+    """Decode a JoinGroup v9 response completely.
+
+    Raises:
+        MalformedReplyError: It has another length or content.
+    """
     try:
         _, code, generation = _JOINED.unpack_from(payload, 4)
         _, at = _text(payload, 15)
@@ -95,16 +97,15 @@ def joined(payload: bytes) -> Joined:
 
 
 class Beat(NamedTuple):
-    """What a member reads in a ConsumerGroupHeartbeat v1 reply."""
+    """Checked fields of a ConsumerGroupHeartbeat v1 response."""
 
     error_code: int
     epoch: int
-    assigned: dict[UUID, set[int]] | None
-    """None: as before."""
+    assigned: dict[UUID, set[int]] | None  # None if unchanged
 
 
 def consumer_beat(payload: bytes, member_id: str) -> Beat:
-    """Reads a ConsumerGroupHeartbeat v1 reply to that member, to its last byte. Raises MalformedReplyError."""
+    """Decode a ConsumerGroupHeartbeat v1 response to a member completely."""
     at = 12 + len(member_id) + 1
     if payload[9:12] == bytes(3) and payload[at + 8 :] == b"\xff\x00":
         epoch, _ = _EPOCH.unpack_from(payload, at)
@@ -118,29 +119,28 @@ def consumer_beat(payload: bytes, member_id: str) -> Beat:
         raise MalformedReplyError(f"ConsumerGroupHeartbeat: an answer to {reply.member_id!r}, not {member_id}")
     if reply.assignment is None:
         return Beat(0, reply.member_epoch, None)
-    assigned = {each.topic_id: set(each.partitions) for each in reply.assignment.topic_partitions}
+    assigned = {entry.topic_id: set(entry.partitions) for entry in reply.assignment.topic_partitions}
     return Beat(0, reply.member_epoch, assigned)
 
 
 class Fetched(NamedTuple):
-    """What is read in a Fetch v12 reply for one partition."""
+    """Checked fields of a Fetch v12 response for one partition."""
 
     error_code: int
     partition: int
     high_watermark: int
-    start: int
-    """Where in the payload the records begin."""
+    start: int  # position of the records in the payload
     end: int
 
 
 def fetched(payload: bytes, topic: str) -> Fetched:
-    """Reads a Fetch v12 reply for one partition, to its last byte. The records, which may be long, are not copied."""
+    """Decode a Fetch v12 response for one partition. The records, which may be long, are not copied."""
     head = compact_length(1) + compact_string(topic) + compact_length(1)
     try:
         _, top_code, _ = _FETCHED.unpack_from(payload, 4)
         at = 4 + _FETCHED.size
         if not payload.startswith(head, at):
-            raise ValueError("not the topic that was asked")
+            raise ValueError("not the requested topic")
         at += len(head)
         partition, code, high_watermark, _, _ = _FETCHED_PARTITION.unpack_from(payload, at)
         at += _FETCHED_PARTITION.size
@@ -156,12 +156,12 @@ def fetched(payload: bytes, topic: str) -> Fetched:
 
 
 def synced(assignment: bytes) -> bytes:
-    """The SyncGroup v5 reply that hands out `assignment`, without correlation id."""
+    """Return the SyncGroup v5 response with `assignment`, without correlation id."""
     return _SYNCED_HEAD + compact_bytes(assignment) + b"\x00"
 
 
 def left(member_id: str) -> bytes:
-    """The LeaveGroup v5 reply to one member, without correlation id."""
+    """Return the LeaveGroup v5 response to one member, without correlation id."""
     return bytes(7) + compact_length(1) + compact_string(member_id) + bytes(5)
 
 

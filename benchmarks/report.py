@@ -1,4 +1,4 @@
-"""What is shown at the end, and what `--json` keeps."""
+"""Report: the printed table, and the JSON of `--json`."""
 
 import json
 import os
@@ -28,27 +28,26 @@ class Result:
     figures: list[Figure]
     failures: Failures = field(default_factory=Failures)
     others_percent: float = 0.0
-    error: str = ""
-    """Why there are no figures."""
+    error: str = ""  # reason for missing figures
 
 
 def right(results: Sequence[Result]) -> bool:
-    """Whether everything could be measured, and nothing wrong was seen."""
+    """Return whether all measurements succeeded without failures."""
     return not any(result.failures.counts or result.error for result in results)
 
 
 def rows(results: Sequence[Result]) -> list[tuple[str, str, str, list[float]]]:
-    """Measurement, figure, unit, and the values of all rounds; in the order in which they were first measured."""
-    found: dict[tuple[str, str, str], list[float]] = {}
+    """Return measurement, figure, unit and the values of all rounds, in the order of the first measurement."""
+    figures: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         for figure in result.figures:
-            found.setdefault((result.name, figure.title, figure.unit), []).append(figure.value)
+            figures.setdefault((result.name, figure.title, figure.unit), []).append(figure.value)
     order = {name: number for number, name in enumerate(dict.fromkeys(result.name for result in results))}
-    return [(*key, values) for key, values in sorted(found.items(), key=lambda item: order[item[0][0]])]
+    return [(*key, values) for key, values in sorted(figures.items(), key=lambda item: order[item[0][0]])]
 
 
 def show(results: Sequence[Result], console: Console) -> None:
-    """The table, the failures, and how much to believe."""
+    """Print the table, the failures and the noise."""
     rounds = len({result.round for result in results})
     title = f"kohort, {rounds} round{'s' if rounds > 1 else ''}, {machine()}"
     table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False)
@@ -61,8 +60,8 @@ def show(results: Sequence[Result], console: Console) -> None:
     for name, figure, unit, values in rows(results):
         if last and name != last:
             table.add_row()
-        shown = [number(value) for value in (median(values), min(values), max(values))]
-        table.add_row("" if name == last else name, figure, f"[bold]{shown[0]}[/]", *shown[1:], unit)
+        result_table = [number(value) for value in (median(values), min(values), max(values))]
+        table.add_row("" if name == last else name, figure, f"[bold]{result_table[0]}[/]", *result_table[1:], unit)
         last = name
     console.print(table)
     show_failures(results, console)
@@ -76,7 +75,6 @@ def show(results: Sequence[Result], console: Console) -> None:
 
 
 def show_failures(results: Sequence[Result], console: Console) -> None:
-    """What was wrong, with one example each."""
     for name in dict.fromkeys(result.name for result in results):
         failures = Failures()
         for result in results:
@@ -86,14 +84,13 @@ def show_failures(results: Sequence[Result], console: Console) -> None:
                     console.print(f"[red]{name}: not measured: {escape(result.error)}[/]", soft_wrap=True)
         for kind, count in failures.counts.items():
             example = failures.examples[kind]
-            shown = f" ({escape(example)})" if example else ""
-            console.print(f"[red]{name}: {count} x {escape(kind)}[/]{shown}", soft_wrap=True)
+            failure_table = f" ({escape(example)})" if example else ""
+            console.print(f"[red]{name}: {count} x {escape(kind)}[/]{failure_table}", soft_wrap=True)
     if right(results):
         console.print("No failure: every reply was right.")
 
 
 def as_json(results: Sequence[Result]) -> str:
-    """Everything, for programs."""
     return json.dumps(
         {
             "machine": machine(),
@@ -115,7 +112,6 @@ def as_json(results: Sequence[Result]) -> str:
 
 
 def machine() -> str:
-    """What these figures were measured on."""
     model = ""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -125,7 +121,7 @@ def machine() -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits at most are worth reading."""
+    """Format a value with at most three significant digits."""
     if value >= 100:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.3g}"

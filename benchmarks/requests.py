@@ -1,8 +1,8 @@
 """Requests as bytes, encoded once and sent many times.
 
-A frame has its four length bytes, and a correlation id of zero in the bytes 8 to 12; the connection puts its own there.
-The frames of the group APIs are put together here, because thousands of members need one each; a test holds them
-equal to what kio writes. All others come from kio.
+A frame has its four length bytes, and a correlation id of zero in bytes 8 to 12, which the connection replaces. The
+frames of the group APIs are built here, because each of thousands of members needs one; a test compares them with
+those of kio. kio encodes all others.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,8 +16,8 @@ from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_str
 CLIENT = "bench"
 PROTOCOL_TYPE = "consumer"
 PROTOCOL = "range"
+# subscription to the topic `orders`, in version 1 of the consumer protocol
 METADATA = b"\x00\x01\x00\x00\x00\x01\x00\x06orders\xff\xff\xff\xff\x00\x00\x00\x00"
-"""A subscription to the topic `orders`, in the consumer protocol's version 1."""
 
 _HEADER = Struct(">hhi")
 _TIMEOUTS = Struct(">ii")
@@ -26,7 +26,6 @@ _NO_TAGS = b"\x00"
 
 
 def join_group(group: str, member_id: str, session_timeout_ms: int, rebalance_timeout_ms: int = 60_000) -> bytes:
-    """JoinGroup v9."""
     protocol = compact_string(PROTOCOL) + compact_bytes(METADATA) + _NO_TAGS
     timeouts = _TIMEOUTS.pack(session_timeout_ms, rebalance_timeout_ms)
     return _frame(
@@ -38,7 +37,7 @@ def join_group(group: str, member_id: str, session_timeout_ms: int, rebalance_ti
 
 
 def sync_group(group: str, member_id: str, generation: int, plan: dict[str, bytes]) -> bytes:
-    """SyncGroup v5. `plan`: everybody's assignment when the leader asks, else empty."""
+    """Return a SyncGroup v5 request; `plan` holds all assignments if the leader sends it, else nothing."""
     return _frame(
         14,
         5,
@@ -50,7 +49,6 @@ def sync_group(group: str, member_id: str, generation: int, plan: dict[str, byte
 
 
 def heartbeat(group: str, member_id: str, generation: int) -> bytes:
-    """Heartbeat v4."""
     return _frame(12, 4, compact_string(group), INT.pack(generation), compact_string(member_id), _NONE + _NO_TAGS)
 
 
@@ -61,7 +59,12 @@ def consumer_heartbeat(
     owned: Mapping[UUID, Collection[int]] | None = None,
     joins: Sequence[str] | None = None,
 ) -> bytes:
-    """ConsumerGroupHeartbeat v1. `owned`: what the member says it has; None: as before. `joins`: topics it wants."""
+    """Return a ConsumerGroupHeartbeat v1 request.
+
+    Args:
+        owned: Partitions of the member, or None if unchanged.
+        joins: Topics of the subscription.
+    """
     names = _NONE if joins is None else compact_length(len(joins)) + b"".join(map(compact_string, joins))
     return _frame(
         68,
@@ -79,13 +82,11 @@ def _owned(topic: tuple[UUID, Collection[int]]) -> bytes:
 
 
 def leave_group(group: str, member_id: str) -> bytes:
-    """LeaveGroup v5, of one member."""
     member = compact_string(member_id) + _NONE + _NONE + _NO_TAGS
     return _frame(13, 5, compact_string(group) + compact_length(1) + member + _NO_TAGS)
 
 
 def by_kio(message: Message[Any, Any], version: int, request: object) -> bytes:
-    """Any request, written by kio."""
     raw = message.write_request(version, 0, CLIENT, request)
     return INT.pack(len(raw)) + raw
 

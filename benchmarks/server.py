@@ -1,4 +1,4 @@
-"""The server that is measured: started, waited for, looked at from outside, stopped."""
+"""Measured server: start, readiness, external measurements, stop."""
 
 import asyncio
 import os
@@ -21,24 +21,22 @@ TRACEBACK = "Traceback (most recent call last)"
 
 
 def command(arguments: Sequence[str], program: Path | None = None) -> list[str]:
-    """`kohort serve` as a user starts it: of `program`, or of the environment this runs in."""
+    """Return the command line of `kohort serve`, of `program` or of this environment."""
     script = program or Path(sys.executable).with_name("kohort")
     start = [str(script)] if script.exists() else [sys.executable, "-m", "kohort.cli"]
     return [*start, "serve", "--profile", "test", *arguments]
 
 
 def free_port() -> int:
-    """A port of this machine at which nobody listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 class Server:
-    """A `kohort serve`. Whatever it does wrong besides answering (no clean end, a traceback) is counted too."""
+    """Process of `kohort serve`. Tracebacks and an unclean exit count as failures, too."""
 
     def __init__(self, words: Sequence[str], failures: Failures) -> None:
-        """`words`: its command line."""
         self.failures = failures
         self.host, self.port = "127.0.0.1", 0
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
@@ -46,7 +44,11 @@ class Server:
         self.process = Popen(words, stdout=PIPE, stderr=self._log, start_new_session=True)
 
     async def ready(self) -> None:
-        """Waits for the READY line, and takes the port of the first node from it. Raises UnmeasurableError."""
+        """Wait for the READY line, and take the port of the first node from it.
+
+        Raises:
+            UnmeasurableError: The server does not get ready.
+        """
         loop = asyncio.get_running_loop()
         assert self.process.stdout is not None
         try:
@@ -59,7 +61,7 @@ class Server:
         self.port = int(first.rpartition(b":")[2])
 
     def stop(self) -> float:
-        """Ends it as a user would. Returns the milliseconds that took."""
+        """Stop the server as a user would; return the milliseconds until it has ended."""
         start = monotonic()
         if self.process.poll() is not None:
             self.failures.add("the server had ended", f"exit code {self.process.returncode}: {self.last_words()}")
@@ -82,15 +84,13 @@ class Server:
         return took_ms
 
     def cpu_s(self) -> float | None:
-        """Seconds of processor time it has used; None where there is no /proc."""
         return cpu_s(self.process.pid)
 
     def rss_kib(self) -> float | None:
-        """Its resident memory; None where there is no /proc."""
         return rss_kib(self.process.pid)
 
     def last_words(self) -> str:
-        """The last line of its log, or of the first traceback in there: that is the exception."""
+        """Return the last line of the log, or of its first traceback, which is the exception."""
         logged = self._logged()
         if TRACEBACK in logged:
             lines = logged.partition(TRACEBACK)[2].splitlines()[1:]
@@ -103,13 +103,13 @@ class Server:
 
 
 def cpu_s(pid: int) -> float | None:
-    """Seconds of processor time that a process has used, of user and system; None where there is no /proc."""
+    """Return the CPU seconds of a process, user and system, or None without /proc."""
     try:
         threads = (PROC / str(pid) / "task").glob("*/schedstat")
         spent_ns = [int(thread.read_bytes().split()[0]) for thread in threads]
         if spent_ns:
             return sum(spent_ns) / 1e9
-        # A kernel without them tells whole ticks, which are 10 ms.
+        # a kernel without them reports ticks of 10 ms
         fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -117,7 +117,7 @@ def cpu_s(pid: int) -> float | None:
 
 
 def rss_kib(pid: int) -> float | None:
-    """The resident memory of a process; None where there is no /proc."""
+    """Return the resident memory of a process, or None without /proc."""
     try:
         pages = int((PROC / str(pid) / "statm").read_bytes().split()[1])
     except OSError:
@@ -126,7 +126,7 @@ def rss_kib(pid: int) -> float | None:
 
 
 def machine_s() -> tuple[float, float] | None:
-    """Seconds that all processors together have worked, and have had; None where there is no /proc."""
+    """Return the used and the available CPU seconds of all processors, or None without /proc."""
     try:
         ticks = [int(field) for field in (PROC / "stat").read_bytes().split(b"\n")[0].split()[1:9]]
     except OSError:

@@ -1,4 +1,4 @@
-"""The picture of the curves."""
+"""Tests of the picture of curves."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CURVES = [
 def test_a_panel_for_each_cost_and_a_line_for_each_program(tmp_path: Path) -> None:
     draw(CURVES, tmp_path / "curves.svg")
     drawn = (tmp_path / "curves.svg").read_text()
-    for said in ("groups of one member", "a heartbeat, µs", "one leaves, ms", "plain Python", "compiled", "100,000"):
-        assert f">{said}<" in drawn, said
+    for svg in ("groups of one member", "a heartbeat, µs", "one leaves, ms", "plain Python", "compiled", "100,000"):
+        assert f">{svg}<" in drawn, svg
 
 
 def test_kept_values_make_the_same_picture_again(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of figures that were measured in turns."""
+"""Tests of figures measured in turns."""
 
 import io
 import json
@@ -9,13 +9,13 @@ from benchmarks.failures import Failures
 from benchmarks.in_turns import LOADS, Turns, at, measure, table
 
 
-def said(requests: float, wrong: int = 0) -> dict[str, object]:
-    """As groupload prints it."""
+def result_of(requests: float, wrong: int = 0) -> dict[str, object]:
+    """Return a result as groupload prints it."""
     return {"results": {"requests_per_s": requests}, "failures": {"wrong error code": wrong} if wrong else {}}
 
 
 class Player:
-    """A server that answers as it is told, round by round."""
+    """Server with prepared results."""
 
     def __init__(self, name: str, *answers: dict[str, object]) -> None:
         self.name = name
@@ -26,14 +26,16 @@ class Player:
 
 
 def taken_by(peers: list[Player], rounds: int, failures: Failures | None = None) -> Turns:
-    turns = Turns([each.name for each in peers])
+    turns = Turns([peer.name for peer in peers])
     measure(peers, ["heartbeat 64x1"], rounds, "groupload", turns, Failures() if failures is None else failures)  # type: ignore[arg-type]
     return turns
 
 
 def test_ratios_are_those_of_one_round() -> None:
-    """The machine is half as fast in the second round, for both; in the third for nobody else but kohort."""
-    peers = [Player("kfake", said(100), said(50), said(100)), Player("kohort", said(120), said(60), said(50))]
+    peers = [
+        Player("kfake", result_of(100), result_of(50), result_of(100)),
+        Player("kohort", result_of(120), result_of(60), result_of(50)),
+    ]
     turns = taken_by(peers, 3)
     assert turns.ratios("heartbeat 64x1", "requests, /s", "kohort") == [1.2, 1.2, 0.5]
     out = io.StringIO()
@@ -43,14 +45,14 @@ def test_ratios_are_those_of_one_round() -> None:
 
 
 def test_a_round_without_one_of_the_figures_is_left_out() -> None:
-    peers = [Player("kfake", said(100), said(100)), Player("kohort", said(0), said(50))]
+    peers = [Player("kfake", result_of(100), result_of(100)), Player("kohort", result_of(0), result_of(50))]
     turns = taken_by(peers, 2)
     assert turns.ratios("heartbeat 64x1", "requests, /s", "kohort") == [0.5]
 
 
 def test_what_kohort_did_wrong_is_counted_and_what_its_peer_did_is_not() -> None:
     failures = Failures()
-    peers = [Player("kfake", said(1, wrong=7)), Player("kohort", said(1, wrong=2))]
+    peers = [Player("kfake", result_of(1, wrong=7)), Player("kohort", result_of(1, wrong=2))]
     taken_by(peers, 1, failures)
     assert failures.counts == {"kohort: wrong error code": 2}
 

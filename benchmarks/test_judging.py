@@ -1,4 +1,4 @@
-"""A wrong reply must be noticed: the load generator is only worth as much as its judgement."""
+"""Tests that the load generator notices wrong responses."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ ADA, BOB = "bench-ada", "bench-bob"
 
 
 def joined(member_id: str, generation: int, leader: str, listed: tuple[str, ...] = ()) -> bytes:
-    """A JoinGroup reply without length and correlation id."""
+    """Return a JoinGroup response without length and correlation id."""
     response = join_group.JoinGroupResponse(
         error_code=ErrorCode.none,
         generation_id=generation,
@@ -29,7 +29,7 @@ def joined(member_id: str, generation: int, leader: str, listed: tuple[str, ...]
         leader=leader,
         member_id=member_id,
         members=tuple(
-            join_group.JoinGroupResponseMember(member_id=each, metadata=requests.METADATA) for each in listed
+            join_group.JoinGroupResponseMember(member_id=member, metadata=requests.METADATA) for member in listed
         ),
     )
     return whole(join_group.MESSAGE.write(9, 0, response))[8:]
@@ -38,14 +38,14 @@ def joined(member_id: str, generation: int, leader: str, listed: tuple[str, ...]
 class TestConnection:
     def test_replies_are_matched_however_the_bytes_are_cut(self) -> None:
         client, wire = connected()
-        heard: list[bytes] = []
+        payloads: list[bytes] = []
         for _ in range(3):
-            client.ask(bytes(20), lambda payload, _: heard.append(payload))
+            client.ask(bytes(20), lambda payload, _: payloads.append(payload))
         stream = b"".join(reply_to(sent, bytes(size)) for sent, size in zip(wire.sent, (1, 70_000, 3), strict=True))
         for cut in (1, 3, 5, 4096, 99_999):
             client.data_received(stream[:cut])
             stream = stream[cut:]
-        assert [len(each) for each in heard] == [5, 70_004, 7]
+        assert [len(piece) for piece in payloads] == [5, 70_004, 7]
         assert not client.waiting
         assert not client.failures.counts
 
@@ -76,7 +76,7 @@ class TestConnection:
 class TestGroup:
     @pytest.fixture
     async def two(self) -> tuple[Group, list[Wire]]:
-        """A group of ada and bob, who have their ids and are about to join."""
+        """Return a group of ada and bob, who have their ids and are about to join."""
         clients = [connected() for _ in range(2)]
         failures = clients[0][0].failures
         group = Group("g", [client for client, _ in clients], failures, 10_000)
@@ -165,7 +165,7 @@ class TestOffsets:
         assert not commit.judge_commit(body, 2, failures)
         assert failures.counts == {
             "OffsetCommit answered illegal_generation": 1,
-            "other partitions committed than asked": 1,
+            "other partitions committed than requested": 1,
         }
 
 

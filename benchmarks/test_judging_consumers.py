@@ -1,4 +1,4 @@
-"""A coordinator of consumer groups that answers wrongly must be noticed."""
+"""Tests that wrong responses to consumer groups are noticed."""
 
 import asyncio
 from uuid import UUID
@@ -22,16 +22,16 @@ ADA, BOB = 0, 1
 
 
 class Two:
-    """Ada and bob join a group of a topic with four partitions."""
+    """Group of ada and bob that joins, on a topic with four partitions."""
 
     def __init__(self) -> None:
         clients = [connected() for _ in range(2)]
         self.wires: list[Wire] = [wire for _, wire in clients]
         self.group = ConsumerGroup("g", "orders", 4, [client for client, _ in clients], clients[0][0].failures)
         self.group.whole = asyncio.get_running_loop().create_future()
-        self.group._wanted = 2
+        self.group._member_count = 2
         for member in self.group.members:
-            member.there = True
+            member.is_active = True
             member.join()
 
     def hear(self, number: int, epoch: int, assigned: tuple[int, ...] | None = None, code: int = 0) -> None:
@@ -44,7 +44,7 @@ class Two:
 
 
 def answer(member_id: str, epoch: int, assigned: tuple[int, ...] | None, code: int = 0) -> bytes:
-    """A reply without length and correlation id."""
+    """Return a response without length and correlation id."""
     share = None
     if assigned is not None:
         share = Assignment(topic_partitions=(TopicPartitions(topic_id=TOPIC, partitions=assigned),) if assigned else ())
@@ -97,7 +97,7 @@ async def test_an_epoch_that_falls_and_a_refusal(two: Two) -> None:
 
 
 async def test_answers_to_somebody_else_and_answers_that_are_cut(two: Two) -> None:
-    short, long = answer("nobody", 3, None), answer("nobody", 3, (1,))
+    short, long = answer("other", 3, None), answer("other", 3, (1,))
     for body in (short, long, long[:-1]):
         with pytest.raises(replies.MalformedReplyError):
             replies.consumer_beat(bytes(4) + body, "ada")

@@ -1,4 +1,4 @@
-"""What becomes of the figures."""
+"""Tests of the report."""
 
 import io
 import json
@@ -17,7 +17,7 @@ def results() -> list[Result]:
     return [Result("heartbeat 64x1", n, [Figure("requests", "/s", value)]) for n, value in values]
 
 
-def shown(what: list[Result]) -> str:
+def text_of(what: list[Result]) -> str:
     out = io.StringIO()
     show(what, Console(file=out, width=200))
     return out.getvalue()
@@ -28,7 +28,7 @@ def test_the_rounds_of_a_figure_are_put_together() -> None:
 
 
 def test_median_and_range_are_shown() -> None:
-    line = next(line for line in shown(results()).splitlines() if line.startswith("heartbeat"))
+    line = next(line for line in text_of(results()).splitlines() if line.startswith("heartbeat"))
     assert " ".join(line.split()) == "heartbeat 64x1 requests 21 000 20 000 30 000 /s"
 
 
@@ -36,21 +36,21 @@ def test_a_failure_in_any_round_is_shown_and_counts() -> None:
     failures = Failures()
     failures.add_code("Heartbeat", 25)
     failures.add("wrong assignment", "g generation [3]")
-    what = [*results(), Result("heartbeat 64x1", 4, [], failures)]
-    assert not right(what)
-    assert "heartbeat 64x1: 1 x Heartbeat answered unknown_member_id" in shown(what)
-    assert "wrong assignment (g generation [3])" in shown(what)
+    failed_results = [*results(), Result("heartbeat 64x1", 4, [], failures)]
+    assert not right(failed_results)
+    assert "heartbeat 64x1: 1 x Heartbeat answered unknown_member_id" in text_of(failed_results)
+    assert "wrong assignment (g generation [3])" in text_of(failed_results)
 
 
 def test_what_could_not_be_measured_is_no_success() -> None:
-    what = [Result("mixed", 1, [], error="the server did not start")]
-    assert not right(what)
-    assert "mixed: not measured: the server did not start" in shown(what)
+    failed_results = [Result("mixed", 1, [], error="the server did not start")]
+    assert not right(failed_results)
+    assert "mixed: not measured: the server did not start" in text_of(failed_results)
 
 
 def test_all_is_kept_for_programs() -> None:
     kept = json.loads(as_json(results()))
-    assert [each["round"] for each in kept["results"]] == [1, 2, 3]
+    assert [entry["round"] for entry in kept["results"]] == [1, 2, 3]
     assert kept["results"][0]["figures"] == [{"title": "requests", "unit": "/s", "value": 20_000.0}]
 
 

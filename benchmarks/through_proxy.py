@@ -1,8 +1,8 @@
-"""`python -m benchmarks.through_proxy`: kohort through `kohort proxy` beside kohort without it, in turns in one run.
+"""`python -m benchmarks.through_proxy`: compares kohort with and without `kohort proxy`, in turns in one run.
 
-Beside both Toxiproxy, a proxy in Go that knows nothing of Kafka, where it can be built. One connection each; what
-counts is the median of the ratios within a round, as in `benchmarks/in_turns.py`, and on a machine that has other work
-the proxy's own processor time. Then many connections at once, each held and used.
+It also measures Toxiproxy, a proxy in Go that does not parse Kafka's protocol, if it can be built. The result is the
+median of the ratios within a round, as in `benchmarks/in_turns.py`, and the proxy's own CPU time, which other work on
+the machine does not affect. Then it opens and uses many connections at once.
 """
 
 from __future__ import annotations
@@ -35,17 +35,14 @@ READY = re.compile(r"READY bootstrap=[^:]+:(\d+)")
 TOPIC = "bench-proxy"
 BATCH_BYTES = 100 << 10
 FETCHED_BYTES = 1 << 20
-BEATS = 500
-"""Heartbeats in a round."""
-PRODUCED = 64
-"""Batches in a round."""
-FETCHED = 40
-"""Fetches in a round."""
+BEATS = 500  # heartbeats in a round
+PRODUCED = 64  # batches in a round
+FETCHED = 40  # fetches in a round
 
 
 @contextmanager
 def running(*words: str) -> Iterator[tuple[int, int]]:
-    """A command of ours that says READY; yields its process and its port."""
+    """Start a command of kohort that prints READY; yield its process id and port."""
     command = [str(KOHORT), *words, "--log-level", "warning"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -59,19 +56,18 @@ def running(*words: str) -> Iterator[tuple[int, int]]:
 
 
 class Ahead(Blocking):
-    """May have one request more under way than it asks for."""
+    """Connection with up to one unanswered request more."""
 
     def says_ahead(self, data: bytes) -> None:
-        """Sends what is not waited for."""
         self._socket.sendall(data)
 
     def hears_last(self) -> bytes:
-        """The answer that is still to come."""
+        """Return the response that is still pending."""
         return self._read(int.from_bytes(self._read(4), "big"))
 
 
 class Way(NamedTuple):
-    """A way to the broker, and the process that is asked there."""
+    """Route to the broker, with the process behind it."""
 
     pid: int
     port: int
@@ -79,21 +75,20 @@ class Way(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a round has shown."""
+    """Result of a round."""
 
     figure: float
-    amount: float
-    """Heartbeats, or megabytes."""
+    amount: float  # heartbeats, or megabytes
 
 
 def heartbeats(wire: Ahead) -> Done:
-    """The median of a heartbeat, there and back, in microseconds."""
+    """Return the median round trip of a heartbeat in microseconds."""
     beat = frame("heartbeat", 4, 1, group_id="g", generation_id=1, member_id="m")
     return Done(median(_timed(lambda: wire.exchanges(beat)) for _ in range(BEATS)) / 1_000, BEATS)
 
 
 def produce(wire: Ahead) -> Done:
-    """Batches of 100 KiB, two requests at a time, in MB/s."""
+    """Produce batches of 100 KiB, two requests at a time; return MB/s."""
     data = PartitionProduceData(index=0, records=_batch())
     topics = (TopicProduceData(name=TOPIC, partition_data=(data,)),)
     request = frame("produce", 11, 1, acks=-1, timeout_ms=20_000, topic_data=topics)
@@ -109,7 +104,7 @@ def produce(wire: Ahead) -> Done:
 
 
 def fetch(wire: Ahead) -> Done:
-    """A mebibyte at a time, from the beginning, again and again, in MB/s."""
+    """Fetch a mebibyte at a time, repeatedly from the beginning; return MB/s."""
     part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=FETCHED_BYTES)
     topics = (FetchTopic(topic=TOPIC, partitions=(part,)),)
     request = frame("fetch", 12, 1, max_wait_ms=0, min_bytes=1, max_bytes=FETCHED_BYTES, topics=topics)
@@ -124,14 +119,13 @@ MEASURED: dict[str, tuple[Callable[[Ahead], Done], str]] = {
     "heartbeat, us": (heartbeats, "a heartbeat"),
     "produce, MB/s": (produce, "a megabyte"),
     "fetch, MB/s": (fetch, "a megabyte"),
-}
-"""What is measured, and of what a proxy's processor time is told."""
+}  # name: measurement, and the unit of the proxy's CPU time
 
 
 def _timed(action: Callable[[], object]) -> int:
-    before = perf_counter_ns()
+    start = perf_counter_ns()
     action()
-    return perf_counter_ns() - before
+    return perf_counter_ns() - start
 
 
 def _batch() -> bytes:
@@ -139,37 +133,36 @@ def _batch() -> bytes:
 
 
 class Seen:
-    """Figures and processor times of all rounds."""
+    """Figures and CPU times of all rounds."""
 
     def __init__(self) -> None:
         self._figures: dict[tuple[str, str], list[float]] = {}
         self._cpu_us: dict[tuple[str, str], list[float]] = {}
 
-    def note(self, what: str, who: str, done: Done, used_s: float) -> None:
-        """One figure, and what the process on that way has used for it."""
-        self._figures.setdefault((what, who), []).append(done.figure)
-        self._cpu_us.setdefault((what, who), []).append(used_s / done.amount * 1e6)
+    def note(self, name: str, route: str, result: Done, used_s: float) -> None:
+        self._figures.setdefault((name, route), []).append(result.figure)
+        self._cpu_us.setdefault((name, route), []).append(used_s / result.amount * 1e6)
 
-    def tell(self, what: str, who: str) -> str:
-        """A line; ratios are those to the direct way in the same round."""
-        here, there = self._figures[what, "direct"], self._figures[what, who]
-        if who == "direct":
-            return f"{what:14}  {who:10} {median(here):9.1f}"
-        ratio = median(through / direct for direct, through in zip(here, there, strict=True))
-        used = f"its processor time {median(self._cpu_us[what, who]):7.1f} us for {MEASURED[what][1]}"
-        return f"{what:14}  {who:10} {median(there):9.1f}  ratio {ratio:.2f}  {used}"
+    def tell(self, name: str, route: str) -> str:
+        """Return a line; ratios are relative to the direct route in the same round."""
+        direct_figures, figures = self._figures[name, "direct"], self._figures[name, route]
+        if route == "direct":
+            return f"{name:14}  {route:10} {median(direct_figures):9.1f}"
+        ratio = median(through / direct for direct, through in zip(direct_figures, figures, strict=True))
+        used = f"its processor time {median(self._cpu_us[name, route]):7.1f} us for {MEASURED[name][1]}"
+        return f"{name:14}  {route:10} {median(figures):9.1f}  ratio {ratio:.2f}  {used}"
 
 
 def many(way: Way, count: int) -> str:
-    """Opens connections, then says a heartbeat on each, three times. Tells what that took, a sentence."""
+    """Open connections, send three heartbeats on each, and describe the cost in a sentence."""
     beat = frame("heartbeat", 4, 1, group_id="g", generation_id=1, member_id="m")
     before_kib, before_s = rss_kib(way.pid) or 0.0, cpu_s(way.pid) or 0.0
     wires: list[Ahead] = []
     opened_ns = _timed(lambda: wires.extend(Ahead(way.port) for _ in range(count)))
-    rounds = [_timed(lambda: [each.exchanges(beat) for each in wires]) for _ in range(3)]
+    rounds = [_timed(lambda: [wire.exchanges(beat) for wire in wires]) for _ in range(3)]
     grown_kib, used_s = (rss_kib(way.pid) or 0.0) - before_kib, (cpu_s(way.pid) or 0.0) - before_s
-    for each in wires:
-        each.close()
+    for wire in wires:
+        wire.close()
     return (
         f"{count} opened in {opened_ns / 1e6:.0f} ms, each used 3 times, {min(rounds) / count / 1_000:.0f} us at best; "
         f"{grown_kib / count:.1f} KiB each, {used_s * 1_000:.0f} ms of processor time"
@@ -178,45 +171,50 @@ def many(way: Way, count: int) -> str:
 
 @contextmanager
 def ways(without: bool, looks: bool) -> Iterator[Mapping[str, Way]]:
-    """The broker without a proxy, through ours, and through Toxiproxy, where it can be had."""
+    """Start the broker, the proxy and, if available, Toxiproxy."""
     with ExitStack() as open_:
         pid, port = open_.enter_context(running("serve", "--listen", "127.0.0.1:0"))
         options = ("--control", "127.0.0.1:0") if looks else ()
-        found = {"direct": (pid, port), "proxy": open_.enter_context(running("proxy", f"127.0.0.1:{port}", *options))}
+        processes = {
+            "direct": (pid, port),
+            "proxy": open_.enter_context(running("proxy", f"127.0.0.1:{port}", *options)),
+        }
         if not without:
             try:
-                found["toxiproxy"] = open_.enter_context(toxiproxy_peer.before(port))
+                processes["toxiproxy"] = open_.enter_context(toxiproxy_peer.before(port))
             except Missing as reason:
                 print(f"left out: Toxiproxy: {reason}")
-        yield {who: Way(*each, Ahead(each[1])) for who, each in found.items()}
+        yield {route: Way(*process, Ahead(process[1])) for route, process in processes.items()}
 
 
 @click.command()
 @click.option("--rounds", default=15, show_default=True, type=click.IntRange(1))
-@click.option("--connections", default=1_000, show_default=True, type=click.IntRange(0), help="0: not measured")
-@click.option("--without-toxiproxy", is_flag=True, help="It is not built.")
-@click.option("--looks", is_flag=True, help="The proxy looks at groups.")
+@click.option(
+    "--connections", default=1_000, show_default=True, type=click.IntRange(0), help="0: skip this measurement"
+)
+@click.option("--without-toxiproxy", is_flag=True, help="Skip Toxiproxy.")
+@click.option("--looks", is_flag=True, help="Start the proxy with --control, so that it tracks groups.")
 def main(rounds: int, connections: int, without_toxiproxy: bool, looks: bool) -> None:
-    """Measures all ways in turns, and prints medians."""
+    """Measure all routes in turns, and print medians."""
     allow_many_sockets()
-    with ways(without_toxiproxy, looks) as found:
+    with ways(without_toxiproxy, looks) as routes:
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())
-        found["direct"].wire.asks("create_topics", 7, topics=(topic,), timeout_ms=5_000, validate_only=False)
-        seen = Seen()
-        names = list(found)
+        routes["direct"].wire.asks("create_topics", 7, topics=(topic,), timeout_ms=5_000, validate_only=False)
+        figures = Seen()
+        names = list(routes)
         for number in range(rounds + 1):
-            for what, (measure, _) in MEASURED.items():
-                for who in names[number % len(names) :] + names[: number % len(names)]:
-                    before_s = cpu_s(found[who].pid) or 0.0
-                    done = measure(found[who].wire)
+            for name, (measure, _) in MEASURED.items():
+                for route in names[number % len(names) :] + names[: number % len(names)]:
+                    before_s = cpu_s(routes[route].pid) or 0.0
+                    result = measure(routes[route].wire)
                     if number:  # the first round warms up
-                        seen.note(what, who, done, (cpu_s(found[who].pid) or 0.0) - before_s)
-        for what in MEASURED:
-            for who in found:
-                print(seen.tell(what, who))
-        for who, way in found.items():
+                        figures.note(name, route, result, (cpu_s(routes[route].pid) or 0.0) - before_s)
+        for name in MEASURED:
+            for route in routes:
+                print(figures.tell(name, route))
+        for route, way in routes.items():
             if connections:
-                print(f"connections     {who:10} {many(way, connections)}")
+                print(f"connections     {route:10} {many(way, connections)}")
 
 
 if __name__ == "__main__":

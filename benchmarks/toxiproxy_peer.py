@@ -1,4 +1,4 @@
-"""Toxiproxy, a proxy in Go that knows bytes: a peer to measure beside, where Go and its module can be had."""
+"""Toxiproxy, a proxy in Go that forwards bytes: a program to compare with, if Go and its module are available."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ STARTS_WITHIN_S = 30.0
 
 
 def toxiproxy() -> str:
-    """The program, built if need be. Raises `Missing`."""
+    """Return the path of the program, which is built if necessary.
+
+    Raises:
+        Missing: Go or the module is not available.
+    """
     built = fresh_folder("bench-toxiproxy", SOURCE) / "toxiproxy"
     if not built.exists():
         run(["go", "build", "-o", str(built), SERVER], SOURCE)
@@ -29,7 +33,7 @@ def toxiproxy() -> str:
 
 @contextmanager
 def before(port: int) -> Iterator[tuple[int, int]]:
-    """One that runs before a port of this machine, without a toxic; yields its process and its port."""
+    """Start one without toxics for a port of this machine; yield its process id and its port."""
     program = toxiproxy()
     api, listen = free_port(), free_port()
     with TemporaryDirectory() as folder:

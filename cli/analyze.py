@@ -257,9 +257,7 @@ def _follow(
     if issues:
         raise click.UsageError(f"{issues[0].keys}: {issues[0].detail}")
     if missing := [source.path for source in inputs if source.kind != WIRE and not Path(source.path).exists()]:
-        raise click.UsageError(
-            f"{missing[0]}: in addition to the address, --follow accepts only files and folders of this machine"
-        )
+        raise click.UsageError(f"{missing[0]}: --follow accepts only files of this machine, in addition to the address")
     gc.enable()
     _prepare(out, following=True, with_spark=True)
     say("starting Spark …")

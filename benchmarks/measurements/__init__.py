@@ -1,4 +1,4 @@
-"""What is measured. Names are those of the table in docs/performance-measured.md."""
+"""Measurements, with the names of the table in docs/performance-measured.md."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -48,15 +48,18 @@ MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "recorder": recorder.measure,
     "restart": restart.measure,
     "rules": rules.measure,
-}
-"""By name. Each function is one measurement on servers of its own."""
+}  # name: measurement, which starts its own servers
 
 
 def chosen(names: tuple[str, ...]) -> list[str]:
-    """The measurements that `names` mean: whole names, or first words. Raises KeyError for a name that means none."""
+    """Return the measurements with these names, or whose names begin with these words.
+
+    Raises:
+        KeyError: A name matches no measurement.
+    """
     if not names:
         return list(MEASUREMENTS)
     for name in names:
-        if not any(name in (each, each.split()[0]) for each in MEASUREMENTS):
+        if not any(name in (prefix, prefix.split()[0]) for prefix in MEASUREMENTS):
             raise KeyError(name)
-    return [each for each in MEASUREMENTS if each in names or each.split()[0] in names]
+    return [prefix for prefix in MEASUREMENTS if prefix in names or prefix.split()[0] in names]

@@ -1,4 +1,4 @@
-"""How long the authorizer takes: what it remembers, what it decides anew, and a change."""
+"""CPU time of the authorizer: cached decisions, new decisions, a change of the ACLs."""
 
 from collections.abc import Callable
 from timeit import repeat
@@ -10,28 +10,28 @@ from kohort.security.principal import Principal
 from kohort.security.rights import READ_TOPIC
 
 ACLS = 1_000
-ALICE, HERE = Principal("User", "alice"), "127.0.0.1"
+ALICE, HOST = Principal("User", "alice"), "127.0.0.1"
 
 
 async def measure(bench: Bench) -> None:
-    """One principal with 1,000 ACLs, a tenth of them PREFIXED, asks for each of its topics in turn."""
+    """Measure one principal with 1,000 ACLs, a tenth of them PREFIXED, that requests each of its topics in turn."""
     acls = [_acl(number) for number in range(ACLS)]
     names = [acl.name for acl in acls]
     authorizer = Authorizer(acls)
 
     def asks() -> None:
         for name in names:
-            authorizer.allows(ALICE, HERE, READ_TOPIC, name)
+            authorizer.allows(ALICE, HOST, READ_TOPIC, name)
 
     def decides() -> None:
         for name in names:
-            authorizer.decide(ALICE, HERE, READ_TOPIC, name)
+            authorizer.decide(ALICE, HOST, READ_TOPIC, name)
 
     def changes_and_asks() -> None:
         for acl in acls[:100]:
             authorizer.remove(acl)
             authorizer.add(acl)
-            authorizer.allows(ALICE, HERE, READ_TOPIC, acl.name)
+            authorizer.allows(ALICE, HOST, READ_TOPIC, acl.name)
 
     bench.figure("a check", "us", _best(asks, ACLS))
     bench.figure("a decision, nothing remembered", "us", _best(decides, ACLS))
@@ -44,5 +44,5 @@ def _acl(number: int) -> AclBinding:
 
 
 def _best(action: Callable[[], None], count: int) -> float:
-    """Microseconds for one of the `count` that `action` does, the best of several times."""
+    """Return the microseconds of one of the `count` calls within `action`, the best of several runs."""
     return min(repeat(action, number=10, repeat=7)) / 10 / count * 1_000_000

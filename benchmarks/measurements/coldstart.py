@@ -1,6 +1,6 @@
-"""From nothing to the first member that is synced; and what memory an idle server takes.
+"""Time from the start of a process to the first synced member, and memory of an idle server.
 
-Plain blocking sockets: nothing here is loaded while the clock runs. All moments count from the process's start.
+Uses blocking sockets, so that nothing has to be imported meanwhile. Times count from the start of the process.
 """
 
 import socket
@@ -20,7 +20,7 @@ SETTLE_S = 0.7
 
 
 async def measure(bench: Bench) -> None:
-    """One node that a member uses; then one and several that nobody does, for what a further node takes."""
+    """Measure one node with a member, then one and several idle nodes, for the memory of a further node."""
     used_kib = await _first_start(bench)
     one_kib, many_kib = await _idle_kib(bench, 1), await _idle_kib(bench, NODES)
     if used_kib is not None and one_kib is not None and many_kib is not None:
@@ -56,7 +56,6 @@ async def _first_start(bench: Bench) -> float | None:
 
 
 def _knock(server: Server, port: int, start: float) -> socket.socket:
-    """Tries to connect until somebody listens."""
     while perf_counter() - start < START_WITHIN_S:
         try:
             return socket.create_connection(("127.0.0.1", port), 1)
@@ -68,7 +67,7 @@ def _knock(server: Server, port: int, start: float) -> socket.socket:
 
 
 def _first_member(client: socket.socket) -> None:
-    """Joins a group and syncs. The server is the only node, so it coordinates every group."""
+    """Join a group and sync. The server is the only node, so it coordinates every group."""
     member_id = ""
     while True:
         reply = replies.joined(_call(client, requests.join_group("cold", member_id, 30_000)))

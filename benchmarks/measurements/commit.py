@@ -1,7 +1,7 @@
-"""One member in an own group on each connection commits, then fetches what it committed, in closed loop.
+"""A member of its own group on each connection commits, then fetches the committed offsets, in closed loop.
 
-The request is encoded once and only its offsets are filled in; they rise by one with each commit, and differ for each
-partition. The first reply of a kind is read whole; later ones must be the same bytes.
+The request is encoded once, and only its offsets are replaced; they increase by one with each commit, and differ for
+each partition. The first response of a kind is decoded completely; later ones must have the same bytes.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ TOPIC = "bench-commit"
 NOTE = "m"
 VERSION = 9
 _MARK = 0x5A17_5A17_5A17_5A
+# placeholder for the upper seven bytes of an offset; the lowest byte is the index of the partition
 _MARK_BYTES = _MARK.to_bytes(7, "big")
-"""The upper seven bytes of an offset, until they are filled in. The lowest is the partition's index."""
 
 
 class Committer:
-    """A member that commits, and knows what it committed last."""
+    """Member that remembers its last commit."""
 
     def __init__(self, member: Member) -> None:
         self.member = member
@@ -40,7 +40,7 @@ class Committer:
         self.last = 0
 
     def committing(self, partitions: int) -> ClosedLoop:
-        """Commits all of that many partitions with each request."""
+        """Return a loop of commits of `partitions` partitions each."""
         pieces = commit_frame(self.member, partitions).split(_MARK_BYTES)
         assert len(pieces) == partitions + 1
 
@@ -53,7 +53,7 @@ class Committer:
         )
 
     def fetching(self, partitions: int) -> ClosedLoop:
-        """Fetches all of that many partitions with each request."""
+        """Return a loop of fetches of `partitions` partitions each."""
         frame = fetch_frame(self.member, partitions)
         expected = {index: self.last << 8 | index for index in range(partitions)}
         return ClosedLoop(
@@ -62,7 +62,7 @@ class Committer:
 
 
 async def measure(bench: Bench, *, connections: int) -> None:
-    """Commits and fetches of 1 and of 20 partitions."""
+    """Measure commits and fetches of 1 and of 20 partitions."""
     async with bench.server() as server, bench.connections(server, connections) as clients:
         await create_topic(clients[0], TOPIC, 20)
         groups = [Group(f"commit-{n:05}", [client], bench.failures, 60_000) for n, client in enumerate(clients)]
@@ -75,7 +75,7 @@ async def measure(bench: Bench, *, connections: int) -> None:
                 loop.start()
             meter = bench.meter(server)
             await run_closed_loops(loops, 0.2, 0.5 if bench.quick else 1.5, meter)
-            latencies = [each for loop in loops for each in loop.latencies_ns]
+            latencies = [one for loop in loops for one in loop.latencies_ns]
             bench.figure(name, "/s", len(latencies) / meter.seconds)
             bench.figure(f"{name} p99", "µs", percentile(latencies, 0.99) / 1e3)
             bench.figure(f"{name} server CPU", "µs/request", meter.per_request_us(len(latencies)))
@@ -87,7 +87,7 @@ async def measure(bench: Bench, *, connections: int) -> None:
 
 
 def commit_frame(member: Member, partitions: int) -> bytes:
-    """OffsetCommit, with a mark where the offsets are."""
+    """Return an OffsetCommit with a placeholder for the offsets."""
     what = tuple(
         OffsetCommitRequestPartition(partition_index=n, committed_offset=_MARK << 8 | n, committed_metadata=NOTE)
         for n in range(partitions)
@@ -102,14 +102,13 @@ def commit_frame(member: Member, partitions: int) -> bytes:
 
 
 def fetch_frame(member: Member, partitions: int) -> bytes:
-    """OffsetFetch."""
     topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=tuple(range(partitions)))
     group = OffsetFetchRequestGroup(group_id=member.group.name, topics=(topic,))
     return by_kio(offset_fetch.MESSAGE, VERSION, OffsetFetchRequest(groups=(group,)))
 
 
 def judge_commit(body: bytes, partitions: int, failures: Failures) -> bool:
-    """Whether every partition was committed; counts what is wrong."""
+    """Return whether every partition was committed; count failures."""
     reply = _read(offset_commit.MESSAGE, body, failures)
     if reply is None:
         return False
@@ -118,22 +117,22 @@ def judge_commit(body: bytes, partitions: int, failures: Failures) -> bool:
     for code in refused:
         failures.add_code("OffsetCommit", code)
     if answered.keys() != set(range(partitions)):
-        failures.add("other partitions committed than asked", str(sorted(answered)))
+        failures.add("other partitions committed than requested", str(sorted(answered)))
         return False
     return not refused
 
 
 def judge_fetch(body: bytes, expected: dict[int, int], failures: Failures) -> bool:
-    """Whether the offsets are those committed last; counts what is wrong."""
+    """Return whether the offsets are the last committed ones; count failures."""
     reply = _read(offset_fetch.MESSAGE, body, failures)
     if reply is None:
         return False
-    found = [p for group in reply.groups for topic in group.topics for p in topic.partitions]
-    codes = [code for code in (*(g.error_code for g in reply.groups), *(p.error_code for p in found)) if code]
+    fetched = [p for group in reply.groups for topic in group.topics for p in topic.partitions]
+    codes = [code for code in (*(g.error_code for g in reply.groups), *(p.error_code for p in fetched)) if code]
     for code in codes:
         failures.add_code("OffsetFetch", code)
-    offsets = {p.partition_index: p.committed_offset for p in found}
-    if offsets != expected or any(p.metadata != NOTE for p in found):
+    offsets = {p.partition_index: p.committed_offset for p in fetched}
+    if offsets != expected or any(p.metadata != NOTE for p in fetched):
         failures.add("other offsets fetched than committed", f"{offsets}, not {expected}")
         return False
     return not codes

@@ -1,6 +1,6 @@
-"""Groups of the consumer protocol (KIP-848), beside kfake where it can be had: each twice, in turn, in one run.
+"""Groups of the consumer protocol (KIP-848), compared with kfake if available: each twice, in turn, in one run.
 
-Both keep everything in memory, as one broker, and pause for nothing between two assignments.
+Both keep everything in memory, as one broker, and do not delay assignments.
 """
 
 from collections import defaultdict
@@ -23,12 +23,11 @@ from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from tests.clients.libraries import Missing
 
 TOPIC = "bench-consumer"
-PARTITIONS_EACH = 2
-"""Partitions for each member."""
+PARTITIONS_EACH = 2  # partitions for each member
 
 
 async def heartbeats(bench: Bench, *, connections: int, in_flight: int) -> None:
-    """Stable members beat in closed loop, groups of one member, one on each connection."""
+    """Measure heartbeats of stable members in closed loop, one group of one member on each connection."""
     figures = _Figures(bench)
     async for peer, server in _in_turn(bench):
         async with bench.connections(server, connections) as clients:
@@ -42,7 +41,7 @@ async def heartbeats(bench: Bench, *, connections: int, in_flight: int) -> None:
                 loop.start(in_flight)
             meter = bench.meter(server)
             await run_closed_loops(loops, 0.3, 0.7 if bench.quick else 1.5, meter)
-            latencies = [each for loop in loops for each in loop.latencies_ns]
+            latencies = [member for loop in loops for member in loop.latencies_ns]
             figures.add(peer, "requests", "/s", len(latencies) / meter.seconds)
             figures.add(peer, "p99", "µs", percentile(latencies, 0.99) / 1e3)
             figures.add(peer, "server CPU", "µs/request", meter.per_request_us(len(latencies)))
@@ -50,7 +49,7 @@ async def heartbeats(bench: Bench, *, connections: int, in_flight: int) -> None:
 
 
 async def leaving(bench: Bench, *, members: int, times: int) -> None:
-    """One leaves a group, and comes back: until all others, or all, have acknowledged the new target."""
+    """Measure a leave and a rejoin, each until the members have acknowledged the new target."""
     figures = _Figures(bench)
     async for peer, server in _in_turn(bench):
         async with bench.connections(server, members) as clients:
@@ -73,28 +72,28 @@ async def leaving(bench: Bench, *, members: int, times: int) -> None:
 
 
 async def assignors(bench: Bench) -> None:
-    """How long the assignors compute for 1,000 members and 10,000 partitions: at first, and when one has left."""
+    """Measure the assignors with 1,000 members and 10,000 partitions: the first assignment, and one after a leave."""
     chance = Random(1)
     for topics in (1, 10, 100, 1000):
         counts = {UUID(int=chance.getrandbits(128)): 10_000 // topics for _ in range(topics)}
         everything = frozenset(counts)
         half = [frozenset(chance.sample(sorted(counts), max(topics // 2, 1))) for _ in range(1000)]
         for name in ASSIGNORS:
-            for what, wanted in (("equal", [everything] * 1000), ("halves", half)):
-                members = [Subscriber(f"member-{n:04}", None, each, {}) for n, each in enumerate(wanted)]
+            for subscriptions, needed in (("equal", [everything] * 1000), ("halves", half)):
+                members = [Subscriber(f"member-{n:04}", None, member, {}) for n, member in enumerate(needed)]
                 start = thread_time()
-                shares = assign(name, members, counts, what == "equal")
+                shares = assign(name, members, counts, subscriptions == "equal")
                 first = thread_time()
-                had = [each._replace(target=shares[each.member_id]) for each in members[1:]]
-                left = thread_time()
-                assign(name, had, counts, what == "equal")
-                title = f"{name}, {topics} x {10_000 // topics}, {what}"
+                had = [member._replace(target=shares[member.member_id]) for member in members[1:]]
+                members_after_leave = thread_time()
+                assign(name, had, counts, subscriptions == "equal")
+                title = f"{name}, {topics} x {10_000 // topics}, {subscriptions}"
                 bench.figure(f"{title}, first", "ms", (first - start) * 1000)
-                bench.figure(f"{title}, one left", "ms", (thread_time() - left) * 1000)
+                bench.figure(f"{title}, one left", "ms", (thread_time() - members_after_leave) * 1000)
 
 
 class _Figures:
-    """The figures of several servers, and what the second and later ones' are to the first one's."""
+    """Figures of several servers, and the ratios to the first one."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -105,7 +104,7 @@ class _Figures:
             self._values[title, unit][peer].append(value)
 
     def show(self) -> None:
-        """Puts down the means, and kohort's as a multiple of the peer's."""
+        """Record the means, and kohort's as a multiple of the other server's."""
         for (title, unit), by_peer in self._values.items():
             means = {peer: fmean(values) for peer, values in by_peer.items()}
             for peer, mean in means.items():
@@ -115,7 +114,7 @@ class _Figures:
 
 
 async def _in_turn(bench: Bench) -> AsyncIterator[tuple[str, Server]]:
-    """A fresh server each time: kohort, kfake, kfake, kohort."""
+    """Yield a new server each time: kohort, kfake, kfake, kohort."""
     programs: dict[str, list[str]] = {}
     with suppress(Missing):
         programs["kfake"] = [kfake(), "serve"]
@@ -125,7 +124,7 @@ async def _in_turn(bench: Bench) -> AsyncIterator[tuple[str, Server]]:
 
 
 def _beating(member: ConsumerMember) -> ClosedLoop:
-    """A stable member: every answer must be that its epoch is the same, and nothing new."""
+    """Return a loop of heartbeats of a stable member, whose responses must not change anything."""
 
     def judge(body: bytes) -> bool:
         failures = member.group.failures

@@ -1,7 +1,7 @@
-"""Batches made once are produced, one partition for each connection; then they are fetched, again and again.
+"""Batches are produced, one partition for each connection, and then fetched repeatedly.
 
-Produced offsets must be contiguous; fetched batches must follow one another, and be those produced to the last byte,
-checksum included.
+Produced offsets must be contiguous; fetched batches must be contiguous, too, and equal the produced ones to the last
+byte, including the checksum.
 """
 
 import asyncio
@@ -24,10 +24,8 @@ PRODUCE, FETCH, LIST_OFFSETS = 11, 12, 7
 READ_PRODUCED = replies.reader(produce.MESSAGE.api.key, PRODUCE)
 READ_OFFSETS = replies.reader(list_offsets.MESSAGE.api.key, LIST_OFFSETS)
 MIB = 1 << 20
-MOST_BYTES = 512 * MIB
-"""Produced at most, so that a fast server does not fill the machine's memory."""
-AT_ONCE = 2
-"""Produce requests in flight on each connection; of Fetch one."""
+MAX_BYTES = 512 * MIB  # limit of produced bytes, so that a fast server does not fill the memory
+AT_ONCE = 2  # Produce requests in flight on each connection; for Fetch it is one
 
 _MAGIC_AT = 16
 _MARK = 0x5A17_5A17_5A17_5A17
@@ -36,11 +34,10 @@ EARLIEST = -2
 
 
 class Phase:
-    """What all connections together have done in one phase."""
+    """Totals of all connections in one phase."""
 
     def __init__(self, budget: int) -> None:
-        self.budget = budget
-        """Bytes that may still be asked for."""
+        self.budget = budget  # bytes that may still be requested
         self.counting = False
         self.running = True
         self.bytes = 0
@@ -48,7 +45,6 @@ class Phase:
         self.last_ns = 0
 
     def count(self, size: int, sent_ns: int) -> None:
-        """One request has been answered."""
         if self.counting:
             self.last_ns = perf_counter_ns()
             self.bytes += size
@@ -56,7 +52,7 @@ class Phase:
 
 
 class Producer:
-    """Appends the same batch to one partition again and again."""
+    """Producer that appends the same batch to one partition repeatedly."""
 
     def __init__(self, client: Connection, partition: int, batch: bytes, records: int, phase: Phase) -> None:
         self.client, self.phase = client, phase
@@ -70,7 +66,6 @@ class Producer:
         self.frame = by_kio(produce.MESSAGE, PRODUCE, request)
 
     def fire(self) -> None:
-        """One more request, unless there have been enough."""
         if self.phase.running and self.phase.budget >= self.size:
             self.phase.budget -= self.size
             self.client.ask(self.frame, self._answered, perf_counter_ns())
@@ -81,7 +76,7 @@ class Producer:
         self.fire()
 
     def judge(self, payload: bytes) -> bool:
-        """Whether the batch was appended where it should be; counts what is wrong."""
+        """Return whether the batch was appended at the expected offset; count failures."""
         try:
             (topic,) = READ_PRODUCED(payload).responses
             (answer,) = topic.partition_responses
@@ -99,7 +94,7 @@ class Producer:
 
 
 class Fetcher:
-    """Reads one partition from its beginning to its end, and again."""
+    """Consumer that reads one partition from beginning to end, repeatedly."""
 
     def __init__(self, client: Connection, partition: int, batch: bytes, records: int, phase: Phase) -> None:
         self.client, self.phase = client, phase
@@ -117,7 +112,7 @@ class Fetcher:
         self.rewind_frame = by_kio(list_offsets.MESSAGE, LIST_OFFSETS, rewind)
 
     def rewind(self) -> None:
-        """Asks for the oldest offset that is still there, and goes on from it."""
+        """Restart at the oldest existing offset."""
         if self.phase.running:
             self.client.ask(self.rewind_frame, self._rewound)
 
@@ -130,7 +125,6 @@ class Fetcher:
         self.fire()
 
     def fire(self) -> None:
-        """One more request."""
         if self.phase.running:
             self.client.ask(self.offset.to_bytes(8, "big").join(self.pieces), self._answered, perf_counter_ns())
 
@@ -145,7 +139,7 @@ class Fetcher:
             self.fire()
 
     def judge(self, payload: bytes) -> tuple[int, int]:
-        """The bytes of right batches, and the high watermark; counts what is wrong."""
+        """Return the bytes of right batches, and the high watermark; count failures."""
         try:
             reply = replies.fetched(payload, TOPIC)
         except replies.MalformedReplyError as problem:
@@ -155,7 +149,7 @@ class Fetcher:
             self.failures.add_code("Fetch", reply.error_code)
             return 0, 0
         if reply.partition != self.partition:
-            self.failures.add("another partition fetched than asked", f"{reply.partition}, not {self.partition}")
+            self.failures.add("another partition fetched than requested", f"{reply.partition}, not {self.partition}")
             return 0, 0
         size = self._check(payload, reply.start, reply.end)
         if not size:
@@ -163,7 +157,7 @@ class Fetcher:
         return size, reply.high_watermark
 
     def _check(self, payload: bytes, start: int, end: int) -> int:
-        """Walks the batches. One that is cut off at the end is allowed, as in Kafka."""
+        """Check the batches. The last one may be truncated, as in Kafka."""
         size = _MAGIC_AT + len(self.batch)
         at = start
         while end - at >= size:
@@ -180,12 +174,16 @@ class Fetcher:
 
 
 async def measure(bench: Bench, *, connections: int, sizes: Sequence[int]) -> None:
-    """Megabytes per second, in and out. `sizes`: of the values of the records in each batch, in bytes."""
+    """Measure megabytes per second of Produce and Fetch.
+
+    Args:
+        sizes: Bytes of the value of each record in a batch.
+    """
     batch, records = make_batch(sizes), len(sizes)
     seconds = 0.5 if bench.quick else 2
     async with bench.server() as server, bench.connections(server, connections) as clients:
         await create_topic(clients[0], TOPIC, connections)
-        phase = Phase(MOST_BYTES)
+        phase = Phase(MAX_BYTES)
         for partition, client in enumerate(clients):
             producer = Producer(client, partition, batch, records, phase)
             for _ in range(AT_ONCE):
@@ -218,7 +216,7 @@ async def _run(
 
 
 def make_batch(sizes: Sequence[int]) -> bytes:
-    """One batch, uncompressed. Where sizes differ, times do too."""
+    """Return one uncompressed batch. If sizes differ, timestamps do too."""
     now_ms, step_ms = int(time() * 1000), min(len(set(sizes)) - 1, 1)
     values = [bytes(n * 7 + (n >> 8) & 0xFF for n in range(size)) for size in sizes]
     records = [Record(None, value, timestamp_ms=now_ms + number * step_ms) for number, value in enumerate(values)]

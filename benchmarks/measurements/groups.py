@@ -1,6 +1,6 @@
-"""Many groups, kept alive with punctual heartbeats every 3 s and sessions of 10 s.
+"""Many groups, with heartbeats at fixed times every 3 s and session timeouts of 10 s.
 
-Members share connections, so memory is that of groups, not of sockets.
+Members share connections, so the memory is that of groups, not of sockets.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ INTERVAL_NS = 3_000_000_000
 
 
 async def measure(bench: Bench, *, groups: int, members: int) -> None:
-    """Memory for each member, and how late heartbeats are answered while nothing else happens."""
+    """Measure the memory of a member, and the latency of heartbeats while nothing else happens."""
     if bench.quick:
         groups //= 5
     async with bench.server() as server, bench.connections(server, CONNECTIONS) as clients:
@@ -43,19 +43,19 @@ async def measure(bench: Bench, *, groups: int, members: int) -> None:
         finally:
             schedule.stop()
         await drain(clients)
-    late = pulses.lateness_us()
+    latencies = pulses.lateness_us()
     if before_kib is not None and after_kib is not None:
         bench.figure("memory per member", "KiB", (after_kib - before_kib) / (groups * members))
-    bench.figure("heartbeat lateness p50", "µs", percentile(late, 0.5))
-    bench.figure("heartbeat lateness p99", "µs", percentile(late, 0.99))
+    bench.figure("heartbeat lateness p50", "µs", percentile(latencies, 0.5))
+    bench.figure("heartbeat lateness p99", "µs", percentile(latencies, 0.99))
     bench.figure("of it sent late, p99", "µs", percentile(pulses.sent_late_ns, 0.99) / 1e3)
     bench.figure("sessions missed", "", pulses.sessions_missed)
     bench.figure("created in", "s", took_s)
-    bench.figure("server CPU", "µs/request", meter.per_request_us(len(late)))
+    bench.figure("server CPU", "µs/request", meter.per_request_us(len(latencies)))
 
 
 async def _first_group(bench: Bench, like: Group) -> None:
-    """What the server loads for the first group it ever sees is not memory of a member."""
+    """Let the server load everything that its first group needs, which is not memory of a member."""
     group = Group("first", [member.connection for member in like.members], bench.failures, 60_000)
     await group.form()
 

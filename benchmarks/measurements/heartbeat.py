@@ -1,4 +1,4 @@
-"""Stable members beat in closed loop: each connection keeps requests in flight."""
+"""Heartbeats of stable members in closed loop: each connection keeps requests in flight."""
 
 from benchmarks import replies
 from benchmarks.bench import Bench, Meter, percentile
@@ -9,7 +9,7 @@ from benchmarks.server import Server
 
 
 async def measure(bench: Bench, *, connections: int, in_flight: int) -> None:
-    """Groups of one member, one on each connection."""
+    """Measure groups of one member, one on each connection."""
     async with bench.server() as server:
         meter, latencies = await beat(bench, server, connections, in_flight)
     bench.figure("requests", "/s", len(latencies) / meter.seconds)
@@ -20,7 +20,7 @@ async def measure(bench: Bench, *, connections: int, in_flight: int) -> None:
 
 
 async def beat(bench: Bench, server: Server, connections: int, in_flight: int) -> tuple[Meter, list[int]]:
-    """Beats for a while. Returns who used the processors meanwhile, and each request's latency in nanoseconds."""
+    """Run heartbeats for a while; return the CPU meter, and each request's latency in nanoseconds."""
     async with bench.connections(server, connections) as clients:
         groups = [Group(f"beat-{n:05}", [client], bench.failures, 60_000) for n, client in enumerate(clients)]
         await form_in_lanes(groups, connections)
@@ -29,17 +29,16 @@ async def beat(bench: Bench, server: Server, connections: int, in_flight: int) -
             loop.start(in_flight)
         meter = bench.meter(server)
         await run_closed_loops(loops, 0.3, 0.7 if bench.quick else 2.5, meter)
-        return meter, [each for loop in loops for each in loop.latencies_ns]
+        return meter, [closed_loop for loop in loops for closed_loop in loop.latencies_ns]
 
 
 def beating(group: Group) -> ClosedLoop:
-    """The only member of `group`, beating."""
     member = group.members[0]
     return ClosedLoop(member.connection, lambda: member.beat_frame, lambda body: judge(body, group.failures))
 
 
 def judge(body: bytes, failures: Failures) -> bool:
-    """Whether a reply to a heartbeat is right; counts what is wrong."""
+    """Return whether a response to a heartbeat is right; count failures."""
     if body == replies.BEAT:
         return True
     if len(body) != len(replies.BEAT):

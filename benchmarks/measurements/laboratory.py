@@ -1,6 +1,6 @@
-"""Clusters in the test's own process: how long they take to be there, and what plays how fast in them.
+"""Clusters in the process of a test: time to start them, and speed of a group in them.
 
-Beside kfake's, where Go and the module can be had: a test in Go makes a kfake as a test in Python makes a `Cluster`.
+Compared with kfake, if Go and the module are available: a test in Go starts a kfake as a test in Python a `Cluster`.
 """
 
 import asyncio
@@ -31,12 +31,11 @@ async def main():
         print((perf_counter() - start) * 1000)
 
 asyncio.run(main())
-"""
-"""In a process of its own: after the import, before anything else."""
+"""  # program of a new process, measured after its import
 
 
 async def measure(bench: Bench) -> None:
-    """One after the other, many at a time, and with three members."""
+    """Measure clusters one after the other, many at a time, and with three members."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     bench.figure("first cluster", "ms", await asyncio.to_thread(_first_ms))
     bench.figure(f"next clusters, median of {CLUSTERS}", "ms", await _next_ms())
@@ -63,7 +62,7 @@ async def _next_ms() -> float:
 
 
 def _kfake_ms() -> float | None:
-    """None where it cannot be had."""
+    """Return None if kfake is not available."""
     try:
         command = kfake()
     except Missing:
@@ -99,9 +98,9 @@ async def _group_ms() -> tuple[float, float]:
             )
             for name in ("ada", "bob", "eve")
         ]
-        for each in consumers:
-            members.push_async_callback(each.stop)
-        await asyncio.gather(*(each.start() for each in consumers))
+        for member in consumers:
+            members.push_async_callback(member.stop)
+        await asyncio.gather(*(member.start() for member in consumers))
         await group.wait_stable(members=3)
         stable_ms = (perf_counter() - start) * 1000
         with kafka.faults.freeze(group="billing", member=group.member("bob").member_id):

@@ -1,6 +1,6 @@
-"""Groups that one server keeps, and requests of all of them in turn: what one more costs when there are many.
+"""Cost of one more group on a server with many groups, which all send requests in turn.
 
-Members share connections and have long sessions, so that nothing but the requests measured has to be sent.
+Members share connections and have long session timeouts, so that only the measured requests have to be sent.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ SESSION_MS = 1_800_000
 
 
 async def measure(bench: Bench, *, groups: int) -> None:
-    """Memory of each group of one member, and the processor time of a heartbeat and of a commit."""
+    """Measure the memory of each group of one member, and the CPU time of a heartbeat and of a commit."""
     async with bench.server() as server, bench.connections(server, CONNECTIONS) as clients:
         await create_topic(clients[0], TOPIC, 1)
         many = [
             Group(f"many-{n:06}", [clients[n % CONNECTIONS]], bench.failures, SESSION_MS) for n in range(groups + 1)
         ]
-        # What the server loads for the first requests it ever sees is not memory of a group.
+        # what the server loads for its first requests is not memory of a group
         await many[0].form()
         await clients[0].call(commit_frame(many[0].members[0], 1))
         before_kib = server.rss_kib()
@@ -34,7 +34,7 @@ async def measure(bench: Bench, *, groups: int) -> None:
         if before_kib is not None and after_kib is not None:
             bench.figure("memory per group", "KiB", (after_kib - before_kib) / groups)
         beating = _in_turn(many, lambda member: member.beat_frame, heartbeat.judge)
-        # What they commit is the mark that stands for an offset: nobody reads it.
+        # they commit the placeholder of an offset, which is not checked
         committing = _in_turn(many, lambda member: commit_frame(member, 1), _committed)
         for title, loops in (("heartbeat", beating), ("commit", committing)):
             for loop in loops:
@@ -48,7 +48,7 @@ async def measure(bench: Bench, *, groups: int) -> None:
 def _in_turn(
     groups: list[Group], frame_of: Callable[[Member], bytes], judge: Callable[[bytes, Failures], bool]
 ) -> list[ClosedLoop]:
-    """One after the other of a connection's groups sends its request."""
+    """Return loops in which the groups of a connection send their requests in turn."""
     loops, failures = [], groups[0].failures
     for number in range(min(CONNECTIONS, len(groups))):
         members = [group.members[0] for group in groups[number::CONNECTIONS]]

@@ -1,6 +1,6 @@
-"""200 members in 20 groups beat and commit, while another group of 100 rebalances every second.
+"""200 members in 20 groups send heartbeats and commits, while another group of 100 rebalances every second.
 
-What a big group does to the others: how late the quiet groups' heartbeats are answered.
+Shows the effect of a big group on others: the latency of heartbeats of the quiet groups.
 """
 
 import asyncio
@@ -15,13 +15,12 @@ from benchmarks.measurements.topics import create_topic
 from benchmarks.pulses import Pulses, Schedule
 
 GROUPS, MEMBERS, RESTLESS = 20, 10, 100
-INTERVAL_NS = 500_000_000
-"""More often than the 3 s of real clients, so that the p99 rests on many."""
+INTERVAL_NS = 500_000_000  # shorter than the 3 s of real clients, so that the p99 rests on many heartbeats
 COMMIT_INTERVAL_NS = 1_000_000_000
 
 
 async def measure(bench: Bench) -> None:
-    """Heartbeat lateness, all and of those alive at the same time as a rebalance."""
+    """Measure the latency of all heartbeats, and of those during a rebalance."""
     async with bench.server() as server, bench.connections(server, GROUPS * MEMBERS + RESTLESS) as clients:
         quiet_clients, restless_clients = clients[: GROUPS * MEMBERS], clients[GROUPS * MEMBERS :]
         await create_topic(clients[0], TOPIC, 20)
@@ -46,15 +45,15 @@ async def measure(bench: Bench) -> None:
         finally:
             schedule.stop()
         await drain(clients)
-    late = pulses.lateness_us()
-    meanwhile = [
+    latencies = pulses.lateness_us()
+    during_rebalance = [
         (read - due) / 1e3
         for due, read in pulses.beats
         if any(due <= end and read >= start for start, end in rebalances)
     ]
-    bench.figure("heartbeat p50", "µs", percentile(late, 0.5))
-    bench.figure("heartbeat p99", "µs", percentile(late, 0.99))
-    bench.figure("p99 while rebalancing", "µs", percentile(meanwhile, 0.99) if meanwhile else None)
+    bench.figure("heartbeat p50", "µs", percentile(latencies, 0.5))
+    bench.figure("heartbeat p99", "µs", percentile(latencies, 0.99))
+    bench.figure("p99 while rebalancing", "µs", percentile(during_rebalance, 0.99) if during_rebalance else None)
     bench.figure("of it sent late, p99", "µs", percentile(pulses.sent_late_ns, 0.99) / 1e3)
     bench.figure("commit p99", "µs", percentile(commits_us, 0.99))
     bench.figure("rebalance, median", "ms", percentile([(end - start) / 1e6 for start, end in rebalances], 0.5))
@@ -62,7 +61,7 @@ async def measure(bench: Bench) -> None:
 
 
 async def _shake(group: Group, rebalances: list[tuple[int, int]], times: int) -> None:
-    """One leaves, one comes back, and so on, one each second."""
+    """Let a member leave, rejoin and so on, one step each second."""
     leaver: Member | None = None
     for _ in range(times):
         start_ns = perf_counter_ns()
@@ -78,7 +77,11 @@ async def _shake(group: Group, rebalances: list[tuple[int, int]], times: int) ->
 
 
 def _start(bench: Bench, schedule: Schedule, members: Sequence[Member]) -> tuple[Pulses, list[float]]:
-    """Lets all beat and commit, evenly spread. Returns the pulses, and where the commits' latencies go, in µs."""
+    """Start evenly spread heartbeats and commits.
+
+    Returns:
+        The heartbeats, and the list to which the commits' latencies in µs are added.
+    """
     pulses = Pulses(schedule, INTERVAL_NS, bench.failures)
     latencies_us: list[float] = []
     commits = [Committer(member).committing(1) for member in members]

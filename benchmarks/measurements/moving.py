@@ -1,4 +1,4 @@
-"""A coordinator's partition moves to another node, and back: how long everybody else waits, without sockets."""
+"""A coordinator's partition moves to another node and back: pauses of all other clients, without sockets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from tests.support.broker import Broker
 from tests.support.manual_clock import ManualClock
 
-GROUPS, COMMITS = 10_000, 20
-"""Groups of one member, in one partition, and how often each has committed."""
+GROUPS, COMMITS = 10_000, 20  # groups of one member, in one partition, and commits of each
 
 
 class RunningClock(ManualClock):
-    """Goes on by itself, too."""
+    """Manual clock that also follows the machine's clock."""
 
     @property
     def _now_ms(self) -> int:
@@ -36,7 +35,7 @@ class RunningClock(ManualClock):
 
 
 async def measure(bench: Bench) -> None:
-    """The longest turns of the loop, in its thread's processor time."""
+    """Measure the longest iterations of the event loop, in CPU time of its thread."""
     groups = GROUPS // 10 if bench.quick else GROUPS
     log.configure(level="warning")
     collect_garbage_seldom()  # as a broker does
@@ -45,13 +44,13 @@ async def measure(bench: Bench) -> None:
     broker.client().asks("find_coordinator", 4, coordinator_keys=("g",), key_type=0)
     broker.loop.ring()
     topic = cluster.topics.by_name(OFFSETS_TOPIC)
-    assert topic is not None, "somebody has asked for a coordinator"
+    assert topic is not None, "a client has requested a coordinator"
     (moved,) = topic.partitions
     now_ms = broker.clock.epoch_ms + broker.clock.now_ms()
     for record in _records(groups, now_ms):
         moved.log.append(EncodedRecords(record, 1).batch(now_ms), wall_ms=now_ms)
     for title in ("taken over", "moved"):
-        node = next(each for each in cluster.nodes if each.id != moved.leader)
+        node = next(group for group in cluster.nodes if group.id != moved.leader)
         turns = [_timed_ms(partial(broker.server.act, partial(move_leader, cluster, topic, moved, node.id)))]
         while node.coordinator.shards.get(moved.index) is not Shard.ACTIVE:
             turns.append(_timed_ms(broker.loop.ring))

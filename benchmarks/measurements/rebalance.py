@@ -1,4 +1,4 @@
-"""One group, each member on its own connection; one leaves and comes back, again and again."""
+"""One group, each member on its own connection; one leaves and rejoins, repeatedly."""
 
 from statistics import median
 
@@ -7,7 +7,7 @@ from benchmarks.group import Group
 
 
 async def measure(bench: Bench, *, members: int, times: int) -> None:
-    """How long until all others are synced in the next generation, and until all are when it has come back."""
+    """Measure the time until all others are synced after a leave, and until all are after the rejoin."""
     if bench.quick:
         times = min(times, 2)
     async with bench.server() as server, bench.connections(server, members) as clients:

@@ -1,4 +1,4 @@
-"""What it costs heartbeats that somebody records what happens, or that a whole laboratory stands by."""
+"""Cost for heartbeats of recording events, or of a whole laboratory."""
 
 import sys
 
@@ -12,7 +12,7 @@ RECORDED = [sys.executable, "-m", "benchmarks.recorded", LISTEN]
 
 
 async def measure(bench: Bench) -> None:
-    """Heartbeats on three servers: a plain one, one with the recorder, one with a control address."""
+    """Measure heartbeats on three servers: a plain one, one with the recorder, one with a control address."""
     async with bench.server() as server:
         plain_us = await _server_us(bench, server)
     async with bench.program(RECORDED) as server:

@@ -1,7 +1,7 @@
-"""A broker comes back on a log of a million commits of 10,000 groups, and compacts it while members beat.
+"""A broker restarts on a log of a million commits of 10,000 groups, and compacts it while members send heartbeats.
 
-What it takes is told beside what one core needs to read the same files and check every batch, with the log reader of
-`kohort admin verify`.
+Also measures how long one core needs to read the same files and check every batch, with the log reader of `kohort
+admin verify`.
 """
 
 import asyncio
@@ -36,35 +36,34 @@ from kohort.storage.topics import Topics
 
 TOPIC_ID = UUID(int=1)
 PARTITIONS = 50
-SEGMENT_BYTES = 1 << 20
-"""Small, so that most of the log can be compacted."""
+SEGMENT_BYTES = 1 << 20  # small, so that most of the log can be compacted
 BEATING = 200
 INTERVAL_NS = 500_000_000
 
 
 async def measure(bench: Bench) -> None:
-    """Ready after a stop and after a kill; then compaction, from the start until the log grows smaller no more."""
+    """Measure the time until READY after a stop and after a kill, then compaction until the log stops shrinking."""
     # A short log is all in one partition: else no segment would be full, and there would be nothing to compact.
     groups, commits, homes = (1_000, 20, 1) if bench.quick else (10_000, 100, PARTITIONS)
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder:
         path = Path(folder) / "data"
         write(path, groups, commits, homes)
         start = process_time()
-        for each in partition_folders(path):
-            assert not check_partition(each).faults
+        for group in partition_folders(path):
+            assert not check_partition(group).faults
         checked_s = process_time() - start
         bench.figure("log", "MiB", size_of(path) / 2**20)
         bench.figure("reading and checking it", "s", checked_s)
         killed = Path(folder) / "killed"
         shutil.copytree(path, killed)
         (killed / ".kohort_cleanshutdown").unlink()
-        for title, where in (("ready after a stop", path), ("ready after a kill", killed)):
+        for title, directory in (("ready after a stop", path), ("ready after a kill", killed)):
             start = perf_counter()
-            async with bench.server("--data-dir", str(where)) as server:
+            async with bench.server("--data-dir", str(directory)) as server:
                 took_s = perf_counter() - start
                 bench.figure(title, "s", took_s)
                 bench.figure("times reading and checking", "", took_s / checked_s)
-                if where is killed:
+                if directory is killed:
                     memory = server.rss_kib()
                     bench.figure("memory", "MiB", None if memory is None else memory / 1024)
                     await _beat_while_it_compacts(bench, server, killed)
@@ -77,11 +76,11 @@ async def _beat_while_it_compacts(bench: Bench, server: Server, path: Path) -> N
         pulses = Pulses(schedule, INTERVAL_NS, bench.failures)
         try:
             await form_in_lanes(some, 20, lambda group: pulses.start(group.members[0], perf_counter_ns()))
-            before, used = size_of(path), server.cpu_s()
+            size_before, used = size_of(path), server.cpu_s()
             await configure_topic(clients[0], OFFSETS_TOPIC, "min.compaction.lag.ms", "0")
-            while size_of(path) == before:
+            while size_of(path) == size_before:
                 await asyncio.sleep(0.01)
-            pulses.counting, sizes = True, [before]
+            pulses.counting, sizes = True, [size_before]
             while len(sizes) < 4 or sizes[-4] > sizes[-1]:
                 await asyncio.sleep(0.5)
                 sizes.append(size_of(path))
@@ -91,23 +90,23 @@ async def _beat_while_it_compacts(bench: Bench, server: Server, path: Path) -> N
         finally:
             schedule.stop()
         await drain(clients)
-    late = pulses.lateness_us()
+    latencies = pulses.lateness_us()
     bench.figure("compacted to", "MiB", sizes[-1] / 2**20)
     bench.figure("compacted in", "s", (len(sizes) - 4) / 2)
-    bench.figure("heartbeat lateness p50 meanwhile", "ms", percentile(late, 0.5) / 1e3)
-    bench.figure("heartbeat lateness p99 meanwhile", "ms", percentile(late, 0.99) / 1e3)
-    bench.figure("heartbeats", "", len(late))
+    bench.figure("heartbeat lateness p50 meanwhile", "ms", percentile(latencies, 0.5) / 1e3)
+    bench.figure("heartbeat lateness p99 meanwhile", "ms", percentile(latencies, 0.99) / 1e3)
+    bench.figure("heartbeats", "", len(latencies))
 
 
 def size_of(path: Path) -> int:
-    """Bytes of all segments."""
-    return sum(each.stat().st_size for each in path.glob("*/*.log"))
+    return sum(segment.stat().st_size for segment in path.glob("*/*.log"))
 
 
 def write(path: Path, groups: int, commits: int, homes: int) -> None:
-    """Writes the log of groups of one member, who has committed so often; every commit is a batch of its own.
+    """Write the log of groups of one member with `commits` commits, each a batch of its own.
 
-    `homes`: how many partitions the groups are in, from the first one on.
+    Args:
+        homes: Number of partitions that the groups are in, from the first one on.
     """
     directory = DataDirectory(path)
     topics = Topics([1], lambda: TOPIC_ID, storage=directory)
@@ -116,7 +115,7 @@ def write(path: Path, groups: int, commits: int, homes: int) -> None:
     configs = {
         "cleanup.policy": "compact",
         "segment.bytes": str(SEGMENT_BYTES),
-        "min.compaction.lag.ms": "1000000000",  # it is to begin when somebody watches
+        "min.compaction.lag.ms": "1000000000",  # compaction starts when it is measured
     }
     topic = topics.create(OFFSETS_TOPIC, PARTITIONS, configs=configs)
     assert isinstance(topic, Topic)

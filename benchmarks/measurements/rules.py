@@ -1,4 +1,4 @@
-"""What a heartbeat costs in a laboratory that has a thousand rules for others, without sockets."""
+"""Cost of a heartbeat in a laboratory with a thousand rules for other clients, without sockets."""
 
 from collections.abc import Callable
 from time import thread_time
@@ -22,14 +22,14 @@ KINDS: dict[str, Callable[[int], MatchOptions]] = {
 
 
 async def measure(bench: Bench) -> None:
-    """One client beats, and no rule is for it."""
+    """Measure heartbeats of one client that no rule matches."""
     bench.figure("a heartbeat without rules", "us", _beat_us(None))
     for kind, options in KINDS.items():
         bench.figure(f"with {RULES:,} rules for other {kind}", "us", _beat_us(options))
 
 
 def _beat_us(options: Callable[[int], MatchOptions] | None) -> float:
-    """Processor time of a heartbeat, the least of several rounds."""
+    """Return the CPU time of a heartbeat, the least of several rounds."""
     broker = Broker()
     laboratory = Laboratory(broker.cluster, LabClock(broker.clock))
     laboratory.attach(broker.server)

@@ -13,14 +13,16 @@ from kohort.protocol.messages.incremental_alter_configs import (
 )
 
 VERSION = 7
-SET = 0
-"""As an operation on a setting."""
-TOPIC = 2
-"""As a kind of resource."""
+SET = 0  # type of an operation on a setting
+TOPIC = 2  # type of a resource
 
 
 async def create_topic(client: Connection, name: str, partitions: int) -> None:
-    """Creates a topic. Raises UnmeasurableError when the server does not."""
+    """Create a topic.
+
+    Raises:
+        UnmeasurableError: The server rejects it.
+    """
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, assignments=(), configs=())
     payload = await client.call(by_kio(MESSAGE, VERSION, CreateTopicsRequest(topics=(topic,))))
     code = replies.reader(MESSAGE.api.key, VERSION)(payload).topics[0].error_code
@@ -29,7 +31,11 @@ async def create_topic(client: Connection, name: str, partitions: int) -> None:
 
 
 async def configure_topic(client: Connection, topic: str, name: str, value: str) -> None:
-    """Changes one of its settings. Raises UnmeasurableError when the server does not."""
+    """Set a setting of a topic.
+
+    Raises:
+        UnmeasurableError: The server rejects it.
+    """
     config = AlterableConfig(name=name, config_operation=SET, value=value)
     resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=(config,))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)

@@ -137,7 +137,7 @@ def console_for(plain: bool) -> Console:
 
 async def _end(stage: Stage, troupe: Troupe) -> None:
     troupe.kill()
-    await asyncio.shield(troupe.gone())
+    await asyncio.shield(troupe.ended())
     stage.end_events()
 
 

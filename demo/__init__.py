@@ -1,1 +1,1 @@
-"""`kohort demo`: three client libraries share groups on a cluster, and everything that moves is watched and checked."""
+"""`kohort demo`: three client libraries share groups on a cluster, and every movement is observed and checked."""

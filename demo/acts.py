@@ -1,4 +1,4 @@
-"""The play: who does what, one act after the other, and what is measured while they do."""
+"""Acts of the play, one after the other, and their measurements."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ PARTITIONS = 6
 EAGER = "billing"
 COOPERATIVE = "shipping"
 MOVING = "invoicing"
-SLOW = "kafka-python-1"
-"""The consumer that stalls its group."""
+SLOW = "kafka-python-1"  # name of the consumer that stalls its group
 
 SESSION_TIMEOUT_MS = 4_000
 HEARTBEAT_INTERVAL_MS = 300
@@ -32,43 +31,39 @@ STALL_S = 9
 
 START_WITHIN_S = 120.0
 SETTLE_WITHIN_S = 90.0
+# A group counts as settled if its state has not changed for this time: kafka-python's leader, for one, requests a
+# second rebalance after it has received the topic's metadata.
 CALM_S = 0.6
-"""A group counts as settled when the broker has not moved it for so long: kafka-python's leader, for one, asks for a
-second rebalance as soon as it has seen the topic's metadata."""
-PAUSE_S = 1.2
-"""Between acts, to look."""
+PAUSE_S = 1.2  # between acts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What an act came to."""
+    """Result of an act."""
 
     title: str
     headline: str
     rebalances: int
-    nobody_s: float
-    """The longest time in which no member read anything."""
-    partition_s: float
-    """The longest time in which some partition was not read; the partitions in question are the act's to choose."""
-    problem: str = ""
-    """Why it is not as it should be."""
+    nobody_s: float  # longest time in which no member read anything
+    partition_s: float  # longest time in which one of the act's partitions was not read
+    problem: str = ""  # reason for a failure
 
 
 class Audience(Protocol):
-    """Who hears how the play goes."""
+    """Interface of a view that shows the play."""
 
     def begins(self, number: int, title: str, about: str) -> None:
-        """An act begins."""
+        """Show that an act begins."""
 
     def ends(self, outcome: Outcome) -> None:
-        """An act is over."""
+        """Show the outcome of an act."""
 
 
 Scene = Callable[[], Awaitable[Outcome]]
 
 
 class Play:
-    """The state of the performance between acts: who is there, and since when."""
+    """State of the play between acts: the running members, and the time they joined."""
 
     def __init__(self, stage: Stage, observations: Observations, troupe: Troupe, audience: Audience, seed: int) -> None:
         self.stage = stage
@@ -76,8 +71,7 @@ class Play:
         self.troupe = troupe
         self.audience = audience
         self.seed = seed
-        self.members: dict[str, Actor] = {}
-        """Those of the group EAGER."""
+        self.members: dict[str, Actor] = {}  # of the group EAGER
         self.cooperative: dict[str, Actor] = {}
         self.producer: Actor | None = None
         self.outcomes: list[Outcome] = []
@@ -85,14 +79,18 @@ class Play:
         self._since: tuple[float, int] = (0.0, 0)
 
     async def perform(self) -> None:
-        """All acts. Raises PlayError when one cannot be played to its end."""
+        """Perform all acts.
+
+        Raises:
+            PlayError: An act can't be completed.
+        """
         acts: list[tuple[str, str, Scene]] = [
             ("the group forms", "three libraries, one consumer each, join one group", self.the_group_forms),
             ("a member joins", "a second aiokafka consumer joins", self.a_member_joins),
             (
                 "one consumer processes too long",
-                f"kafka-python's consumer takes {STALL_S} s over one batch while somebody joins: all wait for it, "
-                f"until its max.poll.interval.ms of {MAX_POLL_INTERVAL_MS // 1_000} s is over",
+                f"kafka-python's consumer takes {STALL_S} s over one batch during a join: the group waits for it, "
+                f"until its max.poll.interval.ms of {MAX_POLL_INTERVAL_MS // 1_000} s has expired",
                 self.one_consumer_stalls,
             ),
             ("a member crashes", "kill -9: the broker is not informed", self.a_member_crashes),
@@ -129,13 +127,13 @@ class Play:
     async def a_member_joins(self) -> Outcome:
         cast = await self._ready(self._part("aiokafka", 2))
         self._measure_from()
-        before = self._owners()
+        owners_before = self._owners()
         await self._join(self.members, cast)
-        moved = sum(before[number] != owner for number, owner in self._owners().items())
+        moved = sum(owners_before[number] != owner for number, owner in self._owners().items())
         return self._outcome(
             "a member joins",
-            f"everybody let go of everything; {moved} of {PARTITIONS} partitions changed hands, "
-            "and nobody consumed for {nobody_s:.1f} s",
+            f"all members revoked all partitions; {moved} of {PARTITIONS} partitions changed hands, "
+            "and no member consumed for {nobody_s:.1f} s",
         )
 
     async def one_consumer_stalls(self) -> Outcome:
@@ -144,11 +142,11 @@ class Play:
         slow.order("stall", STALL_S)
         await self.observations.until(lambda: slow.working, START_WITHIN_S, f"{SLOW} gets a batch")
         self._measure_from()
-        others = {name: actor for name, actor in self.members.items() if actor is not slow} | cast
-        await self._join(others, cast)
+        other_members = {name: actor for name, actor in self.members.items() if actor is not slow} | cast
+        await self._join(other_members, cast)
         outcome = self._outcome(
             "one consumer processes too long",
-            f"kafka-python's consumer took {STALL_S} s over one batch: nobody consumed for {{nobody_s:.1f}} s",
+            f"kafka-python's consumer took {STALL_S} s over one batch: no member consumed for {{nobody_s:.1f}} s",
             problem=lambda nobody_s: (
                 "" if nobody_s > MAX_POLL_INTERVAL_MS / 2_000 else f"consumption paused for {nobody_s:.1f} s only"
             ),
@@ -207,11 +205,11 @@ class Play:
         await self._join(self.cooperative, await self._ready(*parts), COOPERATIVE)
         await self.observations.until(self._caught_up(COOPERATIVE), SETTLE_WITHIN_S, f"{COOPERATIVE} catches up")
         cast = await self._ready(self._part("confluent-kafka", 4, COOPERATIVE))
-        before = self._owners(COOPERATIVE)
+        owners_before = self._owners(COOPERATIVE)
         began = self._measure_from(COOPERATIVE)
         await self._join(self.cooperative, cast, COOPERATIVE)
         after = self._owners(COOPERATIVE)
-        kept = [number for number in after if after[number] == before[number]]
+        kept = [number for number in after if after[number] == owners_before[number]]
         revoked = {
             number
             for at, _, partitions in self.observations.group(COOPERATIVE).revocations
@@ -246,10 +244,10 @@ class Play:
         group = self.stage.consumer_group(MOVING)
         outcome = self._outcome(
             "a group changes its protocol",
-            f"{len(moved)} consumers moved to the consumer protocol one after the other, while the group went on; "
+            f"{len(moved)} consumers moved to the consumer protocol one after the other, while the group continued; "
             f"no partition was unread for longer than {{partition_s:.1f}} s, and {again} records were read twice",
             group_id=MOVING,
-            problem=lambda _: "" if group is not None and not group.classic_count else "it is no consumer group",
+            problem=lambda _: "" if group is not None and not group.classic_count else "it is not a consumer group",
         )
         await self._stop(members)
         return outcome
@@ -267,12 +265,12 @@ class Play:
         again = self._group.read_again() - read_again
         return self._outcome(
             "everything restarts",
-            f"the group went on where its commits were, at offsets {min(committed)} to {max(committed)}; "
+            f"the group continued at its committed offsets {min(committed)} to {max(committed)}; "
             f"{again} records were read twice",
             problem=lambda _: "" if committed == positions else f"read up to {positions}, committed {committed}",
         )
 
-    # What acts are made of
+    # Parts of acts
 
     @property
     def _group(self) -> GroupObservations:
@@ -294,12 +292,12 @@ class Play:
         )
 
     async def _ready(self, *parts: Part) -> dict[str, Actor]:
-        """Starts consumers and waits until their libraries are loaded, so that no act measures imports."""
+        """Start consumers and wait until their libraries are imported, so that no act measures imports."""
         cast = {
             part.name: await self.troupe.consumer(part, partial(self.observations.hear_worker, part.name, part.group))
             for part in parts
         }
-        await self._until(lambda: all(each.ready for each in cast.values()), START_WITHIN_S, "consumers start")
+        await self._until(lambda: all(actor.ready for actor in cast.values()), START_WITHIN_S, "consumers start")
         return cast
 
     async def _join(self, members: dict[str, Actor], cast: dict[str, Actor], group_id: str = EAGER) -> None:
@@ -312,22 +310,22 @@ class Play:
         for actor in actors.values():
             actor.order("stop")
         everybody = list(actors.values())
-        await self._until(lambda: all(each.gone for each in everybody), START_WITHIN_S, "consumers stop")
+        await self._until(lambda: all(process.ended for process in everybody), START_WITHIN_S, "consumers stop")
         for actor in everybody:
             if not actor.closed:
                 raise PlayError(f"{actor.name} did not stop properly: {_last_words(actor)}")
 
     async def _start_producer(self, offsets: list[int]) -> None:
-        def heard(report: Report) -> None:
+        def on_report(report: Report) -> None:
             self.observations.hear_worker("producer", "", report)
 
-        self.producer = await self.troupe.producer(self.stage.bootstrap, TOPIC, self.seed, offsets, heard)
+        self.producer = await self.troupe.producer(self.stage.bootstrap, TOPIC, self.seed, offsets, on_report)
         producer = self.producer
         await self._until(lambda: producer.ready, START_WITHIN_S, "the producer starts")
         producer.order("join")
 
     async def _settled(self, group_id: str, members: Collection[str]) -> None:
-        """Until the group has exactly these members, is calm, and each partition has been read since it is stable."""
+        """Wait until the group has exactly these members, is calm, and each partition was read since it is stable."""
         group, names = self.observations.group(group_id), set(members)
 
         def settled() -> bool:
@@ -352,7 +350,7 @@ class Play:
         await self.observations.until(checked, within_s, what)
 
     def _caught_up(self, group_id: str) -> Callable[[], bool]:
-        """Whether the group has read all that there was when this was asked."""
+        """Return a predicate that is true when the group has read all records that exist now."""
         produced, group = list(self.observations.produced), self.observations.group(group_id)
         return lambda: all(group.position(number) >= produced[number] for number in range(PARTITIONS))
 
@@ -361,7 +359,7 @@ class Play:
         return {number: name for name, partitions in owners.items() for number in partitions}
 
     def _pauses(self, kept: list[int], owners: dict[int, str], began: float) -> str:
-        """How long each library at most left partitions unread that it kept."""
+        """Describe for each library the longest time in which partitions that it kept were not read."""
         group, now, pauses = self.observations.group(COOPERATIVE), time.monotonic(), []
         for library in ("confluent-kafka", "kafka-python"):
             partitions = [number for number in kept if owners[number].startswith(library)]
@@ -371,7 +369,7 @@ class Play:
     def _leader(self) -> str:
         group = self.stage.group(EAGER)
         assert group is not None
-        return next(each.client_id for each in group.members.values() if each.member_id == group.leader_id)
+        return next(member.client_id for member in group.members.values() if member.member_id == group.leader_id)
 
     def _measure_from(self, group_id: str = EAGER) -> float:
         self._since = time.monotonic(), self.observations.group(group_id).generation
@@ -386,7 +384,11 @@ class Play:
         group_id: str = EAGER,
         problem: Callable[[float], str] = lambda _: "",
     ) -> Outcome:
-        """Measures from `_measure_from` until now; `partitions` are those whose longest silence counts."""
+        """Measure from `_measure_from` until now.
+
+        Args:
+            partitions: Partitions whose longest silence counts, or None for all.
+        """
         (began, generation), now, group = self._since, time.monotonic(), self.observations.group(group_id)
         nobody_s, partition_s = group.silence(began, now), group.longest_wait(began, now, partitions)
         return Outcome(
@@ -399,7 +401,7 @@ class Play:
         )
 
     async def _finish(self) -> None:
-        """The producer stops, the consumers read what is left and stop."""
+        """Stop the producer, then the consumers after they have read everything."""
         assert self.producer is not None
         await self._stop({"producer": self.producer})
         await self._until(self._caught_up(EAGER), SETTLE_WITHIN_S, "every record is consumed")
@@ -411,4 +413,4 @@ def _partitions(numbers: list[int]) -> str:
 
 
 def _last_words(actor: Actor) -> str:
-    return actor.last_words[-1] if actor.last_words else "it said nothing"
+    return actor.last_words[-1] if actor.last_words else "it printed nothing"

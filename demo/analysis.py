@@ -1,6 +1,6 @@
-"""The end of the demo: its own logs are analysed, as `kohort analyze` analyses anybody's.
+"""Analysis of the demo's own logs by `kohort analyze`, at the end of the demo.
 
-In a process of its own: what it loads stays out of this one, and what is not installed is not missed.
+It runs in a process of its own, so that its modules are not imported here and may be missing.
 """
 
 from __future__ import annotations
@@ -20,19 +20,16 @@ from kohort.demo.verdict import Check
 
 NEEDED = ("pyarrow", "numpy")
 WITHIN_S = 600
-SLOW_MEMBER = "R01"
-"""The rule that says: one slow member stalled the group."""
-MIGRATION = "R24"
-"""The rule that says: the group changed its protocol, and what that cost."""
+SLOW_MEMBER = "R01"  # rule: one slow member stalled the group
+MIGRATION = "R24"  # rule: the group changed its protocol, and the cost of that
 
 
 def is_installed() -> bool:
-    """Whether the extra `analyze` is there."""
+    """Return whether the extra `analyze` is installed."""
     return all(find_spec(module) is not None for module in NEEDED)
 
 
 def how_to_get_it(events: Path) -> str:
-    """Where it is not, in one sentence."""
     return (
         "To see from these events why the groups rebalanced: pip install 'kohort[analyze]', "
         f"then kohort analyze {events}"
@@ -40,7 +37,11 @@ def how_to_get_it(events: Path) -> str:
 
 
 async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], None]) -> str:
-    """Analyses the cluster's offsets topic and its event log. Returns why that failed, empty if it did not."""
+    """Run `kohort analyze` on the cluster's offsets topic and its event log.
+
+    Returns:
+        The reason for a failure, or an empty text.
+    """
     child = await asyncio.create_subprocess_exec(
         *(
             sys.executable,
@@ -78,23 +79,25 @@ async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], 
 
 
 def judge(out: Path) -> tuple[list[Check], list[str]]:
-    """Whether it has found what the play was about, and what it says of that."""
+    """Return whether the analysis found the stalled group and the migration, and its sentences about them."""
     findings: list[dict[str, Any]] = json.loads((out / "findings.json").read_text("utf-8"))
     stalled = [
-        each for each in findings if each["group"] == EAGER and each["rule"] == SLOW_MEMBER and SLOW in each["clients"]
+        finding
+        for finding in findings
+        if finding["group"] == EAGER and finding["rule"] == SLOW_MEMBER and SLOW in finding["clients"]
     ]
     moved = [
-        each
-        for each in findings
-        if each["group"] == MOVING and each["rule"] == MIGRATION and each["evidence"]["to"] == ["consumer"]
+        finding
+        for finding in findings
+        if finding["group"] == MOVING and finding["rule"] == MIGRATION and finding["evidence"]["to"] == ["consumer"]
     ]
     checks = [
-        _found(bool(stalled), f"that {SLOW} stalled {EAGER}"),
-        _found(bool(moved), f"what the move of {MOVING} cost"),
+        _check(bool(stalled), f"that {SLOW} stalled {EAGER}"),
+        _check(bool(moved), f"what the move of {MOVING} cost"),
     ]
-    lines = [f"{each['group']}: {each['text']}" for each in (*stalled[:1], *moved[:1])]
-    return checks, [*lines[:1], *(each["advice"] for each in stalled[:1]), *lines[1:]]
+    lines = [f"{finding['group']}: {finding['text']}" for finding in (*stalled[:1], *moved[:1])]
+    return checks, [*lines[:1], *(finding["advice"] for finding in stalled[:1]), *lines[1:]]
 
 
-def _found(found: bool, what: str) -> Check:
-    return Check(found, f"the analysis of these logs {'finds' if found else 'does not find'} {what}")
+def _check(holds: bool, subject: str) -> Check:
+    return Check(holds, f"the analysis of these logs {'finds' if holds else 'does not find'} {subject}")

@@ -1,4 +1,4 @@
-"""The play live: who owns what, how fast it is read, what the broker says, and what has been seen so far."""
+"""Live view of the play: owners of partitions, read rates, the broker's log, and the checks so far."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from kohort.demo.troupe import Troupe
 
 PERIOD_S = 0.25
 HISTORY_S = 30
-FEWEST_LINES = 2
-"""Lines of the broker's log, however low the terminal."""
-FRAME_LINES = 9
-"""What surrounds partitions, acts and log."""
+FEWEST_LINES = 2  # of the broker's log, however low the terminal
+FRAME_LINES = 9  # around partitions, acts and log
 BARS = " ▁▂▃▄▅▆▇█"
 
 COLORS = {"aiokafka": "cyan", "kafka-python": "yellow", "confluent-kafka": "magenta"}
@@ -37,7 +35,7 @@ STATE_COLORS = {
 
 
 class LiveView:
-    """Draws what is known four times a second."""
+    """View that is drawn four times a second."""
 
     def __init__(self, console: Console, observations: Observations, troupe: Troupe) -> None:
         self._observations = observations
@@ -55,7 +53,7 @@ class LiveView:
         self._outcomes.append(outcome)
 
     def broker_says(self, text: str) -> None:
-        """Drawn with the next picture."""
+        pass
 
     def __enter__(self) -> LiveView:
         self._live.__enter__()
@@ -80,13 +78,13 @@ class LiveView:
         ]
         acts = [_act_line(number, outcome) for number, outcome in enumerate(self._outcomes, 1)]
         room = self._live.console.size.height - len(self._observations.produced) - len(acts) - FRAME_LINES
-        shown = list(self._observations.lines)[-max(room, FEWEST_LINES) :]
+        lines = list(self._observations.lines)[-max(room, FEWEST_LINES) :]
         return Group(
             Panel(self._act, title=f"kohort demo  {now - self._began:.0f} s", title_align="left"),
             Columns([*groups, self._processes()], padding=(0, 3)),
             *acts,
             "",
-            *(Text(line, "dim", no_wrap=True, overflow="ellipsis") for line in shown),
+            *(Text(line, "dim", no_wrap=True, overflow="ellipsis") for line in lines),
         )
 
     def _group(self, group_id: str, group: GroupObservations, now: float) -> Group:
@@ -116,7 +114,7 @@ class LiveView:
     def _processes(self) -> Group:
         table = Table("process", "", box=SIMPLE_HEAD, show_edge=False)
         for actor in self._troupe.actors:
-            if not actor.gone:
+            if not actor.ended:
                 doing = Text(actor.doing, "bold red" if actor.working else "")
                 table.add_row(Text(actor.name, _color(actor.name)), doing)
         return Group("", "", table)
@@ -134,7 +132,7 @@ def _color(name: str) -> str:
 
 
 def _history(group: GroupObservations, now: float) -> str:
-    """Records per second over the last while, as bars."""
+    """Return the recent records per second as bars."""
     rates = []
     for age in range(HISTORY_S, 0, -1):
         first = bisect_left(group.records_at, (now - age, 0))

@@ -1,4 +1,4 @@
-"""What is known of the performance: everything that processes report, and what the broker says of its groups."""
+"""Observations of the play: reports of all processes, and the broker's log lines about its groups."""
 
 from __future__ import annotations
 
@@ -18,30 +18,27 @@ LINES_KEPT = 200
 
 
 class PlayError(Exception):
-    """The play cannot go on. The text is one sentence."""
+    """Error that stops the play; the message is one sentence."""
 
 
 class GroupObservations:
-    """One group: who owned what in which generation, and which record was read when by whom."""
+    """Observations of one group: the owners in each generation, and the reader and time of each record."""
 
     def __init__(self, partitions: int) -> None:
         self.state = "Empty"
         self.generation = 0
+        # generation: partitions of each member, as the broker reports them
         self.assignments: dict[int, dict[str, list[int]]] = {}
-        """Generation to what each member was given in it, by the broker's account."""
-        self.changed_at = 0.0
-        """When the broker last moved the group to another state."""
+        self.changed_at = 0.0  # time of the last state change that the broker reported
+        # generation and partition: readers, as the clients report them
         self.readers: dict[tuple[int, int], set[str]] = defaultdict(set)
-        """Generation and partition to who read it, by the clients' account."""
-        self.times_read = [bytearray() for _ in range(partitions)]
-        """How often each record was read, up to 255."""
+        self.times_read = [bytearray() for _ in range(partitions)]  # readings of each record, at most 255
         self.read_at: list[list[float]] = [[] for _ in range(partitions)]
-        self.records_at: list[tuple[float, int]] = []
-        """When how many records were reported."""
+        self.records_at: list[tuple[float, int]] = []  # times and numbers of reported records
         self.revocations: list[tuple[float, str, list[int]]] = []
 
     def note(self, name: str, consumed: Consumed) -> None:
-        """A member has read records."""
+        """Record that a member has read records."""
         for partition, first, last in consumed.ranges:
             self.readers[consumed.generation, partition].add(name)
             self.read_at[partition].append(consumed.at)
@@ -52,36 +49,36 @@ class GroupObservations:
         self.records_at.append((consumed.at, sum(last - first + 1 for _, first, last in consumed.ranges)))
 
     def position(self, partition: int) -> int:
-        """The first offset that nobody has read yet."""
+        """Return the first unread offset."""
         count = self.times_read[partition]
         unread = count.find(0)
         return len(count) if unread < 0 else unread
 
     def read_again(self) -> int:
-        """Readings beyond the first."""
+        """Return the number of readings beyond the first."""
         return sum(sum(count) - len(count) + count.count(0) for count in self.times_read)
 
     def rate(self, now: float) -> float:
-        """Records per second, over the last one."""
+        """Return the records of the last second."""
         recent = self.records_at[bisect_left(self.records_at, (now - 1.0, 0)) :]
         return float(sum(count for _, count in recent))
 
     def reports(self, partition: int, now: float) -> int:
-        """How often somebody read from a partition in the last second."""
+        """Return the number of reports about a partition in the last second."""
         return len(self.read_at[partition]) - bisect_left(self.read_at[partition], now - 1.0)
 
     def rebalances(self, since_generation: int) -> int:
-        """How many generations with members have begun after that one."""
+        """Return the number of later generations with members."""
         return sum(generation > since_generation for generation in self.assignments)
 
     def silence(self, start: float, end: float, partitions: list[int] | None = None) -> float:
-        """The longest time between two moments in which none of these partitions (None: of all) was read."""
+        """Return the longest time between two moments in which none of the partitions (None: of all) was read."""
         chosen = range(len(self.read_at)) if partitions is None else partitions
         moments = sorted(at for partition in chosen for at in self.read_at[partition] if start < at < end)
         return _longest_gap([start, *moments, end])
 
     def longest_wait(self, start: float, end: float, partitions: list[int] | None = None) -> float:
-        """The longest time in which any one of these partitions was not read."""
+        """Return the longest time in which any one of the partitions was not read."""
         chosen = range(len(self.read_at)) if partitions is None else partitions
         return max((self.silence(start, end, [partition]) for partition in chosen), default=0.0)
 
@@ -91,28 +88,25 @@ def _longest_gap(moments: list[float]) -> float:
 
 
 class Observations:
-    """Everything."""
+    """Observations of all groups."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        # acknowledged records of each partition; they have the offsets from 0 on
         self.produced = [0] * stage.partitions
-        """How many records of each partition the broker has acknowledged; they are its offsets from 0 on."""
         self.groups: dict[str, GroupObservations] = {}
-        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
-        """What the broker's log said of groups."""
+        self.lines: deque[str] = deque(maxlen=LINES_KEPT)  # log lines of the broker about groups
         self.wrong: list[str] = []
         self.on_line: Callable[[str], None] = lambda text: None
         self._rung = asyncio.Event()
 
     def group(self, group_id: str) -> GroupObservations:
-        """The group of that name, watched from now on if it was not."""
         return self.groups.setdefault(group_id, GroupObservations(self.stage.partitions))
 
     def hear_broker(self, text: str, values: dict[str, Any]) -> None:
-        """A line of the broker's log."""
         text = visible(text)
         if values["level"] == "error":
-            self.wrong.append(f"the broker says: {text.splitlines()[0]}")
+            self.wrong.append(f"the broker logged: {text.splitlines()[0]}")
         if "to" in values:
             group = self.group(values["group"])
             group.state, group.generation = values["to"], values["generation"]
@@ -124,7 +118,6 @@ class Observations:
         self._rung.set()
 
     def hear_worker(self, name: str, group_id: str, report: Report) -> None:
-        """A report of a process."""
         match report:
             case Consumed():
                 self.group(group_id).note(name, report)
@@ -145,7 +138,11 @@ class Observations:
             self.produced[partition] = last + 1
 
     async def until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
-        """Waits for something to be so. Raises PlayError when it takes too long; `what` says what was waited for."""
+        """Wait for a condition.
+
+        Raises:
+            PlayError: Timeout; `what` names the condition.
+        """
         try:
             async with asyncio.timeout(within_s):
                 while not condition():

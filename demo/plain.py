@@ -1,4 +1,4 @@
-"""The play in plain lines, for pipes and logs."""
+"""Plain view of the play, for pipes and logs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kohort.demo.acts import Outcome
 
 
 class PlainView:
-    """Prints each thing as it happens."""
+    """View that prints each event as it happens."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -22,7 +22,6 @@ class PlainView:
             self._print(f"  => but: {outcome.problem}")
 
     def broker_says(self, text: str) -> None:
-        """A line of the broker's log."""
         self._print(f"    {text}")
 
     def __enter__(self) -> PlainView:

@@ -1,4 +1,4 @@
-"""What processes of the demo report to their parent: a line of JSON each, over a pipe.
+"""Reports of the demo's processes to their parent: a line of JSON each, over a pipe.
 
 Times are `time.monotonic()`, which is one clock for all processes of a machine.
 """
@@ -8,37 +8,36 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-Range = tuple[int, int, int]
-"""Partition, first offset, last offset."""
+Range = tuple[int, int, int]  # partition, first offset, last offset
 
 
 class Ready(NamedTuple):
-    """The library is loaded; the consumer waits for the order to join."""
+    """The library is imported; the consumer waits for the order to join."""
 
 
 class Owns(NamedTuple):
-    """The library has called its user about partitions that are now theirs; cooperative ones: about new ones."""
+    """The library has called back with assigned partitions; cooperative ones: with new ones."""
 
     at: float
     partitions: list[int]
 
 
 class Revoked(NamedTuple):
-    """The library has called its user to let go of partitions."""
+    """The library has called back with revoked partitions."""
 
     at: float
     partitions: list[int]
 
 
 class Working(NamedTuple):
-    """A batch is in hand that will take long."""
+    """A slow batch is being processed."""
 
     at: float
     seconds: float
 
 
 class Consumed(NamedTuple):
-    """Records have been processed; as who and in which generation the client believes itself to be."""
+    """Records were processed; member and generation are those that the client reports."""
 
     at: float
     generation: int
@@ -54,13 +53,13 @@ class Produced(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """Something that must not be: a record at another offset than it was produced to, a record refused."""
+    """A violation: a record at another offset than it was produced to, or a rejected record."""
 
     text: str
 
 
 class Closed(NamedTuple):
-    """The client has been closed properly; the process ends."""
+    """The client was closed; the process ends."""
 
 
 Report = Ready | Owns | Revoked | Working | Consumed | Produced | Wrong | Closed
@@ -71,23 +70,21 @@ _KINDS: dict[str, type[Report]] = {
 
 
 def write(report: Report) -> bytes:
-    """A report as one line."""
     return json.dumps([type(report).__name__, *report]).encode() + b"\n"
 
 
 def read(line: bytes) -> Report:
-    """The report that a line holds."""
     name, *values = json.loads(line)
     return _KINDS[name](*values)
 
 
 def ranges_of(offsets: list[tuple[int, int]]) -> list[Range]:
-    """Partitions and offsets, in the order of arrival, as ranges without holes."""
+    """Merge partitions and offsets, in the order of arrival, to ranges without holes."""
     ranges: dict[int, list[Range]] = {}
     for partition, offset in offsets:
-        known = ranges.setdefault(partition, [])
-        if known and known[-1][2] == offset - 1:
-            known[-1] = (partition, known[-1][1], offset)
+        merged = ranges.setdefault(partition, [])
+        if merged and merged[-1][2] == offset - 1:
+            merged[-1] = (partition, merged[-1][1], offset)
         else:
-            known.append((partition, offset, offset))
-    return [each for known in ranges.values() for each in known]
+            merged.append((partition, offset, offset))
+    return [entry for merged in ranges.values() for entry in merged]

@@ -1,4 +1,4 @@
-"""The cluster of the demo, in its own process: what the broker knows can be looked at directly."""
+"""Cluster of the demo, in its own process, so that the state of the broker can be read directly."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stage:
         self._events: EventLog | None = None
 
     async def open(self, events: Path) -> None:
-        """Listens, and writes group events to the directory `events`."""
+        """Listen, and write group events to the directory `events`."""
         loop = asyncio.get_running_loop()
         self._events = EventLog(self.cluster, events, loop.call_later)
         self._events.open()
@@ -51,44 +51,46 @@ class Stage:
         assert isinstance(topic, Topic), topic
 
     def end_events(self) -> None:
-        """The event log is complete; the cluster serves on."""
+        """End the event log, while the cluster keeps serving."""
         if self._events is not None:
             self._events.close()
             self._events = None
 
     def close(self) -> None:
-        """Hangs up on everybody."""
         self.end_events()
         if self._server is not None:
             self._server.stop()
 
     @property
     def bootstrap(self) -> str:
-        """Where clients find it."""
+        """Bootstrap address for clients."""
         return ",".join(show_address(HOST, node.port) for node in self.cluster.nodes)
 
     def group(self, group_id: str) -> ClassicGroup | None:
-        """The classic group as its coordinator has it."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if coordinator is None else coordinator.groups.get(group_id)
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The consumer group as its coordinator has it."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if coordinator is None else coordinator.consumer_groups.get(group_id)
 
     def committed(self, group_id: str) -> list[int]:
-        """What the group has committed of each partition; -1: nothing."""
+        """Return the committed offset of each partition, -1 without a commit."""
         group = self.group(group_id)
         offsets = None if group is None else group.offsets
-        found = [None if offsets is None else offsets.get(self.topic, number) for number in range(self.partitions)]
-        return [-1 if each is None else each.offset for each in found]
+        committed_offsets = [
+            None if offsets is None else offsets.get(self.topic, number) for number in range(self.partitions)
+        ]
+        return [-1 if partition is None else partition.offset for partition in committed_offsets]
 
     def owners(self, group_id: str) -> dict[str, list[int]]:
-        """Which partitions each member has been given; members go by their client id, which outlives a restart."""
+        """Return the partitions of each member, by client id, which stays the same after a restart."""
         consumer_group = self.consumer_group(group_id)
         if consumer_group is not None:
-            return {visible(each.metadata.client_id): self._owned(each) for each in consumer_group.members.values()}
+            return {
+                visible(group_member.metadata.client_id): self._owned(group_member)
+                for group_member in consumer_group.members.values()
+            }
         group = self.group(group_id)
         if group is None:
             return {}
@@ -98,7 +100,7 @@ class Stage:
         }
 
     def _owned(self, member: ConsumerMember) -> list[int]:
-        """Partitions that it has, those included that it is still to give up."""
+        """Return the partitions of a member, including those that it has yet to revoke."""
         topic = self.cluster.topics.by_name(self.topic)
         assert topic is not None, "it was created when the stage opened"
         current = member.current
@@ -106,7 +108,7 @@ class Stage:
 
 
 def assigned_partitions(assignment: bytes, topic: str) -> list[int]:
-    """The partitions of a topic in an assignment as clients of the type `consumer` write it; none in an empty one."""
+    """Return the partitions of a topic in an assignment of the protocol type `consumer`."""
     if not assignment:
         return []
     partitions: list[int] = []
@@ -124,15 +126,14 @@ def assigned_partitions(assignment: bytes, topic: str) -> list[int]:
 
 
 class BrokerLog(StringIO):
-    """Takes the place of stderr for the broker's log: passes on each line, as text and in pieces."""
+    """Replacement of stderr for the broker's log, which passes on each line, as text and as values."""
 
-    def __init__(self, heard: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, on_line: Callable[[str, dict[str, Any]], None]) -> None:
         super().__init__()
-        self._heard = heard
+        self._on_line = on_line
 
     def write(self, lines: str) -> int:
-        """Lines of JSON."""
         for line in lines.splitlines():
             values = json.loads(line)
-            self._heard(values["event"], values)
+            self._on_line(values["event"], values)
         return len(lines)

@@ -1,4 +1,4 @@
-"""The end of the demo, the same in both views: a table of the acts, and the checks."""
+"""Summary at the end of the demo, the same in both views: a table of the acts, and the checks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from rich.text import Text
 from kohort.demo.acts import Outcome
 from kohort.demo.verdict import Check
 
-WIDTH = 118
-"""Where the output is no terminal."""
+WIDTH = 118  # columns if the output is not a terminal
 
 
 def show(console: Console, outcomes: list[Outcome], checks: list[Check], took_s: float) -> None:
-    """Prints both."""
     console.print(acts_table(outcomes))
     for check in checks:
         _show_check(console, check)
@@ -25,7 +23,7 @@ def show(console: Console, outcomes: list[Outcome], checks: list[Check], took_s:
 
 
 def show_analysis(console: Console, checks: list[Check], lines: list[str], report: Path) -> None:
-    """What the analysis of the play's own logs came to."""
+    """Print the result of the analysis of the play's own logs."""
     for text in lines:
         console.print(Text(text), soft_wrap=True)
     for check in checks:
@@ -43,10 +41,9 @@ def _show_check(console: Console, check: Check) -> None:
 
 
 def acts_table(outcomes: list[Outcome]) -> Table:
-    """One line for each act."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("act", overflow="fold", ratio=1)
-    for heading in ("rebalances", "nobody read", "a partition unread"):
+    for heading in ("rebalances", "none read", "a partition unread"):
         table.add_column(heading, justify="right")
     for number, outcome in enumerate(outcomes, 1):
         title = Text(f"{number} {outcome.title}", "bold red" if outcome.problem else "bold")

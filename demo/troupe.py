@@ -1,4 +1,4 @@
-"""The processes of the demo as their parent sees them."""
+"""Processes of the demo, as their parent controls them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ LINES_KEPT = 20
 class Actor:
     """One process."""
 
-    def __init__(self, name: str, arguments: list[str], heard: Callable[[Report], None]) -> None:
+    def __init__(self, name: str, arguments: list[str], on_report: Callable[[Report], None]) -> None:
         self.name = name
-        self.doing = "starts"
-        """In a word or two, for people."""
-        self.ready = self.working = self.closed = self.gone = False
+        self.doing = "starts"  # activity, in a word or two
+        self.ready = self.working = self.closed = self.ended = False
         self.last_words: deque[str] = deque(maxlen=LINES_KEPT)
         self._arguments = arguments
-        self._heard = heard
+        self._on_report = on_report
         self._ending = False
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Starts the process; `ready` is called when its library is loaded."""
+        """Start the process; `ready` is called after its library is imported."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -40,35 +39,33 @@ class Actor:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is the parent's to hear
+            start_new_session=True,  # only the parent handles Ctrl-C
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
         self._listening = asyncio.create_task(self._listen(self._process))
 
     def order(self, *words: object) -> None:
-        """Sends the process an order; one that is gone gets nothing."""
+        """Send an order to the process, unless it has ended."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._ending |= words[0] == "stop"
         self.doing = {"join": "consumes", "stop": "stops"}.get(str(words[0]), self.doing)
-        if not self.gone:
+        if not self.ended:
             self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
 
     def kill(self) -> None:
-        """kill -9."""
         self._ending = True
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 
     async def wait(self) -> None:
-        """Until the process is gone."""
         if self._listening is not None:
             await self._listening
 
     @property
     def vanished(self) -> bool:
-        """Gone although nobody wanted it."""
-        return self.gone and not self._ending
+        """True if the process ended unexpectedly."""
+        return self.ended and not self._ending
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -77,11 +74,11 @@ class Actor:
         async for line in process.stdout:
             report = read(line)
             self._note(report)
-            self._heard(report)
+            self._on_report(report)
         await overhearing
         await process.wait()
-        self.gone, self.doing = True, "gone"
-        self._heard(Closed())
+        self.ended, self.doing = True, "gone"
+        self._on_report(Closed())
 
     def _note(self, report: Report) -> None:
         match report:
@@ -106,28 +103,27 @@ class Troupe:
     def __init__(self) -> None:
         self.actors: list[Actor] = []
 
-    async def consumer(self, part: Part, heard: Callable[[Report], None]) -> Actor:
-        """Starts a consumer, which waits for the order to join."""
-        return await self._start(part.name, ["kohort.demo.workers.consuming", json.dumps(asdict(part))], heard)
+    async def consumer(self, part: Part, on_report: Callable[[Report], None]) -> Actor:
+        """Start a consumer, which waits for the order to join."""
+        return await self._start(part.name, ["kohort.demo.workers.consuming", json.dumps(asdict(part))], on_report)
 
     async def producer(
-        self, bootstrap: str, topic: str, seed: int, offsets: list[int], heard: Callable[[Report], None]
+        self, bootstrap: str, topic: str, seed: int, offsets: list[int], on_report: Callable[[Report], None]
     ) -> Actor:
-        """Starts the producer, which waits for the order to join."""
+        """Start the producer, which waits for the order to join."""
         arguments = [bootstrap, topic, str(seed), *map(str, offsets)]
-        return await self._start("producer", ["kohort.demo.workers.producing", *arguments], heard)
+        return await self._start("producer", ["kohort.demo.workers.producing", *arguments], on_report)
 
-    async def _start(self, name: str, arguments: list[str], heard: Callable[[Report], None]) -> Actor:
-        actor = Actor(name, arguments, heard)
+    async def _start(self, name: str, arguments: list[str], on_report: Callable[[Report], None]) -> Actor:
+        actor = Actor(name, arguments, on_report)
         self.actors.append(actor)
         await actor.start()
         return actor
 
     def kill(self) -> None:
-        """Ends every process at once."""
         for actor in self.actors:
             actor.kill()
 
-    async def gone(self) -> None:
-        """Until none is left."""
+    async def ended(self) -> None:
+        """Wait until all processes have ended."""
         await asyncio.gather(*(actor.wait() for actor in self.actors))

@@ -1,4 +1,4 @@
-"""What must hold at the end."""
+"""Checks at the end of the play."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ class Check(NamedTuple):
 
 
 def judge(observations: Observations, outcomes: list[Outcome], problem: str) -> list[Check]:
-    """Every check, in the order in which they are to be read. `problem`: why the play was not played to its end."""
+    """Return all checks in reading order.
+
+    Args:
+        problem: The reason for which the play stopped early, or an empty text.
+    """
     checks = [Check(False, problem)] if problem else []
     checks.append(_everything_consumed(observations))
     for group_id in (EAGER, COOPERATIVE, MOVING):
@@ -32,7 +36,7 @@ def judge(observations: Observations, outcomes: list[Outcome], problem: str) -> 
 def _everything_consumed(observations: Observations) -> Check:
     group, produced = observations.group(EAGER), sum(observations.produced)
     missing = sum(
-        # What a producer has no acknowledgement for may have been read, when the play is stopped.
+        # when the play stops, unacknowledged records may have been read
         max(0, count - (len(times) - times.count(0)))
         for count, times in zip(observations.produced, group.times_read, strict=True)
     )
@@ -49,7 +53,7 @@ def _no_holes(group_id: str, group: GroupObservations) -> Check:
 
 
 def _one_owner(group_id: str, group: GroupObservations) -> Check:
-    """By the broker's account of what was assigned, and by the members' account of who read."""
+    """Check the assignments that the broker reports, and the readers that the clients report."""
     twice = [
         f"partition {number} in generation {generation}"
         for generation, owners in sorted(group.assignments.items())

@@ -1,4 +1,4 @@
-"""Prints what kohort and some of its extras need: `requirements.py pyproject.toml EXTRA…`, for a layer that lasts."""
+"""Prints the requirements of kohort and of some extras: `requirements.py pyproject.toml EXTRA…`, for a cached layer."""
 
 import sys
 import tomllib
@@ -6,4 +6,4 @@ import tomllib
 with open(sys.argv[1], "rb") as file:
     project = tomllib.load(file)["project"]
 extras = project["optional-dependencies"]
-print(*project["dependencies"], *(each for extra in sys.argv[2:] for each in extras[extra]), sep="\n")
+print(*project["dependencies"], *(requirement for extra in sys.argv[2:] for requirement in extras[extra]), sep="\n")

@@ -1,4 +1,4 @@
-"""Makes the parts of the clients that say what a control address says: `python3 -m generator`, in the folder `clients`.
+"""Generator of the clients' calls of the control address: `python3 -m generator`, in the folder `clients`.
 
-It needs nothing but Python, and is part of the clients' own builds.
+It needs only Python, and is part of the clients' own builds.
 """

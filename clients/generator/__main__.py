@@ -1,7 +1,7 @@
-"""Writes the clients' files that are made from `/openapi.json`: `python3 -m generator [java] [node]`.
+"""Writes the clients' files that are generated from `/openapi.json`: `python3 -m generator [java] [node]`.
 
-What is there to say is asked of a broker: the one at KOHORT_CONTROL, or the command `kohort`, which KOHORT_COMMAND
-names where it is not on the PATH.
+The document comes from a broker: the one at KOHORT_CONTROL, or one started with the command `kohort`, or KOHORT_COMMAND
+if that is not on the PATH.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ CLIENTS = Path(__file__).parent.parent
 
 
 def main() -> None:
-    """Writes the files of the languages that are named; of none: of all."""
+    """Write the files of the named languages, by default of all."""
     try:
-        made = made_files(read_document(served_document()))
+        texts = made_files(read_document(served_document()))
     except Unserved as problem:
         sys.exit(str(problem))
-    languages = sys.argv[1:] or list(made)
+    languages = sys.argv[1:] or list(texts)
     for language in languages:
-        for name, text in made[language].items():
+        for name, text in texts[language].items():
             path = CLIENTS / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `/openapi.json` says, as the generators of clients need it: types and operations."""
+"""Types and operations of `/openapi.json`, as the generators of clients need them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,23 @@ NAMED = {
     "Until": "NewRule.with.until",
     "WaitsFor": "groups_wait.waits_for",
     "WantedState": "groups_wait.state",
-}
-"""Enumerations with a name of their own: the property, or the query parameter, that says which words there are."""
+}  # enumerations with a name of their own: the property or query parameter with their values
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type of JSON."""
+    """JSON type."""
 
-    kind: str
-    """integer, number, string, boolean, any, list, map, enum, or object."""
+    kind: str  # integer, number, string, boolean, any, list, map, enum, or object
     nullable: bool = False
-    name: str = ""
-    """The name of an enumeration or an object."""
-    inner: Type | None = None
-    """What a list or the values of a map are."""
-    either: tuple[Type, ...] = ()
-    """What `any` may be, if that is known."""
+    name: str = ""  # of an enumeration or an object
+    inner: Type | None = None  # type of the elements of a list, or of the values of a map
+    either: tuple[Type, ...] = ()  # possible types of `any`, if they are defined
 
 
 @dataclass(frozen=True)
 class Property:
-    """A property of an object, or a query parameter."""
+    """Property of an object, or a query parameter."""
 
     name: str
     type: Type
@@ -52,74 +47,68 @@ class Property:
 
 @dataclass(frozen=True)
 class Shape:
-    """An object."""
+    """Object type."""
 
     name: str
     about: str
     properties: tuple[Property, ...]
-    given: bool
-    """Whether it is sent to the broker, not answered by it."""
+    given: bool  # True if requests contain it
 
     @property
     def required(self) -> list[Property]:
-        return [each for each in self.properties if each.required]
+        return [field for field in self.properties if field.required]
 
     @property
     def optional(self) -> list[Property]:
-        return [each for each in self.properties if not each.required]
+        return [field for field in self.properties if not field.required]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A method at a path."""
+    """Method at a path."""
 
     subject: str
-    name: str
-    """In snake case."""
+    name: str  # in snake case
     method: str
     path: str
     about: str
     path_parameters: tuple[Property, ...]
     query: tuple[Property, ...]
     body: Type | None
-    answer: Type | None
-    """None: nothing is answered."""
-    media: str
-    """json, text, or events: the answer's type, one after the other."""
+    answer: Type | None  # None without a response body
+    media: str  # json, text, or events: a stream of values of the type
 
     @property
     def query_name(self) -> str:
-        """What its query parameters are called together."""
+        """Name of the type of its query parameters."""
         return pascal(f"{self.subject}_{self.name}")
 
 
 @dataclass
 class Document:
-    """All of it."""
+    """All types and operations."""
 
     enums: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
 
     def by_subject(self) -> Iterator[tuple[str, list[Operation]]]:
-        """The operations of each subject."""
-        for subject in dict.fromkeys(each.subject for each in self.operations):
-            yield subject, [each for each in self.operations if each.subject == subject]
+        for subject in dict.fromkeys(operation.subject for operation in self.operations):
+            yield subject, [operation for operation in self.operations if operation.subject == subject]
 
 
 def pascal(name: str) -> str:
-    """Words with capitals, from snake case: GroupsWait."""
+    """Convert snake case to GroupsWait."""
     return "".join(part[:1].upper() + part[1:] for part in name.replace("-", "_").split("_"))
 
 
 def camel(name: str) -> str:
-    """The first word small: clientId."""
+    """Convert snake case to clientId."""
     whole = pascal(name)
     return whole[:1].lower() + whole[1:]
 
 
 def read_document(served: dict[str, Any]) -> Document:
-    """What the generators need of it."""
     return _Reader(served).read()
 
 
@@ -128,7 +117,7 @@ class _Reader:
         self._served = served
         self._schemas: dict[str, Any] = served["components"]["schemas"]
         self._document = Document()
-        self._given: set[str] = set()
+        self._sent_names: set[str] = set()
         self._enum_names: dict[tuple[str, ...], str] = {}
 
     def read(self) -> Document:
@@ -143,12 +132,12 @@ class _Reader:
         return self._document
 
     def _name_enums(self) -> None:
-        """Names before anything is read: the words count, not where they come first."""
+        """Set the names of enumerations first, so that they do not depend on where the values occur first."""
         parameters = {
-            f"{operation['operationId']}.{each['name']}": each["schema"]
+            f"{operation['operationId']}.{holder['name']}": holder["schema"]
             for methods in self._served["paths"].values()
             for operation in methods.values()
-            for each in operation.get("parameters", ())
+            for holder in operation.get("parameters", ())
         }
         for name, where in NAMED.items():
             shape, *keys = where.split(".")
@@ -163,15 +152,17 @@ class _Reader:
         body = operation.get("requestBody")
         body_type = None if body is None else self._type(body["content"]["application/json"]["schema"], pascal(name))
         if body_type is not None:
-            self._given.add(body_type.name)
-        answer, media = self._answer(next(each for each in operation["responses"].items() if each[0] < "300")[1])
+            self._sent_names.add(body_type.name)
+        answer, media = self._answer(
+            next(parameter for parameter in operation["responses"].items() if parameter[0] < "300")[1]
+        )
 
-        def of(where: str) -> tuple[Property, ...]:
+        def of(location: str) -> tuple[Property, ...]:
             owner = operation["operationId"]
             return tuple(
-                self._property(owner, each["name"], each["schema"], required=each["required"])
-                for each in parameters
-                if each["in"] == where
+                self._property(owner, parameter["name"], parameter["schema"], required=parameter["required"])
+                for parameter in parameters
+                if parameter["in"] == location
             )
 
         about = _sentence(operation.get("description"))
@@ -190,17 +181,18 @@ class _Reader:
     def _shape(self, name: str, schema: dict[str, Any]) -> None:
         required = schema.get("required", ())
         properties = tuple(
-            self._property(name, key, each, required=key in required) for key, each in schema["properties"].items()
+            self._property(name, key, property_schema, required=key in required)
+            for key, property_schema in schema["properties"].items()
         )
         about = _sentence(schema.get("description"))
-        self._document.shapes[name] = Shape(name, about, properties, name in self._given)
+        self._document.shapes[name] = Shape(name, about, properties, name in self._sent_names)
 
     def _property(self, owner: str, name: str, schema: dict[str, Any], *, required: bool) -> Property:
-        known = self._type(schema, pascal(f"{owner}_{name}"))
-        return Property(name, known, required, _sentence(schema.get("description")))
+        value_type = self._type(schema, pascal(f"{owner}_{name}"))
+        return Property(name, value_type, required, _sentence(schema.get("description")))
 
     def _type(self, schema: dict[str, Any], name: str) -> Type:
-        """The type that a schema says; `name` is for an object or an enumeration that has none."""
+        """Return the type of a schema; `name` is for an object or an enumeration without a name."""
         if "$ref" in schema:
             return Type("object", name=schema["$ref"].rpartition("/")[2])
         if "anyOf" in schema:
@@ -211,7 +203,7 @@ class _Reader:
         if kind == "array":
             return Type("list", inner=self._type(schema["items"], name))
         if kind == "object" and "properties" in schema:
-            self._given.add(name)
+            self._sent_names.add(name)
             self._shape(name, schema)
             return Type("object", name=name)
         if kind == "object":
@@ -220,28 +212,27 @@ class _Reader:
         return Type(kind)
 
     def _either(self, schema: dict[str, Any], name: str) -> Type:
-        choices = [each for each in schema["anyOf"] if each.get("type") != "null"]
+        choices = [option for option in schema["anyOf"] if option.get("type") != "null"]
         nullable = len(choices) < len(schema["anyOf"])
         if "enum" in schema:
             choices = [{"enum": schema["enum"]}]
         if len(choices) > 1:
-            return Type("any", nullable, either=tuple(self._type(each, name) for each in choices))
+            return Type("any", nullable, either=tuple(self._type(option, name) for option in choices))
         only = self._type(choices[0], name)
         return Type(only.kind, nullable, only.name, only.inner, only.either)
 
     def _enum(self, schema: dict[str, Any], name: str) -> Type:
         words = _words(schema)
-        known = self._enum_names.setdefault(words, name)
-        self._document.enums[known] = words
-        return Type("enum", name=known)
+        enum_name = self._enum_names.setdefault(words, name)
+        self._document.enums[enum_name] = words
+        return Type("enum", name=enum_name)
 
 
 def _words(schema: dict[str, Any]) -> tuple[str, ...]:
-    """The words of an enumeration, of one that may be null too."""
-    known = schema if "enum" in schema else next(each for each in schema["anyOf"] if "enum" in each)
-    return tuple(each for each in known["enum"] if each is not None)
+    values = schema if "enum" in schema else next(word for word in schema["anyOf"] if "enum" in word)
+    return tuple(word for word in values["enum"] if word is not None)
 
 
 def _sentence(text: str | None) -> str:
-    """The first paragraph, on one line, as a comment may have it."""
+    """Return the first paragraph on one line, as in a comment."""
     return " ".join((text or "").strip().split("\n\n")[0].split()).replace("*/", "* /")

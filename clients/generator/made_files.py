@@ -1,4 +1,4 @@
-"""Which files are made of the document."""
+"""Files that are generated from the document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MADE_BY = "// Made by `python3 -m generator` from /openapi.json.\n"
 
 
 def made_files(document: Document) -> dict[str, dict[str, str]]:
-    """By language, the text of each file, by its path in `clients`."""
+    """Return the text of each file by language and by its path in `clients`."""
     java = "java/target/generated-sources/kohort/kohort/Control.java"
     return {
         "java": {java: MADE_BY + control_java(document)},

@@ -1,4 +1,4 @@
-"""Asks a broker for its `/openapi.json`."""
+"""Download of a broker's `/openapi.json`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ TIMEOUT_S = 60
 
 
 class Unserved(Exception):
-    """Why there is no document. The text is one sentence for the person who builds."""
+    """Missing document; the message gives the reason for the person who builds."""
 
 
 def served_document() -> dict[str, Any]:
-    """The document of the broker at KOHORT_CONTROL, or of one that is started for it. Raises Unserved."""
+    """Return the document of the broker at KOHORT_CONTROL, or of one that is started for it.
+
+    Raises:
+        Unserved: The broker can't be reached or started, or does not serve the document.
+    """
     running = os.environ.get("KOHORT_CONTROL")
     if running:
-        return _asked(running)
+        return _download(running)
     with _started(os.environ.get("KOHORT_COMMAND") or "kohort") as address:
-        return _asked(address)
+        return _download(address)
 
 
-def _asked(address: str) -> dict[str, Any]:
+def _download(address: str) -> dict[str, Any]:
     base = address.rstrip("/") if "://" in address else f"http://{address}"
     token = os.environ.get("KOHORT_CONTROL_TOKEN")
     request = Request(f"{base}/openapi.json", headers={"Authorization": f"Bearer {token}"} if token else {})
@@ -35,13 +39,13 @@ def _asked(address: str) -> dict[str, Any]:
         with urlopen(request, timeout=TIMEOUT_S) as answer:
             document: dict[str, Any] = json.load(answer)
     except OSError as problem:
-        raise Unserved(f"{base} does not say what it serves: {problem}") from None
+        raise Unserved(f"{base} does not serve an /openapi.json: {problem}") from None
     return document
 
 
 @contextmanager
 def _started(command: str) -> Iterator[str]:
-    """A broker's control address, as long as it is needed."""
+    """Start a broker; yield its control address."""
     arguments = [command, "serve", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--log-level", "error"]
     try:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)

@@ -1,1 +1,1 @@
-"""Processes of the demo: a consumer or the producer each. They report over stdout and take orders over stdin."""
+"""Processes of the demo: a consumer or the producer each. They report over stdout and read orders from stdin."""

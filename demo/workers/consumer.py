@@ -1,4 +1,4 @@
-"""A consumer as the demo sees it, whatever its library."""
+"""Interface of a consumer, whatever its library."""
 
 from __future__ import annotations
 
@@ -9,34 +9,29 @@ from typing import NamedTuple, Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one consumer is to be: its name, its group, and its patience."""
+    """Name, group and settings of one consumer."""
 
-    name: str
-    """Also its client id."""
+    name: str  # also its client id
     library: str
     bootstrap: str
     topic: str
     group: str
-    instance: str | None = None
-    """The group instance id of a static member."""
-    cooperative: bool = False
-    """Cooperative-sticky instead of range."""
+    instance: str | None = None  # group instance id of a static member
+    cooperative: bool = False  # cooperative-sticky instead of range
+    # or consumer (KIP-848): the coordinator assigns, and sets session timeout and heartbeat interval
     protocol: str = "classic"
-    """Or consumer (KIP-848): then the coordinator assigns, and sets the session timeout and the heartbeat interval."""
     session_timeout_ms: int
     heartbeat_interval_ms: int
-    max_poll_interval_ms: int
-    """Java's name; on the wire it is the member's rebalance timeout."""
+    max_poll_interval_ms: int  # Java's name; the rebalance timeout in requests
 
 
-COMMIT_INTERVAL_MS = 200
-"""A consumer that is killed leaves at most so much to be read again."""
+COMMIT_INTERVAL_MS = 200  # records of at most this time are read again after a consumer is killed
 
 POLL_MS = 100
 
 
 class Fetched(NamedTuple):
-    """A record that a library has handed out."""
+    """A record that a library has returned."""
 
     partition: int
     offset: int
@@ -44,26 +39,26 @@ class Fetched(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """Whom a library's callbacks go to; from whatever thread they come."""
+    """Callbacks of a library; any thread may call them."""
 
     assigned: Callable[[list[int]], None]
     revoked: Callable[[list[int]], None]
 
 
 class Consumer(Protocol):
-    """The few things that the demo does with a consumer. Offsets are committed by the libraries themselves."""
+    """Operations of a consumer that the demo needs. The libraries commit offsets themselves."""
 
     def join(self) -> None:
-        """Subscribes; what follows happens within `poll`."""
+        """Subscribe; the join happens within `poll`."""
 
     def poll(self) -> list[Fetched]:
-        """What there is to process, after at most POLL_MS or a rebalance."""
+        """Return the records to process, after at most POLL_MS or a rebalance."""
 
     def identity(self) -> tuple[int, str]:
-        """The generation and member id under which the last batch was handed out."""
+        """Return generation and member id of the last batch."""
 
     def processed(self) -> None:
-        """The last batch may be committed."""
+        """Allow the commit of the last batch."""
 
     def close(self) -> None:
-        """Commits what was processed, and leaves the group unless the member is static."""
+        """Commit the processed records, and leave the group unless the member is static."""

@@ -1,4 +1,4 @@
-"""A consumer process: it joins on an order, processes and reports; it stalls or stops on an order.
+"""Consumer process: it joins on an order, processes and reports; it stalls or stops on an order.
 
 Run as `python -m kohort.demo.workers.consuming PART`, where PART is a `Part` as JSON.
 """
@@ -18,8 +18,7 @@ CONSUMERS = {
     "aiokafka": "using_aiokafka.AiokafkaConsumer",
     "kafka-python": "using_kafka_python.KafkaPythonConsumer",
     "confluent-kafka": "using_confluent_kafka.ConfluentKafkaConsumer",
-}
-"""Module and class for each library; only the one that is wanted is loaded."""
+}  # library: module and class; only the needed one is imported
 
 
 def main() -> None:
@@ -53,7 +52,7 @@ def _process(consumer: Consumer, batch: list[Fetched], report: Reporter, orders:
     stall_s = orders.take_stall()
     if stall_s:
         report(Working(time.monotonic(), stall_s))
-        time.sleep(stall_s)  # what somebody does who calls a slow service for every record
+        time.sleep(stall_s)  # like a consumer that calls a slow service for every record
     for record in batch:
         if record.value.split()[0] != b"%d:%d" % (record.partition, record.offset):
             report(Wrong(f"partition {record.partition} has {record.value[:20]!r} at offset {record.offset}"))

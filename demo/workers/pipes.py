@@ -1,4 +1,4 @@
-"""The two pipes of a worker: reports go out, orders come in. When the parent is gone, so is the worker."""
+"""Pipes of a worker: reports go out, orders come in. The worker ends with its parent."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import threading
 
 from kohort.demo.reports import Report, write
 
-PARENT_GONE = 3
-"""Exit code of a worker whose parent vanished."""
+PARENT_GONE = 3  # exit code of a worker whose parent has ended
 
 
 class Reporter:
-    """Writes reports to what was stdout. Whatever else prints goes to stderr: it must not get in between."""
+    """Writer of reports to the original stdout. All other output goes to stderr, so that it can't mix with them."""
 
     def __init__(self) -> None:
         self._pipe = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -21,7 +20,7 @@ class Reporter:
         self._lock = threading.Lock()
 
     def __call__(self, report: Report) -> None:
-        """Sends a report; may be called from any thread."""
+        """Send a report; any thread may call it."""
         with self._lock:
             try:
                 self._pipe.write(write(report))
@@ -30,7 +29,7 @@ class Reporter:
 
 
 class Orders:
-    """What the parent wants: `join`, `stall SECONDS`, `stop`; read by a thread, as clients block."""
+    """Orders of the parent: `join`, `stall SECONDS`, `stop`; a thread reads them, as clients block."""
 
     def __init__(self) -> None:
         self.stopping = False
@@ -39,11 +38,11 @@ class Orders:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def wait_to_join(self) -> None:
-        """Returns when it is time to join, or to stop before that."""
+        """Wait for the order to join or to stop."""
         self._joining.wait()
 
     def take_stall(self) -> float:
-        """How many seconds the batch at hand is to take; asked once for each order."""
+        """Return the seconds that the current batch shall take; each order counts once."""
         seconds, self._stall_s = self._stall_s, 0.0
         return seconds
 

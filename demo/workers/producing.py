@@ -1,7 +1,7 @@
-"""The producer's process: a steady stream of numbered records to every partition, idempotent.
+"""Producer process: a steady stream of numbered records to every partition, idempotent.
 
 Run as `python -m kohort.demo.workers.producing BOOTSTRAP TOPIC SEED OFFSET...`, with the next offset of each partition.
-A record's value starts with its partition and offset, so that whoever reads it can check whether it is the right one.
+A record's value starts with its partition and offset, so that a consumer can check whether it is the right one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from kohort.demo.reports import Closed, Produced, Ready, Wrong, ranges_of
 from kohort.demo.workers.pipes import Orders, Reporter
 
 PERIOD_S = 0.1
-RECORDS_PER_PERIOD = 8
-"""For each partition."""
+RECORDS_PER_PERIOD = 8  # for each partition
 PADDING_BYTES = (20, 200)
 
 
@@ -26,7 +25,7 @@ def main() -> None:
     reporter, orders = Reporter(), Orders()
     bootstrap, topic, seed, *offsets = sys.argv[1:]
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "producer", "enable.idempotence": True})
-    stream = _Stream(producer, topic, random.Random(int(seed)), [int(each) for each in offsets])
+    stream = _Stream(producer, topic, random.Random(int(seed)), [int(offset) for offset in offsets])
     reporter(Ready())
     orders.wait_to_join()
     due = time.monotonic()

@@ -1,4 +1,4 @@
-"""aiokafka: everything on one event loop, which here runs while somebody polls (and that is nearly always)."""
+"""aiokafka: everything runs on one event loop, which runs here during a poll (nearly always)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kohort.demo.workers.consumer import COMMIT_INTERVAL_MS, POLL_MS, Fetched, L
 
 
 class AiokafkaConsumer:
-    """Commits in the background what `poll` has handed out; nothing runs between a poll and the report of it."""
+    """Commits in the background what `poll` has returned; nothing runs between a poll and its report."""
 
     def __init__(self, part: Part, listener: Listener) -> None:
         assert not part.cooperative, "aiokafka has no cooperative assignor"
@@ -27,10 +27,12 @@ class AiokafkaConsumer:
 
     def poll(self) -> list[Fetched]:
         fetched = self._runner.run(self._consumer.getmany(timeout_ms=POLL_MS))
-        return [Fetched(each.partition, each.offset, each.value) for batch in fetched.values() for each in batch]
+        return [
+            Fetched(record.partition, record.offset, record.value) for batch in fetched.values() for record in batch
+        ]
 
     def identity(self) -> tuple[int, str]:
-        coordinator = self._consumer._coordinator  # there is no public way to the generation
+        coordinator = self._consumer._coordinator  # the generation has no public accessor
         return coordinator.generation, coordinator.member_id
 
     def processed(self) -> None:
@@ -64,7 +66,7 @@ class _Callbacks(ConsumerRebalanceListener):  # type: ignore[misc]  # the librar
         self._listener = listener
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        self._listener.assigned([each.partition for each in assigned])
+        self._listener.assigned([partition.partition for partition in assigned])
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        self._listener.revoked([each.partition for each in revoked])
+        self._listener.revoked([partition.partition for partition in revoked])

@@ -1,4 +1,4 @@
-"""confluent-kafka: librdkafka does the talking on threads of its own, `consume` hands over what they have."""
+"""confluent-kafka: librdkafka communicates on threads of its own, `consume` returns the records that they have."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class ConfluentKafkaConsumer:
 
     def poll(self) -> list[Fetched]:
         messages = self._consumer.consume(MOST_RECORDS, POLL_MS / 1000)
-        self._batch = [each for each in messages if each.error() is None]
-        return [Fetched(each.partition(), each.offset(), each.value()) for each in self._batch]
+        self._batch = [message for message in messages if message.error() is None]
+        return [Fetched(message.partition(), message.offset(), message.value()) for message in self._batch]
 
     def identity(self) -> tuple[int, str]:
         # The metadata is opaque to Python; librdkafka writes "CGMDv2:", the generation as the machine does, and names.
@@ -60,7 +60,7 @@ class ConfluentKafkaConsumer:
             for message in self._batch:
                 self._consumer.store_offsets(message)
         except KafkaException as problem:
-            # The partition has been taken away meanwhile: whoever has it now reads these records again.
+            # the partition was revoked meanwhile; its new owner reads these records again
             if problem.args[0].code() != KafkaError._STATE:
                 raise
 
@@ -68,7 +68,7 @@ class ConfluentKafkaConsumer:
         self._consumer.close()
 
     def _assigned(self, _: Consumer, partitions: list[Any]) -> None:
-        self._listener.assigned([each.partition for each in partitions])
+        self._listener.assigned([partition.partition for partition in partitions])
 
     def _revoked(self, _: Consumer, partitions: list[Any]) -> None:
-        self._listener.revoked([each.partition for each in partitions])
+        self._listener.revoked([partition.partition for partition in partitions])

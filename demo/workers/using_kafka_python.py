@@ -12,7 +12,7 @@ from kohort.demo.workers.consumer import COMMIT_INTERVAL_MS, POLL_MS, Fetched, L
 
 
 class KafkaPythonConsumer:
-    """Commits, within `poll`, what the polls before handed out."""
+    """Commits, within `poll`, what earlier polls returned."""
 
     def __init__(self, part: Part, listener: Listener) -> None:
         self._topic = part.topic
@@ -38,13 +38,15 @@ class KafkaPythonConsumer:
     def poll(self) -> list[Fetched]:
         self._remember_the_join()
         fetched = self._consumer.poll(timeout_ms=POLL_MS)
-        return [Fetched(each.partition, each.offset, each.value) for batch in fetched.values() for each in batch]
+        return [
+            Fetched(record.partition, record.offset, record.value) for batch in fetched.values() for record in batch
+        ]
 
     def _remember_the_join(self) -> None:
-        """Has the library finish a join that was under way when the last poll's time was up.
+        """Complete a join that was in progress when the time of the last poll was up.
 
-        When the leader rejoins because of new metadata, kafka-python 3.0 holds the reason to be gone as soon as it has
-        made the assignment; the next poll then never looks at what came of the join, and the consumer sits idle.
+        When the leader rejoins because of new metadata, kafka-python 3.0 drops the reason as soon as it has made the
+        assignment; the next poll then never checks the result of the join, and the consumer stays idle.
         """
         coordinator = self._consumer._coordinator
         if coordinator.rejoining:
@@ -62,9 +64,9 @@ class KafkaPythonConsumer:
 
 
 class _Range(RangePartitionAssignor):  # type: ignore[misc]  # the library has no types
-    """Range, with the static members at one end.
+    """Range assignor with the static members at one end.
 
-    kafka-python 3.0 leaves dynamic members without partitions, when it leads, if a static one stands between them.
+    kafka-python 3.0 leaves dynamic members without partitions, when it leads, if a static one is between them.
     """
 
     @classmethod
@@ -77,7 +79,7 @@ class _Callbacks(ConsumerRebalanceListener):  # type: ignore[misc]  # the librar
         self._listener = listener
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        self._listener.assigned([each.partition for each in assigned])
+        self._listener.assigned([partition.partition for partition in assigned])
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        self._listener.revoked([each.partition for each in revoked])
+        self._listener.revoked([partition.partition for partition in revoked])

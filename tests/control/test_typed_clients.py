@@ -151,7 +151,7 @@ def test_a_build_asks_a_broker_that_runs(tmp_path: Path) -> None:
     [
         ("KOHORT_COMMAND", "no-such-kohort", "there is no no-such-kohort; install kohort with its extra control, or "),
         ("KOHORT_COMMAND", "true", "true does not serve a control address\n"),
-        ("KOHORT_CONTROL", "127.0.0.1:1", "http://127.0.0.1:1 does not say what it serves: "),
+        ("KOHORT_CONTROL", "127.0.0.1:1", "http://127.0.0.1:1 does not serve an /openapi.json: "),
     ],
 )
 def test_a_build_without_a_broker_says_what_to_do(tmp_path: Path, variable: str, value: str, told: str) -> None:

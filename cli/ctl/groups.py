@@ -105,7 +105,7 @@ def timeline(group: str, control: str, token: str) -> None:
 @click.argument("group")
 @control_options
 def explain(group: str, control: str, token: str) -> None:
-    """Explain which members GROUP waits for and until when, what each client does next, and doubtful settings."""
+    """Describe the members that GROUP waits for and until when, the next step of each client, and doubtful settings."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/explanation"):
         say(line)
 

@@ -67,7 +67,7 @@ def test_a_member_that_was_lost_with_the_broker_is_not_blamed(tmp_path: Path) ->
             assert "R35" not in found
         else:
             assert found["R03"]["severity"] == "info"
-            assert found["R03"]["advice"] == "R35 explains it: The group stopped together with others."
+            assert found["R03"]["advice"] == "R35 explains it: The group paused together with others."
             assert "this group and 2 of 2 others (three, two) committed nothing" in found["R35"]["text"]
             assert found["R35"]["start_ms"] == pytest.approx(ms(300), abs=1_100)
 

@@ -118,5 +118,5 @@ def test_the_group_whose_offsets_expired_went_on_elsewhere(source: str, read: Ca
     (finding,) = (finding for finding in diagnose(analyse(group)) if finding.rule == "R27")
     assert finding.title == "Offsets expired and the group continued elsewhere"
     assert finding.severity == "warning"
-    assert "6 partitions went on at another position" in finding.text
+    assert "6 partitions continued at another position" in finding.text
     assert finding.evidence == {"tombstones": 6, "topics": ["orders"], "went_on_elsewhere": 6}

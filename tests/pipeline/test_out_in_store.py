@@ -241,9 +241,9 @@ def test_other_errors_are_not_a_stores() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--out", "ftp://host/incident"), "ftp:// is no store that is known here"),
-        (("--out", "s3://"), "names no bucket"),
-        (("--out", "s3://bucket/x", "--follow"), "what --follow collects grows in a folder"),
+        (("--out", "ftp://host/incident"), "unknown store ftp://"),
+        (("--out", "s3://"), "a bucket is missing"),
+        (("--out", "s3://bucket/x", "--follow"), "--follow requires a folder"),
     ],
 )
 def test_addresses_that_nothing_can_be_written_to(

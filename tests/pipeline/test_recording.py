@@ -86,7 +86,7 @@ def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: di
 
 def test_a_death_is_not_dated_by_its_discovery(analyses: dict[str, GroupAnalysis]) -> None:
     (finding,) = [f for f in diagnose(analyses["crash-loop"]) if f.rule == "R05"]
-    assert "noticed about 10.1 s after it had joined (its session timeout of 6.0 s included)" in finding.text
+    assert "detected about 10.1 s after it had joined (its session timeout of 6.0 s included)" in finding.text
 
 
 def test_mixed_settings_names_what_differs_and_nothing_else(analyses: dict[str, GroupAnalysis]) -> None:

@@ -243,4 +243,4 @@ def test_a_file_of_the_environment_is_not_missed_where_there_is_no_address(given
         (["--command-config", str(config)], {}) if given else ([], {"KOHORT_COMMAND_CONFIG": str(config)})
     )
     done = CliRunner().invoke(analyze, [str(log), *arguments, "--out", str(tmp_path / "out")], env=environment)
-    assert ("none is among the sources: not used" in done.output) == given
+    assert ("none of the sources is an address" in done.output) == given

@@ -194,7 +194,7 @@ def test_help_says_what_comes_out() -> None:
     done = CliRunner().invoke(analyze, ["--help"])
     assert done.exit_code == 0
     for words in ("--command-config FILE", "Exit code 0", "130: interrupted"):
-        assert words in done.output
+        assert words in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(
@@ -202,15 +202,15 @@ def test_help_says_what_comes_out() -> None:
     [
         ([], 2, "Missing argument"),
         (["/nowhere/at/all"], 1, "nothing to analyse"),
-        (["--follow", "/nowhere/at/all"], 2, "--follow wants one bootstrap address"),
+        (["--follow", "/nowhere/at/all"], 2, "--follow requires one bootstrap address"),
         (["--command-config", "/nowhere/at/all", "b:9092"], 2, "does not exist"),
         (["--last", "2 weeks", "b:9092"], 2, "invalid duration '2 weeks'"),
         (["--since", "yesterday", "b:9092"], 2, "invalid time 'yesterday'"),
         (["--since", "15:00", "--until", "14:00", "b:9092"], 2, "--since is later than --until"),
-        (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last says where the time begins and ends"),
-        (["--follow", "b:9092", "c:9092"], 2, "--follow wants one bootstrap address"),
+        (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last cannot be combined with --since"),
+        (["--follow", "b:9092", "c:9092"], 2, "--follow requires one bootstrap address"),
         (["--follow", "b:9092", "/nowhere/at/all"], 2, "/nowhere/at/all: no such file"),
-        (["--follow", "--last", "2h", "b:9092"], 2, "--follow takes everything as it comes"),
+        (["--follow", "--last", "2h", "b:9092"], 2, "--follow cannot be combined with"),
         (["--metrics-port", "0", "b:9092"], 2, "--metrics-port requires --follow"),
         (["--webhook", "http://h/", "b:9092"], 2, "--webhook requires --follow"),
         (["--follow", "--webhook", "h/x", "b:9092"], 2, "'h/x' is not a webhook address"),
@@ -320,8 +320,8 @@ def test_an_output_folder_that_cannot_be_used(tmp_path: Path) -> None:
 
     log = tmp_path / "server.log"
     log.write_text("[2026-11-21 10:00:00,000] INFO [GroupCoordinator id=1] (kafka)\n")
-    assert f"--out {log}: that is a file" in tried(str(log), "--out", str(log))
-    assert "that is a file" in tried(str(log), "--out", str(log / "below"))
+    assert f"--out {log}: expected a folder, but a file exists there" in tried(str(log), "--out", str(log))
+    assert "a file exists there" in tried(str(log), "--out", str(log / "below"))
     (tmp_path / "followed" / "checkpoints").mkdir(parents=True)
     assert "holds what --follow collected" in tried(str(log), "--out", str(tmp_path / "followed"))
     (tmp_path / "analysed" / "tables" / "silver").mkdir(parents=True)
@@ -335,4 +335,4 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kohort.cli.analyze._run", interrupted)
     done = CliRunner().invoke(analyze, ["/nowhere"])
     assert done.exit_code == 130
-    assert "there is no report of this run" in done.output
+    assert "no report was written" in done.output

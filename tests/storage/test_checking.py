@@ -114,7 +114,7 @@ def test_directory_without_partitions(tmp_path: Path) -> None:
     (tmp_path / "photos-2024").mkdir()
     code, output = verify(tmp_path)
     assert code == 1
-    assert "holds no partitions" in output
+    assert "contains no partitions" in output
 
 
 def test_segments_that_apache_kafka_wrote(recording: Path) -> None:

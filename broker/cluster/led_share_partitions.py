@@ -1,4 +1,4 @@
-"""The share partitions of a node: begun when somebody fetches from them, and forgotten when they do not count any more.
+"""The share partitions of a node: created by the first fetch, and dropped when leadership or sessions end.
 
 Source: Kafka's `SharePartitionManager`, `SharePartitionCache`.
 """
@@ -38,104 +38,95 @@ _NONE: Final = ErrorCode.none
 
 KeyT = TypeVar("KeyT")
 
-STEPS_AT_ONCE: Final = 64
-"""Steps of the search for a time before others are served."""
+STEPS_AT_ONCE: Final = 64  # steps of the search for a timestamp before other requests are handled
 
-_Found = tuple[int, int] | None
-"""A timestamp and the first offset that has it, or a later one."""
+_TimestampOffset = tuple[int, int] | None  # a timestamp, and the first offset with it or a later one
 
 
 class LedSharePartitions:
-    """What a node knows of the share partitions that it leads, and of those who fetch from them."""
+    """The share partitions that a node leads, and the sessions of their members."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._cluster = node.cluster
         self.purgatory = node.cluster.purgatory
         self.sessions = ShareSessions(node.cluster.settings.group_share_max_share_sessions)
-        self._known: dict[SharePartitionKey, SharePartition] = {}
+        self._share_partitions: dict[SharePartitionKey, SharePartition] = {}
         self._of_groups: dict[str, dict[SharePartitionKey, None]] = {}
         self._of_partitions: dict[TopicIdPartition, dict[SharePartitionKey, None]] = {}
 
     def __len__(self) -> int:
-        """How many there are."""
-        return len(self._known)
+        return len(self._share_partitions)
 
     @property
     def in_flight(self) -> int:
-        """How many offsets are in flight in all of them together."""
-        return sum(each.in_flight.count for each in self._known.values())
+        """The number of offsets in flight in all share partitions together."""
+        return sum(share_partition.in_flight.count for share_partition in self._share_partitions.values())
 
     def known(self, key: SharePartitionKey) -> SharePartition | None:
-        """A share partition that somebody has fetched from, and that counts."""
-        return self._known.get(key)
+        """Return a share partition that was fetched from and is still valid, or None."""
+        return self._share_partitions.get(key)
 
     def of_group(self, group_id: str) -> list[SharePartition]:
-        """All that is known of a group."""
-        return [self._known[key] for key in self._of_groups.get(group_id, ())]
+        return [self._share_partitions[key] for key in self._of_groups.get(group_id, ())]
 
     def get(self, group_id: str, topic: Topic, partition: Partition, now_ms: int) -> tuple[SharePartition, bool]:
-        """A share partition of a partition that this node leads, with whether it is new: then it begins to read its
-        state.
+        """Return the share partition of a partition that this node leads, and whether it is new.
 
-        One that another leader epoch has begun does not count any more.
+        A new one starts reading its state. It replaces one of an earlier leader epoch.
         """
         key = SharePartitionKey(group_id, topic.topic_id, partition.index)
-        found = self._known.get(key)
-        if found is not None and found.leader_epoch != partition.leader_epoch:
-            self.forget(found, Progress.FENCED)
-            found = None
-        if found is not None:
-            return found, False
-        found = self._known[key] = SharePartition(key, partition.leader_epoch, self)
+        share_partition = self._share_partitions.get(key)
+        if share_partition is not None and share_partition.leader_epoch != partition.leader_epoch:
+            self.forget(share_partition, Progress.FENCED)
+            share_partition = None
+        if share_partition is not None:
+            return share_partition, False
+        share_partition = self._share_partitions[key] = SharePartition(key, partition.leader_epoch, self)
         self._of_groups.setdefault(group_id, {})[key] = None
         self._of_partitions.setdefault((key.topic_id, key.partition), {})[key] = None
-        _Beginning(self, found, topic, partition).read(now_ms)
-        return found, True
+        _Beginning(self, share_partition, topic, partition).read(now_ms)
+        return share_partition, True
 
     def forget(self, partition: SharePartition, progress: Progress) -> None:
-        """It does not count any more. The next fetch reads it again."""
+        """Drop a share partition. The next fetch reads its state again."""
         partition.end(progress)
         key = partition.key
-        if self._known.get(key) is partition:
-            del self._known[key]
+        if self._share_partitions.get(key) is partition:
+            del self._share_partitions[key]
             _discard(self._of_groups, key.group_id, key)
             _discard(self._of_partitions, (key.topic_id, key.partition), key)
 
-    # What share partitions ask of it (`SharePartitionHost`)
+    # Called by share partitions (`SharePartitionHost`)
 
     @property
     def record_observer(self) -> RecordObserver:
-        """See `SharePartitionHost`."""
         return self._node.coordinator.record_observer or UNOBSERVED
 
     def config(self, group_id: str) -> ShareConfig:
-        """See `SharePartitionHost`."""
         return self._cluster.group_configs.share_config(group_id)
 
-    def write(self, key: SharePartitionKey, write: StateWrite, then: OnOutcome, now_ms: int) -> None:
-        """See `SharePartitionHost`."""
-        which = key.topic_id, key.partition
+    def write(self, key: SharePartitionKey, write: StateWrite, on_outcome: OnOutcome, now_ms: int) -> None:
+        topic_partition = key.topic_id, key.partition
 
         def written(outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int) -> None:
-            then(outcomes[which], now_ms)
+            on_outcome(outcomes[topic_partition], now_ms)
 
-        self._cluster.share_persister.write(key.group_id, {which: write}, written, now_ms)
+        self._cluster.share_persister.write(key.group_id, {topic_partition: write}, written, now_ms)
 
     def changed(self, partition: SharePartition, now_ms: int) -> None:
-        """See `SharePartitionHost`."""
         self.purgatory.check(partition, now_ms)
 
     def fenced(self, partition: SharePartition, now_ms: int) -> None:
-        """See `SharePartitionHost`."""
         self.forget(partition, Progress.FENCED)
 
     # Sessions that end
 
     def close_session(self, session: ShareSession, now_ms: int) -> None:
-        """A member wanted to close a session, and what it said with that is written. Source: `releaseSession`.
+        """Close a session after the acknowledgements in its last request were written. Source: `releaseSession`.
 
-        If that has ended meanwhile, and the member has another one, then that is closed: Kafka goes by its name.
+        If it has ended meanwhile, and the member has another one, that one is closed: Kafka identifies it by the
+        member.
         """
         present = self.sessions.of_member(session.group_id, session.member_id)
         if present is not None:
@@ -157,47 +148,47 @@ class LedSharePartitions:
         pace = Pace()
         for session in sessions:
             for topic_id, index in session.partitions:
-                found = None if topic_id is None else self.known(SharePartitionKey(session.group_id, topic_id, index))
-                if found is not None:
-                    yield from releasing(found, session.member_id, now_ms, cause)
+                share_partition = (
+                    None if topic_id is None else self.known(SharePartitionKey(session.group_id, topic_id, index))
+                )
+                if share_partition is not None:
+                    yield from releasing(share_partition, session.member_id, now_ms, cause)
                 if pace.add():
                     yield
         for group_id in groups:
-            for each in self.of_group(group_id):
+            for orphan in self.of_group(group_id):
                 if self.sessions.has_group(group_id):
                     break  # a member has come back meanwhile
-                self.forget(each, Progress.FENCED)
+                self.forget(orphan, Progress.FENCED)
                 if pace.add():
                     yield
 
     def stopped(self) -> None:
-        """The node has stopped."""
         self.sessions.clear()
-        self.forget_all(list(self._known.values()))
+        self.forget_all(list(self._share_partitions.values()))
 
     def forget_all(self, partitions: Iterable[SharePartition]) -> None:
-        """None of them counts any more."""
-        for each in partitions:
-            self.forget(each, Progress.FENCED)
+        for partition in partitions:
+            self.forget(partition, Progress.FENCED)
 
     def partition_lost(self, topic_id: UUID, index: int) -> None:
-        """A partition has another leader now, or its topic is gone."""
-        self.forget_all([self._known[key] for key in self._of_partitions.get((topic_id, index), ())])
+        """Drop the share partitions of a partition that has another leader, or was deleted."""
+        self.forget_all([self._share_partitions[key] for key in self._of_partitions.get((topic_id, index), ())])
 
 
-def _discard(sets: dict[KeyT, dict[SharePartitionKey, None]], where: KeyT, key: SharePartitionKey) -> None:
-    keys = sets[where]
+def _discard(sets: dict[KeyT, dict[SharePartitionKey, None]], owner: KeyT, key: SharePartitionKey) -> None:
+    keys = sets[owner]
     del keys[key]
     if not keys:
-        del sets[where]
+        del sets[owner]
 
 
 def _ignore_result(result: None, now_ms: int) -> None:
-    """Return at once: nothing depends on it."""
+    """Ignore the result, because nothing depends on it."""
 
 
 class _Beginning(DelayedOperation):
-    """A share partition on its way to being fetched from: its state is read, and its start found."""
+    """The initialization of a share partition: its state is read, and its start offset determined."""
 
     __slots__ = ("_led", "_outcome", "_partition", "_share_partition", "_steps", "_topic")
 
@@ -210,18 +201,22 @@ class _Beginning(DelayedOperation):
         self._topic = topic
         self._partition = partition
         self._outcome: StateOutcome | None = None
-        self._steps: Generator[None, None, _Found] | None = None
+        self._steps: Generator[None, None, _TimestampOffset] | None = None
 
     def read(self, now_ms: int) -> None:
-        """Asks the share coordinator."""
         key = self._share_partition.key
-        which = key.topic_id, key.partition
+        topic_partition = key.topic_id, key.partition
         self._led._cluster.share_persister.read(
-            key.group_id, {which: self._share_partition.leader_epoch}, partial(self._was_read, which), now_ms
+            key.group_id,
+            {topic_partition: self._share_partition.leader_epoch},
+            partial(self._was_read, topic_partition),
+            now_ms,
         )
 
-    def _was_read(self, which: TopicIdPartition, outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int) -> None:
-        outcome = self._outcome = outcomes[which]
+    def _was_read(
+        self, topic_partition: TopicIdPartition, outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int
+    ) -> None:
+        outcome = self._outcome = outcomes[topic_partition]
         error = heard(outcome.error_code)
         if error is not _NONE:
             self._fail(error, now_ms)
@@ -231,7 +226,7 @@ class _Beginning(DelayedOperation):
             self._find_start(now_ms)
 
     def _find_start(self, now_ms: int) -> None:
-        """Nothing is known of the group here: it begins where its settings say."""
+        """Determine the start offset of a new group from its settings."""
         reset, log = self._share_partition.config.auto_offset_reset, self._partition.log
         ago_ms = duration_ms(reset)
         if ago_ms is not None:
@@ -242,20 +237,20 @@ class _Beginning(DelayedOperation):
             self._begin(log.log_start_offset if reset == EARLIEST else log.high_watermark, now_ms)
 
     def _search(self, now_ms: int) -> None:
-        """Looks for the time, a little in this turn."""
+        """Search for the timestamp, a few steps in this turn."""
         assert self._steps is not None
         try:
             for _ in range(STEPS_AT_ONCE):
                 next(self._steps)
         except StopIteration as end:
-            found: _Found = end.value
-            if found is None or found[1] >= self._partition.log.high_watermark:
+            timestamp_offset: _TimestampOffset = end.value
+            if timestamp_offset is None or timestamp_offset[1] >= self._partition.log.high_watermark:
                 self._fail(ErrorCode.offset_not_available, now_ms)
             else:
-                self._begin(found[1], now_ms)
+                self._begin(timestamp_offset[1], now_ms)
             return
-        except OSError as problem:
-            self._led._cluster.storage_failed(f"reading {self._topic.name}-{self._partition.index}", problem)
+        except OSError as error:
+            self._led._cluster.storage_failed(f"reading {self._topic.name}-{self._partition.index}", error)
             self._fail(ErrorCode.kafka_storage_error, now_ms)
             return
         self._led.purgatory.wait_for_a_turn(self)
@@ -264,7 +259,7 @@ class _Beginning(DelayedOperation):
         self._search(now_ms)
 
     def _begin(self, start_offset: int, now_ms: int) -> None:
-        if self._share_partition.progress is Progress.INITIALIZING:  # else it does not count any more
+        if self._share_partition.progress is Progress.INITIALIZING:  # otherwise it was dropped
             work_in_turns(self._led.purgatory, self._load(start_offset), self._loaded, now_ms)
 
     def _load(self, start_offset: int) -> Generator[None, None, InvalidState | None]:

@@ -1,8 +1,8 @@
-"""Share sessions: what a member of a share group fetches is remembered between its requests (KIP-932).
+"""Share sessions: the broker remembers between requests what a member of a share group fetches (KIP-932).
 
 A session belongs to a member of a group, and ends with the connection that opened it. A node keeps
-`group.share.max.share.sessions` of them; others wait and are refused. What one connection keeps is never the reason:
-if the limit is reached, the connection that keeps the most makes some. Source: Kafka's `ShareSessionCache`,
+`group.share.max.share.sessions` of them; further ones are rejected. One connection cannot exhaust the limit: when it is
+reached, a session of the connection with the most is closed. Source: Kafka's `ShareSessionCache`,
 `SharePartitionManager.newContext`; share-groups §7.
 """
 
@@ -19,56 +19,53 @@ if TYPE_CHECKING:
 
     from kohort.protocol.messages.share_fetch import FetchTopic, ForgottenTopic
 
-    Which = tuple[UUID | None, int]
+    TopicPartition = tuple[UUID | None, int]
     """A topic's id and the index of a partition."""
 
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _LARGEST_EPOCH: Final = 2**31 - 1
 
+# Maximum number of partitions in all sessions of a node: about 25 MB. Kafka has no such limit.
 PARTITIONS_REMEMBERED: Final = 100_000
-"""All sessions of a node together remember at most this many partitions: about 25 MB. Kafka has no such limit."""
 
+# Groups without a session whose records a connection keeps in memory, as Kafka does, until it is closed.
 GROUPS_KEPT: Final = 100
-"""Groups without a session whose records a connection keeps known, as Kafka does, until it is closed."""
 
 
 class ShareSession:
-    """What one member fetches, in the order in which it is read."""
+    """The partitions that one member fetches, in the order in which they are read."""
 
     __slots__ = ("closed", "connection", "epoch", "group_id", "member_id", "partitions")
 
     def __init__(self, group_id: str, member_id: str, connection: object) -> None:
         self.group_id = group_id
         self.member_id = member_id
-        self.connection = connection
-        """Who opened it; it ends with that."""
-        self.epoch = 1
-        """What the next request has to say."""
-        self.partitions: dict[Which, bool] = {}
-        """Each with whether the next answer must name it: it is new, or had an error."""
+        self.connection = connection  # the connection that opened it
+        self.epoch = 1  # epoch that the next request must have
+        # each with whether the next response must contain it: it is new, or had an error
+        self.partitions: dict[TopicPartition, bool] = {}
         self.closed = False
 
     def end_epoch(self) -> None:
-        """A request of this epoch has come; the next one must have the next."""
         self.epoch = self.epoch + 1 if self.epoch < _LARGEST_EPOCH else 1
 
-    def in_turn(self) -> list[Which]:
-        """Its partitions, each request beginning with another one."""
+    def in_turn(self) -> list[TopicPartition]:
+        """Return the partitions, starting with another one for each request."""
         partitions = list(self.partitions)
         if not partitions:
             return partitions
         first = (self.epoch - 1) % len(partitions)
         return partitions[first:] + partitions[:first]
 
-    def is_news(self, which: Which, *, failed: bool, has_records: bool) -> bool:
-        """Whether an answer must name a partition. One with records is read after the others from then on."""
-        if which not in self.partitions:
+    def is_news(self, topic_partition: TopicPartition, *, failed: bool, has_records: bool) -> bool:
+        """Return whether a response must contain a partition. One with records is moved behind the others."""
+        if topic_partition not in self.partitions:
             return failed or has_records
-        news = self.partitions[which] or failed or has_records
+        news = self.partitions[topic_partition] or failed or has_records
         if has_records:
-            del self.partitions[which]
-        self.partitions[which] = failed
+            del self.partitions[topic_partition]
+        self.partitions[topic_partition] = failed
         return news
 
 
@@ -94,17 +91,16 @@ class ShareSessions:
         self._remembered = 0
 
     def __len__(self) -> int:
-        """How many sessions there are."""
         return len(self._sessions)
 
     def has_group(self, group_id: str) -> bool:
-        """Return whether a group has a session here."""
         return group_id in self._of_groups
 
     def of_group(self, group_id: str) -> list[ShareSession]:
-        """Return the sessions of a group's members."""
         return (
-            [each for each in self._sessions.values() if each.group_id == group_id] if self.has_group(group_id) else []
+            [session for session in self._sessions.values() if session.group_id == group_id]
+            if self.has_group(group_id)
+            else []
         )
 
     def open(self, group_id: str, member_id: str, connection: object) -> ShareSession | ErrorCode:
@@ -131,7 +127,6 @@ class ShareSessions:
         return session
 
     def of_member(self, group_id: str, member_id: str) -> ShareSession | None:
-        """Return the session that a member has."""
         return self._sessions.get((group_id, member_id))
 
     def find(self, group_id: str, member_id: str, epoch: int) -> ShareSession | ErrorCode:
@@ -174,9 +169,9 @@ class ShareSessions:
                     self._remember(session, 1)
                 if pace.add():
                     yield
-        for gone in forgotten:
-            for index in gone.partitions:
-                if partitions.pop((gone.topic_id, index), None) is not None and not session.closed:
+        for removed in forgotten:
+            for index in removed.partitions:
+                if partitions.pop((removed.topic_id, index), None) is not None and not session.closed:
                     self._remember(session, -1)
                 if pace.add():
                     yield
@@ -201,9 +196,9 @@ class ShareSessions:
         session.closed = True
         self._remember(session, -len(session.partitions))
         del self._sessions[session.group_id, session.member_id]
-        left = self._of_groups.pop(session.group_id) - 1
-        if left:
-            self._of_groups[session.group_id] = left
+        remaining = self._of_groups.pop(session.group_id) - 1
+        if remaining:
+            self._of_groups[session.group_id] = remaining
         opened = self._of_connections[session.connection]
         del opened.sessions[session]
         opened.closed_groups[session.group_id] = None
@@ -237,7 +232,6 @@ class ShareSessions:
         return [group_id for group_id in groups if not self.has_group(group_id)]
 
     def clear(self) -> None:
-        """End all: the node has stopped."""
         for session in list(self._sessions.values()):
             self.close(session)
         self._of_connections.clear()

@@ -1,6 +1,6 @@
-"""`__share_group_state`: created on first use, written for the share coordinators, and kept short.
+"""`__share_group_state`: created on first use, written for the share coordinators, and pruned.
 
-Its policy is `delete` without a limit: what later snapshots make superfluous is dropped from the log's start.
+Its policy is `delete` without a limit: records that later snapshots replace are deleted from the log's start.
 Source: Kafka's `ShareCoordinatorService`.
 """
 
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from kohort.protocol.batches import EncodedRecords
     from kohort.storage.topic import Partition
 
-UPKEEP_EVERY_MS: Final = 300_000
-"""`share.coordinator.state.topic.prune.interval.ms`."""
+UPKEEP_EVERY_MS: Final = 300_000  # `share.coordinator.state.topic.prune.interval.ms`
 
 
 def new_share_coordinator(state: SharedState, effects: list[Effect]) -> ShareCoordinator:
-    """One without partitions: they come later. `effects`: those of its node's group coordinator."""
+    """Create a coordinator without partitions.
+
+    Args:
+        effects: Effects of its node's group coordinator.
+    """
     settings = state.settings
 
     def has_partition(topic_id: UUID, index: int) -> bool:
@@ -53,7 +56,7 @@ def new_share_coordinator(state: SharedState, effects: list[Effect]) -> ShareCoo
 
 
 class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
-    """The topic that keeps the state of share partitions, and who looks after which part of it."""
+    """The topic of share partitions' state, and the coordinators of its partitions."""
 
     name = SHARE_STATE_TOPIC
     keeps = "share group"
@@ -63,7 +66,7 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
         self.persister = SharePersister(self, state.purgatory)
 
     def create(self, now_ms: int) -> None:
-        """See `CoordinatedTopic`. From then on the topic is kept short."""
+        """Create the topic, and start pruning it."""
         existed = self.exists
         super().create(now_ms)
         if self.exists and not existed:
@@ -98,10 +101,6 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
     def append(
         self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int
     ) -> tuple[ErrorCode, int | None]:
-        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
-
-        Returns NONE and the offset of the last record, or the error.
-        """
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition, None
@@ -126,7 +125,7 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
                 f"{group.group_id}: the state of {lost[0]}{more} is missing in {self.name}: records of that topic "
                 "are lost. Share fetches of these partitions fail with UNKNOWN_SERVER_ERROR, and their start offset is "
                 "unknown (-1), as in Kafka, until you reset the group's offsets (kafka-share-groups --reset-offsets) "
-                "or put the topic's files back from a copy",
+                "or restore the topic's files from a copy",
                 group=group.group_id,
                 partitions=len(lost),
             )
@@ -142,13 +141,16 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
         return state is None or state.state_epoch == NO_EPOCH  # updates are left, and the snapshot before them is lost
 
     def topic_deleted(self, topic_id: UUID, now_ms: int) -> Iterator[None]:
-        """Forgets the state of what is gone. Yields where others may be served."""
+        """Delete the state of a deleted topic. Yields where other requests may be handled."""
         if self.exists:
             for coordinator in self.coordinators.values():
                 yield from topic_deleted_in_states(coordinator, topic_id, now_ms)
 
     def upkeep(self, now_ms: int) -> Iterator[None]:
-        """Drops what says nothing any more, and writes anew what was written long ago. Yields for others."""
+        """Delete redundant records, and write new snapshots of old state.
+
+        Yields where other requests may be handled.
+        """
         cold_after_ms = self._state.settings.share_coordinator_cold_partition_snapshot_interval_ms
         for node_id, coordinator in self.coordinators.items():
             for partition in self._led_by(node_id):
@@ -158,7 +160,7 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
 
     def _led_by(self, node_id: int) -> list[Partition]:
         partitions = [] if self._topic is None else self._topic.partitions
-        return [each for each in partitions if each.leader == node_id and each.log.log_end_offset]
+        return [partition for partition in partitions if partition.leader == node_id and partition.log.log_end_offset]
 
 
 def _prune(coordinator: ShareCoordinator, partition: Partition) -> None:
@@ -169,7 +171,7 @@ def _prune(coordinator: ShareCoordinator, partition: Partition) -> None:
 
 
 class _Upkeep(DelayedOperation):
-    """Looks after the topic now and then, for as long as there is one; a little at a time."""
+    """The periodic pruning of the topic, in steps."""
 
     __slots__ = ("_state", "_steps", "_topic")
 
@@ -184,12 +186,12 @@ class _Upkeep(DelayedOperation):
             self._state.housekeeping.remove(self)
             return
         self.completed = False
-        # Counted from now: what is due before the clock's time runs in this same turn.
+        # Based on the current time: what is due before it would run in this same turn.
         self.deadline_ms = self._state.clock.now_ms() + (1 if self._goes_on(now_ms) else UPKEEP_EVERY_MS)
         self._state.purgatory.wait(self)
 
     def _goes_on(self, now_ms: int) -> bool:
-        """Does the next piece of work. Returns whether there is more."""
+        """Run the next step, and return whether there are more."""
         steps = self._steps or self._topic.upkeep(now_ms)
         self._steps = None
         try:

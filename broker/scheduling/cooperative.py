@@ -1,6 +1,6 @@
-"""A request that may take long is a task: its handler is a generator that yields where others may come.
+"""Long requests as tasks: generators that yield where other requests may be handled.
 
-`fair_scheduler.py` says when they do.
+`fair_scheduler.py` decides when that happens.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterable
@@ -10,17 +10,15 @@ ItemT = TypeVar("ItemT")
 NameT = TypeVar("NameT", bound=Hashable)
 ResultT = TypeVar("ResultT")
 
-Task = Generator[None, None, ResultT]
-"""Work that may be laid aside at each `yield`; it returns what came of it."""
+Task = Generator[None, None, ResultT]  # Work that may pause at each `yield`; it returns its result.
 
 
 def is_task(response: object) -> bool:
-    """Whether a handler has returned a task rather than an answer."""
     return hasattr(response, "send")
 
 
 def finished(task: Task[ResultT]) -> ResultT:
-    """Return what comes of a task, worked on at once."""
+    """Run a task to its end, and return its result."""
     while True:
         try:
             next(task)
@@ -30,9 +28,9 @@ def finished(task: Task[ResultT]) -> ResultT:
 
 
 def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Task[tuple[ResultT, ...]]:
-    """Return what `function` makes of each of the items. Yields after each, and once if there are none.
+    """Return the function's result for each item. Yields after each, and once without any item.
 
-    So does a caller that has many arrays without an element.
+    So a caller with many empty arrays pauses, too.
     """
     results = []
     for item in items:
@@ -44,19 +42,19 @@ def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> 
 
 
 def once_each(function: Callable[[NameT], ResultT], names: Iterable[NameT]) -> Task[tuple[ResultT, ...]]:
-    """As `one_by_one`, for names: what comes of one that is there often takes its room once."""
-    known: dict[NameT, ResultT] = {}
+    """Return the function's result for each name, like `one_by_one`, but call it once for repeated names."""
+    result_of: dict[NameT, ResultT] = {}
     results = []
     for name in names:
-        if name not in known:
-            known[name] = function(name)
-        results.append(known[name])
+        if name not in result_of:
+            result_of[name] = function(name)
+        results.append(result_of[name])
         yield
     return tuple(results)
 
 
 def begin(steps: Task[ResultT]) -> ResultT | Task[ResultT]:
-    """Run a task to its first `yield`. Return its result if it ends before, otherwise the task with what is left."""
+    """Run a task to its first `yield`. Return its result if it ends before, otherwise the rest of the task."""
     try:
         next(steps)
     except StopIteration as end:

@@ -64,7 +64,7 @@ class Dispatcher:
             ticket = self._read(connection, frame, now_ms, start)
             if ticket is not None:
                 self.run(connection, ticket, ticket.api.handle if hooks is NO_HOOKS else hooks.handle)
-        for coordinator in self.cluster.coordinators:  # like `settle`, but without a call if there are no effects
+        for coordinator in self.cluster.coordinators:  # like `settle`, but without the call if nothing is pending
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 

@@ -323,7 +323,7 @@ def test_an_output_folder_that_cannot_be_used(tmp_path: Path) -> None:
     assert f"--out {log}: expected a folder, but a file exists there" in tried(str(log), "--out", str(log))
     assert "a file exists there" in tried(str(log), "--out", str(log / "below"))
     (tmp_path / "followed" / "checkpoints").mkdir(parents=True)
-    assert "holds what --follow collected" in tried(str(log), "--out", str(tmp_path / "followed"))
+    assert "contains data collected by --follow" in tried(str(log), "--out", str(tmp_path / "followed"))
     (tmp_path / "analysed" / "tables" / "silver").mkdir(parents=True)
     assert "made without --follow" in tried("--follow", "127.0.0.1:1", "--out", str(tmp_path / "analysed"))
 

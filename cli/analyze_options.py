@@ -62,7 +62,9 @@ def out_place(out: str, following: bool) -> Place:
     place = place_of(out)
     assert isinstance(place, StoredPlace)
     if not place.address.partition("://")[2]:
-        raise click.UsageError(f"--out {out}: a bucket is missing; expected {place.scheme.rstrip(':')}://bucket/incident")
+        raise click.UsageError(
+            f"--out {out}: a bucket is missing; expected {place.scheme.rstrip(':')}://bucket/incident"
+        )
     if following:
         raise click.UsageError(f"--out {out}: --follow requires a folder of this machine (with --cluster a shared one)")
     return place

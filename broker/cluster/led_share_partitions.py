@@ -5,6 +5,7 @@ Source: Kafka's `SharePartitionManager`, `SharePartitionCache`.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -40,6 +41,8 @@ KeyT = TypeVar("KeyT")
 
 STEPS_AT_ONCE: Final = 64  # steps of the search for a timestamp before other requests are handled
 
+_GroupMember = tuple[str, str]  # group id and member id
+
 _TimestampOffset = tuple[int, int] | None  # a timestamp, and the first offset with it or a later one
 
 
@@ -54,6 +57,9 @@ class LedSharePartitions:
         self._share_partitions: dict[SharePartitionKey, SharePartition] = {}
         self._of_groups: dict[str, dict[SharePartitionKey, None]] = {}
         self._of_partitions: dict[TopicIdPartition, dict[SharePartitionKey, None]] = {}
+        # Members whose ended sessions are being released, and the share partitions that they were refused meanwhile.
+        self._ending_sessions = Counter[_GroupMember]()
+        self._refused: dict[_GroupMember, dict[SharePartition, None]] = {}
 
     def __len__(self) -> int:
         return len(self._share_partitions)
@@ -132,17 +138,40 @@ class LedSharePartitions:
         if present is not None:
             self.sessions.close(present)
             groups = self.sessions.oldest_closed_groups(present.connection)
-            work_in_turns(
-                self.purgatory, self._ending((present,), groups, SESSION_CLOSED, now_ms), _ignore_result, now_ms
-            )
+            self._end((present,), groups, SESSION_CLOSED, now_ms)
 
     def client_gone(self, connection: object, now_ms: int) -> None:
         """End the sessions that were opened on a connection, which is closed."""
         sessions, groups = self.sessions.connection_closed(connection)
-        work_in_turns(self.purgatory, self._ending(sessions, groups, CONNECTION_CLOSED, now_ms), _ignore_result, now_ms)
+        self._end(tuple(sessions), groups, CONNECTION_CLOSED, now_ms)
+
+    def refuses(self, group_id: str, member_id: str, partition: SharePartition) -> bool:
+        """Return whether a member cannot acquire records yet, because an ended session of it is being released.
+
+        The release would take what its next session acquires. The fetch is tried again when the release has ended.
+        """
+        member = group_id, member_id
+        if member not in self._ending_sessions:
+            return False
+        self._refused.setdefault(member, {})[partition] = None
+        return True
+
+    def _end(self, sessions: tuple[ShareSession, ...], groups: Iterable[str], cause: str, now_ms: int) -> None:
+        members = [(session.group_id, session.member_id) for session in sessions]
+        self._ending_sessions.update(members)
+
+        def ended(result: None, now_ms: int) -> None:
+            for member in members:
+                self._ending_sessions[member] -= 1
+                if not self._ending_sessions[member]:
+                    del self._ending_sessions[member]
+                    for partition in self._refused.pop(member, ()):
+                        self.changed(partition, now_ms)
+
+        work_in_turns(self.purgatory, self._ending(sessions, groups, cause, now_ms), ended, now_ms)
 
     def _ending(
-        self, sessions: Iterable[ShareSession], groups: Iterable[str], cause: str, now_ms: int
+        self, sessions: tuple[ShareSession, ...], groups: Iterable[str], cause: str, now_ms: int
     ) -> Generator[None, None, None]:
         """Release what members hold of the partitions of their sessions, and forget all of groups without any."""
         pace = Pace()
@@ -181,10 +210,6 @@ def _discard(sets: dict[KeyT, dict[SharePartitionKey, None]], owner: KeyT, key: 
     del keys[key]
     if not keys:
         del sets[owner]
-
-
-def _ignore_result(result: None, now_ms: int) -> None:
-    """Ignore the result, because nothing depends on it."""
 
 
 class _Beginning(DelayedOperation):

@@ -222,14 +222,15 @@ class ShareReading:
             part.error = ErrorCode.not_leader_or_follower
         return part.error is not _NONE
 
-    @staticmethod
-    def _next_offset(part: ReadPartition) -> int | None:
+    def _next_offset(self, part: ReadPartition) -> int | None:
         """Return the next offset to read, or None if no records can be acquired now."""
         share_partition = part.share_partition
         if share_partition is None or part.is_new or share_partition.progress is not Progress.ACTIVE:
             return None
         if share_partition.is_acquired_from:
             share_partition.has_refused_fetch = True
+            return None
+        if self._node.led_share_partitions.refuses(self._group_id, self._limits.member_id, share_partition):
             return None
         if not share_partition.has_room:
             return None

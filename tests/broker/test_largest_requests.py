@@ -29,7 +29,7 @@ LINES_OF_AN_ELEMENT = 12
 MOST_LINES = LINES_OF_AN_ELEMENT * ELEMENTS
 
 IN_ONE_PIECE = {
-    "incremental_alter_configs resources.configs": (15, "the settings of a resource are checked and set together"),
+    "incremental_alter_configs resources.configs": (16, "the settings of a resource are checked and set together"),
     "leave_group members": (32, "a group removes all leaving members together; 40 ms for 49,000"),
     "produce topic_data": (24, "256 batches are appended in one step, however many there are (SHORT)"),
     "produce topic_data.partition_data": (24, "the same reason"),

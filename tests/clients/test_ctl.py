@@ -67,11 +67,11 @@ def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_pa
         code, told = ctl("faults", "add", str(wrong))
         assert (code, "wrong.yaml, rule 2: there is no API 'Hartbeat'; did you mean Heartbeat?" in told) == (1, True)
         assert len(ctl("faults", "list")[1].splitlines()) == 1
-        assert ctl("clock", "pause")[1].endswith("it stands still")
+        assert ctl("clock", "pause")[1].endswith("is paused")
         assert ctl("clock", "advance", "46")[0] == 0
         assert "(session expired)" in ctl("groups", "timeline", "billing")[1]
         assert ": session expired (ada), completed" in ctl("groups", "history", "billing")[1].splitlines()[-1]
-        assert ctl("clock", "run")[1].endswith("it runs, 1.0 times as fast as the machine's")
+        assert ctl("clock", "run")[1].endswith("runs, 1.0 times as fast as the machine's")
         assert ctl("faults", "remove", "1") == (0, "")
         assert ctl("faults", "list") == (0, "")
     finally:
@@ -166,7 +166,7 @@ def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
     )  # fmt: skip
     assert "offsets-loaded" in ctl("gates", "stops")[1]
     assert ctl("gates", "release", "join-complete", "ada") == (
-        1, "kohort: ada does not wait at join-complete; holds nothing"
+        1, "kohort: ada does not wait at join-complete; there waits nobody"
     )  # fmt: skip
     assert ctl("gates", "open", "join-complete", "--group", "billing")[0] == 1
     assert ctl("gates", "open", "join-complete", "--group", "fraud") == (0, "")

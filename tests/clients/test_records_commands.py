@@ -135,7 +135,7 @@ def test_a_member_goes_on_where_it_has_committed(cluster: str, topic: str) -> No
     said("produce", *at, "-p", "0", told="1\n2\n3\n")
     first = run("consume", *at, "-G", group, "-c", "2")
     assert (first.returncode, first.stdout.split()) == (0, ["1", "2"])
-    assert f"{group}: this member gets {topic} [0], {topic} [1], {topic} [2]" in first.stderr.splitlines()
+    assert f"{group}: this member is assigned {topic} [0], {topic} [1], {topic} [2]" in first.stderr.splitlines()
     assert said("consume", *at, "-G", group, "-e", "-q").split() == ["3"], "what was printed, was committed"
     assert said("consume", *at, "-G", group, "-e", "-q").split() == []
     assert said("consume", *at, "-G", f"{group}-other", "-o", "end", "-e", "-q").split() == []
@@ -177,7 +177,10 @@ def owned(member: Process, topic: str) -> set[int]:
     """What it says that it has."""
     found: set[int] = set()
     for line in list(member.lines):
-        for what, change in (("this member gets ", found.update), ("this member gives up ", found.difference_update)):
+        for what, change in (
+            ("this member is assigned ", found.update),
+            ("this member releases ", found.difference_update),
+        ):
             if what in line and topic in line:
                 change(int(each.rpartition("[")[2].rstrip("]")) for each in line.partition(what)[2].split(", "))
     return found

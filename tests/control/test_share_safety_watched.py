@@ -92,7 +92,7 @@ def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None
     produce(watched.broker, b"a", b"b")
     ada, bob = Member(watched.broker), Member(watched.broker, "bob")
     assert ada.acquires(0) == [(0, 1, 1)]
-    watched.broker.cluster.nodes[0].led_share_partitions._known.clear()
+    watched.broker.cluster.nodes[0].led_share_partitions._share_partitions.clear()
     assert bob.acquires(0) == [(0, 1, 1)]
     assert watched.violations == ["group g: t-0 0-1 was given to bob, and ada holds it"]
 

@@ -66,7 +66,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "ok    the analysis of these logs finds that kafka-python-1 stalled billing" in ended.stdout
     assert "ok    the analysis of these logs finds what the move of invoicing cost" in ended.stdout
-    assert "the move to the consumer protocol took" in ended.stdout
+    assert "the migration to the consumer protocol took" in ended.stdout
     report = out / "report.html"
     look = f"look at it in a browser: python3 -m webbrowser {report.as_uri()}"
     assert ended.stdout.endswith(f"report: {report}\n{look}\n")

@@ -315,7 +315,8 @@ def refusal_by_broker(node: Node, resource: Resource) -> Refusal | None:
     if nulls:
         return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(nulls)}")
     if resource.resource_type == BROKER:
-        return _refusal_of_broker_name(node, resource.resource_name)
+        name = resource.resource_name
+        return refusal_of_broker_id(node, name, "Node", ",") if name else None
     return None if resource.resource_type in (TOPIC, CLIENT_METRICS, GROUP) else _unknown_type(resource)
 
 
@@ -323,14 +324,19 @@ def _unknown_type(resource: Resource) -> Refusal:
     return Refusal(ErrorCode.invalid_request, f"Unknown resource type {resource.resource_type}")
 
 
-def _refusal_of_broker_name(node: Node, name: str) -> Refusal | None:
-    if not name:
-        return None
+def refusal_of_broker_id(node: Node, name: str, kind: str, after_id: str) -> Refusal | None:
+    """Return an error unless `name` is the id of this node.
+
+    Args:
+        kind: What Kafka's message calls the id, which depends on the API.
+        after_id: What follows the expected id in Kafka's message.
+    """
     number = parse_int(name)
     if number is None:
-        return Refusal(ErrorCode.invalid_request, f"Node id must be an integer, but it is: {name}")
+        return Refusal(ErrorCode.invalid_request, f"{kind} id must be an integer, but it is: {name}")
     if number != node.id:
-        return Refusal(ErrorCode.invalid_request, f"Unexpected broker id, expected {node.id}, but received {name}")
+        message = f"Unexpected broker id, expected {node.id}{after_id} but received {name}"
+        return Refusal(ErrorCode.invalid_request, message)
     return None
 
 

@@ -18,7 +18,7 @@ from kohort.broker.apis.config_resources import (
     GROUP,
     NOT_ALLOWED,
     TOPIC,
-    parse_int,
+    refusal_of_broker_id,
 )
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
@@ -164,11 +164,11 @@ def _configs(
     if resource.resource_type == BROKER:
         if not name:
             return of_all_brokers(node.cluster.settings)
-        return _refusal_of_broker_id(node, name, "{} or empty string,") or of_broker(node, dialled)
+        return refusal_of_broker_id(node, name, "Broker", " or empty string,") or of_broker(node, dialled)
     if resource.resource_type == BROKER_LOGGER:
         if not name:
             return Refusal(ErrorCode.invalid_request, "Broker id must not be empty")
-        return _refusal_of_broker_id(node, name, "{}") or ()
+        return refusal_of_broker_id(node, name, "Broker", "") or ()
     if resource.resource_type == GROUP:
         if not name:
             return Refusal(ErrorCode.invalid_request, "Group name must not be empty")
@@ -177,17 +177,6 @@ def _configs(
     if not name:
         return Refusal(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
     return _of_client_metrics()
-
-
-def _refusal_of_broker_id(node: Node, name: str, expected: str) -> Refusal | None:
-    """Return an error unless `name` is the id of this node; `expected` has a placeholder for that id."""
-    number = parse_int(name)
-    if number is None:
-        return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
-    if number != node.id:
-        message = f"Unexpected broker id, expected {expected.format(node.id)} but received {name}"
-        return Refusal(ErrorCode.invalid_request, message)
-    return None
 
 
 def _of_topic(node: Node, topic: Topic) -> Iterable[DescribeConfigsResourceResult]:

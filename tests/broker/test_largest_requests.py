@@ -26,8 +26,6 @@ PARTITIONS = 500
 LINES_OF_AN_ELEMENT = 12
 """Elements may be looked at in one piece, to count or sort them: 50,000 of them in some 25 ms. All else is sliced."""
 
-MOST_LINES = LINES_OF_AN_ELEMENT * ELEMENTS
-
 IN_ONE_PIECE = {
     "incremental_alter_configs resources.configs": (16, "the settings of a resource are checked and set together"),
     "leave_group members": (32, "a group removes all leaving members together; 40 ms for 49,000"),

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from kohort.testing import Cluster
 from kohort.watch.client import BrokerError
 from kohort.watch.looking import WatchedCluster
 from kohort.watch.snapshot import SeenGroup, SeenShare
+from tests.clients.ordered_process import PATIENCE_S
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
@@ -178,7 +180,7 @@ def test_in_a_terminal_it_is_a_live_picture_that_outlives_its_broker() -> None:
         bootstrap = kafka.bootstrap
         terminal = Terminal(bootstrap, "--every", "0.2")
         terminal.until("no group yet")
-    terminal.until("trying again; what is shown")
+    terminal.until("trying again; what is shown is from before")
     terminal.type(b"\x03")
     assert terminal.end() == 0
     assert "Traceback" not in terminal.shown
@@ -225,10 +227,12 @@ class Terminal:
         self.shown = ""
         self._pid, self._file = pty.fork()
         if self._pid == 0:
-            os.execve(WATCH[0], [*WATCH, *arguments], os.environ | {"TERM": "xterm", "COLUMNS": "160", "LINES": "24"})
+            os.execve(WATCH[0], [*WATCH, *arguments], os.environ | {"TERM": "xterm", "COLUMNS": "200", "LINES": "24"})
 
     def until(self, text: str) -> None:
+        deadline_s = time.monotonic() + PATIENCE_S
         while text not in self.shown:
+            assert time.monotonic() < deadline_s, f"{text!r} was not shown: {self.shown[-2_000:]}"
             self._read()
 
     def type(self, keys: bytes) -> None:

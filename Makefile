@@ -56,6 +56,11 @@ $(VENV)/.test-$(DECLARED): | $(BIN)/uv
 	$(INSTALL) -e '.[test,check,pipeline]'
 	@touch $@
 
+# Types of tests that do not use `await`. An editable install generates them; this does when a source has changed.
+testing/sync.py: package/sync_types.py $(wildcard control/*.py control/faults/*.py testing/*cluster*.py proxy/seen/proxy_group.py)
+	@$(PYTHON) package/sync_types.py
+lint test everything fast without-fast: testing/sync.py
+
 environment: $(VENV)/.test-$(DECLARED)  ## install what the tests need into .venv
 
 demo: $(VENV)/.demo-$(DECLARED)  ## run three client libraries in one group with stalls, crashes and restarts, then analyze it

@@ -7,9 +7,12 @@ top-level modules named `client`, `storage` and so on.
 With KOHORT_COMPILE=1 a wheel holds the modules that pyproject.toml lists under `[tool.kohort]` twice: as they are, and
 compiled by mypyc, which Python then imports. Without a C compiler one line says so, and the wheel is plain Python.
 KOHORT_OPT_LEVEL=0 has it compiled quickly, for a test of what it does.
+
+`testing/sync.py` is generated: an editable install writes it into the checkout, a wheel contains it.
 """
 
 import os
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -19,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from setuptools import setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 NOT_INSTALLED = {"tests", "benchmarks"}
@@ -73,7 +77,15 @@ def compiling() -> dict[str, Any]:
     return {"setup_requires": needs} | ({"ext_modules": extensions()} if builds else {})
 
 
+class BuildWithSyncTypes(build_py):  # type: ignore[misc]  # setuptools has no types here
+    """`build_py` that generates the types of tests without `await` from the asynchronous classes first."""
+
+    def run(self) -> None:
+        runpy.run_path(str(HERE / "package/sync_types.py"), run_name="__main__")
+        super().run()
+
+
 rooms = {file.parent for file in HERE.glob("*/__init__.py") if file.parent.name not in NOT_INSTALLED}
 folders = sorted(file.parent.relative_to(HERE).as_posix() for room in rooms for file in room.rglob("__init__.py"))
 places = {"kohort": "package/kohort"} | {"kohort." + folder.replace("/", "."): folder for folder in folders}
-setup(packages=list(places), package_dir=places, **compiling())
+setup(packages=list(places), package_dir=places, cmdclass={"build_py": BuildWithSyncTypes}, **compiling())

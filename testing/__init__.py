@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from kohort.testing.cluster import Cluster
     from kohort.testing.proxy_cluster import Proxy
     from kohort.testing.replaying import replay, replay_async
-    from kohort.testing.sync import SyncClock, SyncCluster
-    from kohort.testing.sync_groups import SyncGroup, SyncShareGroup
-    from kohort.testing.sync_proxy import SyncProxy
-    from kohort.testing.sync_streams_groups import SyncStreamsGroup
+    from kohort.testing.sync import (
+        SyncClock,
+        SyncCluster,
+        SyncFaults,
+        SyncGroup,
+        SyncProxy,
+        SyncRule,
+        SyncShareGroup,
+        SyncStreamsGroup,
+    )
 
 __all__ = [
     "Budget",
@@ -35,8 +41,10 @@ __all__ = [
     "StreamsGroup",
     "SyncClock",
     "SyncCluster",
+    "SyncFaults",
     "SyncGroup",
     "SyncProxy",
+    "SyncRule",
     "SyncShareGroup",
     "SyncStreamsGroup",
     "TaskMember",
@@ -55,10 +63,12 @@ _HOMES = {
     "StreamsGroup": "control.lab_streams_group",
     "SyncClock": "testing.sync",
     "SyncCluster": "testing.sync",
-    "SyncGroup": "testing.sync_groups",
-    "SyncProxy": "testing.sync_proxy",
-    "SyncShareGroup": "testing.sync_groups",
-    "SyncStreamsGroup": "testing.sync_streams_groups",
+    "SyncFaults": "testing.sync",
+    "SyncGroup": "testing.sync",
+    "SyncProxy": "testing.sync",
+    "SyncRule": "testing.sync",
+    "SyncShareGroup": "testing.sync",
+    "SyncStreamsGroup": "testing.sync",
     "TaskMember": "control.task_members",
     "replay": "testing.replaying",
     "replay_async": "testing.replaying",

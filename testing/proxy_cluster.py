@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kohort.control.gates import Gates
     from kohort.proxy.seen.proxy_group import ProxyGroup
     from kohort.testing.remote import InThread
-    from kohort.testing.sync_proxy import SyncProxy
+    from kohort.testing.sync import SyncProxy
 
 
 class Proxy:

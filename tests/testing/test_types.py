@@ -1,7 +1,8 @@
-"""What type checkers and editors are told of the laboratory."""
+"""Types of the laboratory, as a type checker reports them."""
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 from subprocess import run
@@ -9,16 +10,20 @@ from textwrap import dedent
 
 import pytest
 
-from tests.testing.twin import ROOT, TWINS, made
+ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=lambda path: path.stem)
-def test_the_synchronous_words_are_the_asynchronous_ones(twin: Path) -> None:
-    assert twin.read_text() == made(twin), "run python -m tests.testing.twin"
+def test_sync_methods_have_docstrings() -> None:
+    classes = [
+        node for node in ast.parse((ROOT / "testing/sync.py").read_text()).body if isinstance(node, ast.ClassDef)
+    ]
+    methods = [node for each in classes for node in each.body if isinstance(node, ast.FunctionDef)]
+    undocumented = [node.name for node in methods if not ast.get_docstring(node) and not node.name.startswith("__")]
+    assert (len(classes), undocumented) == (12, [])
 
 
-def checked(folder: Path, text: str) -> str:
-    """What mypy says of a user's file."""
+def run_mypy(folder: Path, text: str) -> str:
+    """Return mypy's output for a user's file."""
     path = folder / "test_orders.py"
     path.write_text(dedent(text))
     # With the cache of `make lint`, which knows all but this file.
@@ -28,17 +33,16 @@ def checked(folder: Path, text: str) -> str:
 
 @pytest.mark.clients
 @pytest.mark.timeout(400)
-def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
-    told = checked(
+def test_types_of_both_apis(tmp_path: Path) -> None:
+    output = run_mypy(
         tmp_path,
         """
         from typing import assert_type
-        from kohort.testing.sync_faults import SyncRule
         from kohort.control.gates import Gate
         from kohort.control.history import Rebalance
         from kohort.control.task_members import MemberTasks
         from kohort.testing import Cluster, GroupMember, Proxy, SyncCluster, SyncGroup, SyncProxy
-        from kohort.testing import SyncShareGroup, SyncStreamsGroup
+        from kohort.testing import SyncRule, SyncShareGroup, SyncStreamsGroup
 
         def test_orders(kafka: SyncCluster) -> None:
             group = kafka.group("billing")
@@ -69,13 +73,13 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
             await kafka.clock.advance(seconds=45)
         """,
     )
-    assert told.startswith("Success"), told
+    assert output.startswith("Success"), output
 
 
 @pytest.mark.clients
 @pytest.mark.timeout(400)
-def test_a_type_checker_finds_what_is_misspelt(tmp_path: Path) -> None:
-    told = checked(
+def test_misspelt_names_are_type_errors(tmp_path: Path) -> None:
+    output = run_mypy(
         tmp_path,
         """
         from kohort.testing import SyncCluster
@@ -87,4 +91,4 @@ def test_a_type_checker_finds_what_is_misspelt(tmp_path: Path) -> None:
             kafka.faults.on("Heartbeat").delay(until="Stable", time=2)
         """,
     )
-    assert told.count("error:") == 4, told
+    assert output.count("error:") == 4, output

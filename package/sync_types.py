@@ -89,7 +89,9 @@ def _find_names(node: ast.AST) -> set[str]:
 def _find_default_names(node: ast.ClassDef) -> set[str]:
     """Return names in default values of parameters, which are evaluated when the module is imported."""
     arguments = [function.args for function in node.body if isinstance(function, ast.FunctionDef)]
-    defaults = [default for parameters in arguments for default in (*parameters.defaults, *parameters.kw_defaults) if default]
+    defaults = [
+        default for parameters in arguments for default in (*parameters.defaults, *parameters.kw_defaults) if default
+    ]
     return {name for default in defaults for name in _find_names(default)}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import runpy
 import sys
 import types
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from kohort.cli.commands import build
-from tests.support.compiled import ROOT, is_compiled, listed
+from tests.support.compiled import ROOT, is_compiled, listed, run_setup
 
 WANTED = os.environ.get("KOHORT_COMPILED") == "1"
 """Whether these tests are there for a compiled kohort: `make check-compiled` says so."""
@@ -63,15 +62,14 @@ def test_what_a_compiled_function_returns_is_written_down(path: str) -> None:
 
 
 class Setup:
-    """setup.py, run with a setuptools and a mypyc that only listen."""
+    """setup.py with replacements of setuptools and mypyc that record their arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.told: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
         self.compiled: list[str] = []
-        setuptools, build = types.ModuleType("setuptools"), types.ModuleType("mypyc.build")
-        setuptools.setup = self.told.update  # type: ignore[attr-defined]
+        build = types.ModuleType("mypyc.build")
         build.mypycify = self._mypycify  # type: ignore[attr-defined]
-        for module in (setuptools, types.ModuleType("mypyc"), build):
+        for module in (types.ModuleType("mypyc"), build):
             monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.chdir(ROOT)  # setup.py does, too: this brings back where the tests were
         monkeypatch.setenv("MYPYPATH", "")
@@ -82,7 +80,7 @@ class Setup:
 
     def runs(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "argv", ["setup.py", command])
-        runpy.run_path(str(ROOT / "setup.py"))
+        run_setup(monkeypatch, self.options.update)
 
 
 @pytest.fixture
@@ -100,7 +98,7 @@ def given_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int
 def test_a_wheel_is_plain_unless_told_otherwise(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KOHORT_COMPILE", raising=False)
     setup.runs("bdist_wheel", monkeypatch)
-    assert set(setup.told) == {"packages", "package_dir"}
+    assert set(setup.options) == {"packages", "package_dir", "cmdclass"}
 
 
 def test_the_listed_modules_are_compiled_into_a_wheel(
@@ -110,11 +108,11 @@ def test_the_listed_modules_are_compiled_into_a_wheel(
     monkeypatch.delenv("KOHORT_OPT_LEVEL", raising=False)
     given_compiler(tmp_path, monkeypatch, exit_code=0)
     setup.runs("egg_info", monkeypatch)
-    assert "mypy[mypyc]" in setup.told["setup_requires"][0]
-    assert any(each.startswith("kio") for each in setup.told["setup_requires"]), "mypyc wants its types"
-    assert "ext_modules" not in setup.told, "mypyc is not there yet"
+    assert "mypy[mypyc]" in setup.options["setup_requires"][0]
+    assert any(each.startswith("kio") for each in setup.options["setup_requires"]), "mypyc wants its types"
+    assert "ext_modules" not in setup.options, "mypyc is not there yet"
     setup.runs("bdist_wheel", monkeypatch)
-    (module,) = setup.told["ext_modules"]
+    (module,) = setup.options["ext_modules"]
     assert module.extra_compile_args == ["-O2"]
     assert setup.compiled == [f"typings/kohort/{path}" for path in listed()]
     assert capsys.readouterr().err == ""
@@ -125,7 +123,7 @@ def test_they_may_be_compiled_quickly(setup: Setup, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("KOHORT_OPT_LEVEL", "0")
     given_compiler(tmp_path, monkeypatch, exit_code=0)
     setup.runs("bdist_wheel", monkeypatch)
-    (module,) = setup.told["ext_modules"]
+    (module,) = setup.options["ext_modules"]
     assert module.extra_compile_args == ["-O0", "-Wno-all"]
 
 
@@ -144,6 +142,6 @@ def test_without_a_compiler_one_line_says_so_and_the_wheel_is_plain(
         given_compiler(tmp_path, monkeypatch, exit_code=1)
     for command in ("egg_info", "dist_info", "bdist_wheel"):
         setup.runs(command, monkeypatch)
-    assert set(setup.told) == {"packages", "package_dir"}
+    assert set(setup.options) == {"packages", "package_dir", "cmdclass"}
     line = "kohort: no C compiler that finds Python's headers: this wheel is plain Python\n"
     assert capsys.readouterr().err == line

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import runpy
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.config import _iter_rewritable_modules
 
+from tests.support.compiled import run_setup
+
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
 def package_dir(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The folder of each package, as setup.py gives it to setuptools."""
+    """Return the folder of each package, as setup.py passes it to setuptools."""
     options: dict[str, Any] = {}
-    fake = types.ModuleType("setuptools")
-    fake.setup = lambda **keywords: options.update(keywords)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "setuptools", fake)
-    runpy.run_path(str(ROOT / "setup.py"))
+    run_setup(monkeypatch, options.update)
     folders: dict[str, str] = options["package_dir"]
     assert options["packages"] == list(folders)
     return folders

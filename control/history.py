@@ -1,7 +1,4 @@
-"""What happened to a group: its rebalances one after the other, as a test asks for them.
-
-Made of the group events that the event log writes too. Nothing here is measured anew.
-"""
+"""History of a group: its consecutive rebalances, derived from the group events of the event log."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ STARTS, JOINED, ASSIGNED, SYNCED, SYNC_TIMEOUT, COMPLETED, SUPERSEDED = (
     "rebalance_completed",
     "rebalance_superseded",
 )
-BUMPED, COMPUTED, REVOKING, REVOKED, GIVEN, RECONCILED, CONVERTED = (
+BUMPED, COMPUTED, REVOKING, REVOKED, MEMBER_ASSIGNED, RECONCILED, CONVERTED = (
     "epoch_bumped",
     "target_computed",
     "member_revoking",
@@ -33,61 +30,51 @@ BUMPED, COMPUTED, REVOKING, REVOKED, GIVEN, RECONCILED, CONVERTED = (
     "member_assigned",
     "group_reconciled",
     "group_converted",
-)
-"""Kinds of events of consumer groups (KIP-848)."""
+)  # Kinds of events of consumer groups (KIP-848).
 MEMBER_RECONCILED, REMOVED = "member_reconciled", "member_removed"
 OPEN, DONE, GIVEN_UP = "open", "completed", "superseded"
 
 
 @dataclass
 class Rebalance:
-    """One rebalance, from its cause to the assignments, or to the next one that came in between.
+    """One rebalance, from its cause to the assignments, or to the next rebalance that superseded it.
 
-    In a consumer group it begins with another group epoch, and ends when all members have reached its target. So it
-    does in a share group, between whose members nothing moves.
+    In a consumer group it begins with a new group epoch and ends when all members have reached the target of that
+    epoch. The same holds for a share group, although no partitions move between its members.
     """
 
+    # The generation that it led to; while it is open, the one before. In a consumer group the group epoch.
     generation: int
-    """The one it led to, or would have; while it is open, the one before. In a consumer group the group epoch."""
-    cause: str
-    """In words: `session expired`, `join new`; the names are those of the event log."""
-    actor: str
-    """The client whose doing it was; empty where it was nobody's."""
-    outcome: str = OPEN
-    """`open`, `completed` or `superseded`."""
+    cause: str  # In words: `session expired`, `join new`; the names are those of the event log.
+    actor: str  # The client that caused it, or an empty string if no client did.
+    outcome: str = OPEN  # `open`, `completed` or `superseded`
+    # Duration of the join phase, or None while it is open. In a consumer group: until the target was computed.
     prepare_ms: float | None = None
-    """How long the join phase took; None while it is open. In a consumer group: until the target was computed."""
+    # From there to the stored assignment; in a consumer group until all members had reached their target.
     complete_ms: float | None = None
-    """From there to the stored assignment; in a consumer group until all members had reached their target."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    evicted: tuple[str, ...] = ()
-    """Member ids; who did not rejoin in time."""
+    evicted: tuple[str, ...] = ()  # Ids of members that did not rejoin in time.
+    # Client id of the last member that the group waited for; empty if it waited for no member, or only for a delay. In
+    # a consumer group the member that took longest to revoke partitions, or has not yet.
     laggard: str = ""
-    """The client id of the member that the group waited for last; empty if it waited for none, or only for a delay.
-
-    In a consumer group the one that took longest to give up partitions, or has not yet.
-    """
+    # Time that the group waited for the laggard; None while it waits, or without a laggard.
     laggard_ms: float | None = None
-    """For how long it was waited for; None: it still is, or nobody was."""
     members: int = 0
+    # Partitions that changed their owner, or None if that is unknown or nothing was assigned yet.
     moved: int | None = None
-    """Partitions that had an owner and were given another one; None: nothing was assigned yet, or it is not known."""
+    # Moves that an even distribution required; also None if members subscribe to different topics.
     fewest_moves: int | None = None
-    """How few an even distribution had to move; None, too, where members subscribe to different topics."""
-    unowned_partition_s: float = 0.0
-    """For how long partitions were nobody's before their new owners heard of them, all added up."""
-    group_type: str = "classic"
-    """`classic`, `consumer`, `share` or `streams`."""
+    unowned_partition_s: float = 0.0  # Total time that partitions had no owner before their new owners received them.
+    group_type: str = "classic"  # `classic`, `consumer`, `share` or `streams`
     events: list[GroupEvent] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:
-        """In one line."""
-        who = f" ({self.actor})" if self.actor else ""
+        actor = f" ({self.actor})" if self.actor else ""
         if self.group_type == CLASSIC:
-            parts = [f"generation {self.generation}: {self.cause}{who}, {self.outcome}", *self._phases()]
+            parts = [f"generation {self.generation}: {self.cause}{actor}, {self.outcome}", *self._phases()]
         else:
-            parts = [f"epoch {self.generation}: {self.cause}{who}, {self.outcome}", *self._steps()]
+            parts = [f"epoch {self.generation}: {self.cause}{actor}, {self.outcome}", *self._steps()]
         if self.moved:
             fewest = "" if self.fewest_moves is None else f", {self.fewest_moves} had to"
             parts.append(f"{self.moved} partition{'s'[self.moved == 1 :]} moved{fewest}")
@@ -111,36 +98,34 @@ class Rebalance:
         if self.prepare_ms is not None:
             yield f"target after {self.prepare_ms:.0f} ms"
         if self.laggard and self.laggard_ms is None:
-            yield f"{self.laggard} has not given up partitions"
+            yield f"{self.laggard} has not revoked partitions"
         elif self.laggard and self.outcome == GIVEN_UP:
-            yield f"waited {self.laggard_ms:.0f} ms for {self.laggard} to give up partitions"
+            yield f"waited {self.laggard_ms:.0f} ms for {self.laggard} to revoke partitions"
         elif self.laggard:
-            yield f"{self.laggard} took {self.laggard_ms:.0f} ms to give up partitions"
+            yield f"{self.laggard} took {self.laggard_ms:.0f} ms to revoke partitions"
         if self.complete_ms is not None:
             yield f"reconciled in {self.complete_ms:.0f} ms"
 
 
 def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
-    """The rebalances in a group's events, in order."""
-    found: list[Rebalance] = []
+    result: list[Rebalance] = []
     for event in events:
-        if event.kind in (STARTS, BUMPED, CONVERTED) and found and found[-1].outcome == OPEN:
-            _give_up(found[-1], event)
+        if event.kind in (STARTS, BUMPED, CONVERTED) and result and result[-1].outcome == OPEN:
+            _supersede(result[-1], event)
         if event.kind == BUMPED:
-            found.append(_begun(event))
+            result.append(_from_new_epoch(event))
         if event.kind == STARTS:
-            found.append(Rebalance(event.generation or 0, cause_of(event), event.client_id or ""))
-        if found:
-            found[-1].events.append(event)
-            if found[-1].outcome == OPEN:
-                _take(found[-1], event)
-            if event.kind in (SYNCED, GIVEN) and event.detail:  # perhaps when the rebalance is over
-                found[-1].unowned_partition_s += int(event.detail.get("unowned_us", 0)) / 1_000_000
-    return found
+            result.append(Rebalance(event.generation or 0, cause_of(event), event.client_id or ""))
+        if result:
+            result[-1].events.append(event)
+            if result[-1].outcome == OPEN:
+                _take(result[-1], event)
+            if event.kind in (SYNCED, MEMBER_ASSIGNED) and event.detail:  # may arrive after the rebalance has ended
+                result[-1].unowned_partition_s += int(event.detail.get("unowned_us", 0)) / 1_000_000
+    return result
 
 
-def _begun(event: GroupEvent) -> Rebalance:
-    """A group of a newer protocol has another epoch."""
+def _from_new_epoch(event: GroupEvent) -> Rebalance:
     return Rebalance(
         event.generation or 0,
         cause_of(event),
@@ -153,17 +138,17 @@ def _begun(event: GroupEvent) -> Rebalance:
     )
 
 
-def _give_up(rebalance: Rebalance, event: GroupEvent) -> None:
+def _supersede(rebalance: Rebalance, event: GroupEvent) -> None:
     """Mark a rebalance as superseded, perhaps by the removal of the member that it waited for."""
     rebalance.outcome = GIVEN_UP
     if event.kind == BUMPED and event.cause == "session_expired" and _has_not_reconciled(rebalance, event.member_id):
-        # A frozen member does not receive that it must revoke partitions, so no event reports that it is revoking.
+        # A frozen member does not receive its new assignment, so no event reports that it is revoking partitions.
         rebalance.laggard = _client(rebalance, event.member_id) if event.client_id is None else event.client_id
         rebalance.laggard_ms = (event.mono_us - rebalance.events[0].mono_us) / 1000
     elif event.kind == BUMPED and event.evicted:
         rebalance.laggard = _client(rebalance, event.evicted[0])
-        asked = [each for each in rebalance.events if each.kind == REVOKING and each.member_id == event.evicted[0]]
-        rebalance.laggard_ms = (event.mono_us - asked[-1].mono_us) / 1000 if asked else None
+        revoking = [step for step in rebalance.events if step.kind == REVOKING and step.member_id == event.evicted[0]]
+        rebalance.laggard_ms = (event.mono_us - revoking[-1].mono_us) / 1000 if revoking else None
 
 
 def _has_not_reconciled(rebalance: Rebalance, member_id: str | None) -> bool:
@@ -207,7 +192,6 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
 
 
 def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
-    """What happens in a rebalance of a group of a newer protocol."""
     detail = event.detail or {}
     if event.kind == COMPUTED:
         rebalance.prepare_ms = int(detail["since_bump_us"]) / 1000
@@ -215,23 +199,23 @@ def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
     elif event.kind == REVOKING and (not rebalance.laggard or rebalance.laggard_ms is not None):
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, event.member_id), None
     elif event.kind == REVOKED:
-        _revoked(rebalance, event)
+        _update_laggard(rebalance, event)
     elif event.kind == RECONCILED:
         rebalance.complete_ms = (event.duration_us or 0) / 1000 - (rebalance.prepare_ms or 0)
         rebalance.outcome = DONE
 
 
-def _revoked(rebalance: Rebalance, event: GroupEvent) -> None:
-    """The one that took longest counts, or one that has not given up its partitions yet."""
-    moves = [each for each in rebalance.events if each.kind in (REVOKING, REVOKED)]
-    left = list(dict.fromkeys(each.member_id for each in moves if each.kind == REVOKING))
-    for each in moves:
-        if each.kind == REVOKED and each.member_id in left:
-            left.remove(each.member_id)
-    if left:
-        rebalance.laggard, rebalance.laggard_ms = _client(rebalance, left[0]), None
+def _update_laggard(rebalance: Rebalance, event: GroupEvent) -> None:
+    """Set the laggard to a member that has not revoked its partitions yet, or else to the slowest one."""
+    moves = [move for move in rebalance.events if move.kind in (REVOKING, REVOKED)]
+    pending = list(dict.fromkeys(move.member_id for move in moves if move.kind == REVOKING))
+    for move in moves:
+        if move.kind == REVOKED and move.member_id in pending:
+            pending.remove(move.member_id)
+    if pending:
+        rebalance.laggard, rebalance.laggard_ms = _client(rebalance, pending[0]), None
         return
-    slowest = max((each for each in moves if each.kind == REVOKED), key=lambda each: each.duration_us or 0)
+    slowest = max((move for move in moves if move.kind == REVOKED), key=lambda move: move.duration_us or 0)
     if slowest.duration_us is not None:
         rebalance.laggard, rebalance.laggard_ms = _client(rebalance, slowest.member_id), slowest.duration_us / 1000
 
@@ -243,58 +227,56 @@ def _client(rebalance: Rebalance, member_id: str | None) -> str:
     return member_id or ""
 
 
-def _of_records(detail: Mapping[str, str]) -> Iterator[str]:
-    """Which records of a share group an event is about, and which delivery it is."""
+def _describe_records(detail: Mapping[str, str]) -> Iterator[str]:
     if "topic" not in detail:
         return
-    where = f"{detail['topic']}-{detail['partition']}"
+    topic_partition = f"{detail['topic']}-{detail['partition']}"
     if "start" in detail:
-        yield f"{where} start {detail['start']}"
+        yield f"{topic_partition} start {detail['start']}"
         return
     if "to" in detail:
-        yield f"{where} from {detail['from']} to {detail['to']}"
+        yield f"{topic_partition} from {detail['from']} to {detail['to']}"
         return
     first, last = detail["first_offset"], detail["last_offset"]
-    yield f"{where} {first if first == last else f'{first}-{last}'}"
+    yield f"{topic_partition} {first if first == last else f'{first}-{last}'}"
     if (count := int(detail["delivery_count"])) > 1:
         yield f"delivery {count}"
 
 
-def _of_tasks(detail: Mapping[str, str]) -> Iterator[str]:
-    """Which tasks of a streams group an event is about, by role."""
+def _describe_tasks(detail: Mapping[str, str]) -> Iterator[str]:
     for role in ("active", "standby", "warmup"):
         if role in detail:
             yield f"{role} {detail[role]}"
 
 
 def cause_of(event: GroupEvent) -> str:
-    """The cause of an event as a person writes it. One that is not known is followed by what is, if that is told."""
+    """Return the cause of an event in words. An unknown cause is followed by the evidence, if there is any."""
     evidence = (event.detail or {}).get("evidence", "") if event.cause in (None, "unknown") else ""
-    return f"unknown: {evidence}" if evidence else words(event.cause)
+    return f"unknown: {evidence}" if evidence else _phrase(event.cause)
 
 
-def words(name: str | None) -> str:
-    """A cause's name as a person writes it."""
+def _phrase(name: str | None) -> str:
     return (name or "unknown").replace("_", " ")
 
 
 def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool]) -> Iterator[str]:
-    """The timeline of a group, a line an event; what is only counted is left out.
+    """Yield the timeline of a group, one line for each event, without statistics.
 
-    `disowned`: whether a zombie reported it.
+    Args:
+        disowned: Returns whether a zombie reported the event.
     """
     first_us: int | None = None
-    for each in recorded:
-        event = each.event
+    for entry in recorded:
+        event = entry.event
         if event.kind in ("heartbeat_stats", "commit_stats"):
             continue
         first_us = event.mono_us if first_us is None else first_us
-        who = event.instance_id or event.client_id or event.member_id or ""
+        name = event.instance_id or event.client_id or event.member_id or ""
         parts = [f"{(event.mono_us - first_us) / 1_000_000:9.3f} s", event.kind.replace("_", " ")]
-        if who:
-            parts.append(who)
-        parts += _of_records(event.detail or {}) if event.group_type == SHARE else ()
-        parts += _of_tasks(event.detail or {}) if event.group_type == STREAMS else ()
+        if name:
+            parts.append(name)
+        parts += _describe_records(event.detail or {}) if event.group_type == SHARE else ()
+        parts += _describe_tasks(event.detail or {}) if event.group_type == STREAMS else ()
         if event.cause:
             parts.append(f"({cause_of(event)})")
         if event.error:
@@ -303,6 +285,6 @@ def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool])
             parts.append(f"generation {event.generation}")
         if event.duration_us is not None:
             parts.append(f"after {event.duration_us / 1000:.0f} ms")
-        if disowned(each):
-            parts.append(f"says the zombie, node {each.node_id}")
+        if disowned(entry):
+            parts.append(f"reported by zombie node {entry.node_id}")
         yield " ".join(parts)

@@ -1,4 +1,4 @@
-"""A jump of the clock beside real clients: it halts where they would be too late only because no real time goes by."""
+"""Jumps of the clock with live clients: halts where members would be late only because no real time has passed."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ if TYPE_CHECKING:
     from kohort.coordinator.streams.streams_group import StreamsGroup
     from kohort.purgatory import DelayedOperation
 
+# Maximum length of a halt, in real seconds. Clients learn about a rebalance with their next heartbeat, usually every 3
+# seconds by their own clocks.
 PATIENCE_S = 10.0
-"""How long a halt lasts at most, in real seconds. Clients hear of a rebalance with their next heartbeat: most have one
-every 3 seconds, by their own clocks."""
 
 
 @dataclass(frozen=True)
-class Late:
-    """A member that lives and has not done in time what its group waits for."""
+class LateMember:
+    """A live member that has not done in time what its group waits for."""
 
     group: str
     member: str
-    todo: str
-    """What it has not done: a verb, for the sentence "ada has not rejoined group billing"."""
+    todo: str  # What it has not done, in the sentence "ada has not rejoined group billing".
 
     def __str__(self) -> str:
-        return f"{self.member}, which lives and has not {self.todo} group {self.group}"
+        return f"{self.member}, which is alive and has not {self.todo} group {self.group}"
 
 
 async def jump(
@@ -48,14 +47,13 @@ async def jump(
     Returns:
         A sentence for each member that did not respond during a halt.
     """
-    left_behind: set[Late] = set()
-    given_up: set[Late] = set()
-    """Those for whom the clock does not halt once more before it moves."""
+    left_behind: set[LateMember] = set()
+    given_up: set[LateMember] = set()  # members for which the clock does not halt again before it moves
     waits = patience_s > 0 and not expire_live_members
     laboratory.waiters.check_open()
 
-    def late(moment_ms: int) -> set[Late]:
-        return _who_is_late(laboratory, moment_ms) - given_up
+    def find_late(moment_ms: int) -> set[LateMember]:
+        return _late_members(laboratory, moment_ms) - given_up
 
     with laboratory.clock.held():
         end_ms = laboratory.begin_jump(length_ms)
@@ -66,79 +64,78 @@ async def jump(
                     await asyncio.sleep(0)
                 is_extended = True
                 continue  # clients were served, so there may be another moment
-            if waits and late(moment_ms):
-                given_up |= await _halt(laboratory, partial(late, moment_ms), patience_s)
-                continue  # what they have done meanwhile may be due sooner
+            if waits and find_late(moment_ms):
+                given_up |= await _halt(laboratory, partial(find_late, moment_ms), patience_s)
+                continue  # their requests may have scheduled something earlier
             for _ in () if expire_live_members else laboratory.keep_alive(moment_ms):
                 await asyncio.sleep(0)  # clients are served; a clock that is held does not move by itself
-            if laboratory.next_moment_ms(moment_ms) == moment_ms and not (waits and late(moment_ms)):
-                laboratory.come_to(moment_ms)
+            if laboratory.next_moment_ms(moment_ms) == moment_ms and not (waits and find_late(moment_ms)):
+                laboratory.step_to(moment_ms)
                 left_behind |= given_up
                 given_up.clear()
                 await asyncio.sleep(0)
-        laboratory.come_to(end_ms)
+        laboratory.step_to(end_ms)
     laboratory.waiters.look()
-    return [_sentence(each, patience_s) for each in sorted(left_behind, key=str)]
+    return [_sentence(member, patience_s) for member in sorted(left_behind, key=str)]
 
 
-async def _halt(laboratory: Laboratory, late: Callable[[], set[Late]], patience_s: float) -> set[Late]:
-    """Waits until nobody would be late. Returns who still would be when that takes too long."""
+async def _halt(laboratory: Laboratory, find_late: Callable[[], set[LateMember]], patience_s: float) -> set[LateMember]:
+    """Wait until no member would be late, and return those that still would be after `patience_s`."""
     try:
-        await laboratory.waiters.until(lambda: not late(), patience_s, str)
+        await laboratory.waiters.until(lambda: not find_late(), patience_s, str)
     except TimeoutError:
-        return late()
+        return find_late()
     return set()
 
 
-def _sentence(late: Late, patience_s: float) -> str:
+def _sentence(member: LateMember, patience_s: float) -> str:
     return (
-        f"the clock went on without {late}: it waited for {patience_s:g} s of real time. Its consumer has to poll "
-        "meanwhile: in another thread than the one that waits for the clock. `patience` sets how long a jump waits; 0: "
-        "not at all"
+        f"the clock continued without {member} after waiting for {patience_s:g} s of real time. Its consumer must poll "
+        "meanwhile, in another thread than the one that waits for the clock. `patience` sets how long a jump waits; 0 "
+        "disables it"
     )
 
 
-def _who_is_late(laboratory: Laboratory, moment_ms: int) -> set[Late]:
-    """Who lives, is free to act, and would be removed if the clock came to a moment."""
-    found: set[Late] = set()
+def _late_members(laboratory: Laboratory, moment_ms: int) -> set[LateMember]:
+    """Find members that are alive, able to act, and would be removed if the clock moved to `moment_ms`."""
+    members: set[LateMember] = set()
     for coordinator in laboratory.cluster.coordinators:
         for group in coordinator.all_groups():
-            found.update(_late_of(laboratory, group, moment_ms))
+            members.update(_late_of(laboratory, group, moment_ms))
         for streams_group in coordinator.streams_groups.values():
-            found.update(_late_threads(laboratory, streams_group, moment_ms))
-    return found
+            members.update(_late_streams_members(laboratory, streams_group, moment_ms))
+    return members
 
 
-def _late_threads(laboratory: Laboratory, group: StreamsGroup, moment_ms: int) -> Iterator[Late]:
-    """Members of a streams group that are late."""
+def _late_streams_members(laboratory: Laboratory, group: StreamsGroup, moment_ms: int) -> Iterator[LateMember]:
     for member in group.members.values():
         if _is_due(member.revocation, moment_ms) and laboratory.can_act(group, member):
-            yield Late(group.group_id, member.metadata.client_id, "given up tasks in")
+            yield LateMember(group.group_id, member.metadata.client_id, "revoked tasks in")
 
 
-def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[Late]:
+def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[LateMember]:
     if isinstance(group, ClassicGroup):
         members = group.members.values()
         for member_id, session in (group.pending_joins or {}).items():
             if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
-                yield Late(group.group_id, client_id_in(member_id), "joined")
+                yield LateMember(group.group_id, client_id_in(member_id), "joined")
         if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
             for member in members:
                 if member.join_ticket is None and laboratory.can_act(group, member):
-                    yield Late(group.group_id, member.group_instance_id or member.client_id, "rejoined")
+                    yield LateMember(group.group_id, member.group_instance_id or member.client_id, "rejoined")
         elif group.pending_sync and _is_due(group.pending_sync_timer, moment_ms):
             for member in members:
                 if member.member_id in group.pending_sync and laboratory.can_act(group, member):
-                    yield Late(group.group_id, member.group_instance_id or member.client_id, "synced in")
+                    yield LateMember(group.group_id, member.group_instance_id or member.client_id, "synced in")
     elif isinstance(group, ConsumerGroup):
-        for each in group.members.values():
+        for consumer in group.members.values():
             for timer, todo in (
-                (each.revocation, "given up partitions in"),
-                (each.join_timer, "rejoined"),
-                (each.sync_timer, "synced in"),
+                (consumer.revocation, "revoked partitions in"),
+                (consumer.join_timer, "rejoined"),
+                (consumer.sync_timer, "synced in"),
             ):
-                if _is_due(timer, moment_ms) and laboratory.can_act(group, each):
-                    yield Late(group.group_id, each.metadata.instance_id or each.metadata.client_id, todo)
+                if _is_due(timer, moment_ms) and laboratory.can_act(group, consumer):
+                    yield LateMember(group.group_id, consumer.metadata.instance_id or consumer.metadata.client_id, todo)
 
 
 def _is_due(timer: DelayedOperation | None, moment_ms: int) -> bool:

@@ -1,4 +1,4 @@
-"""ACLs without a client: a test gives rights and takes them away, at any moment."""
+"""ACLs without a Kafka client: tests grant and revoke rights at any moment."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from kohort.security.principal import PrincipalError, parse_principal
 
 
 class AclOptions(TypedDict, total=False):
-    """What an ACL is about: one resource, from one host or from all."""
+    """The subject of an ACL: one resource, from one host or from any host."""
 
     topic: str
     group: str
     transactional_id: str
     cluster: bool
     host: str
-    prefixed: bool
-    """Whether it is about all whose name begins so."""
+    prefixed: bool  # whether the name is a prefix
 
 
 class Acl:
-    """One ACL. It counts until it is removed, or the `with` block that it opened ends."""
+    """One ACL. It is effective until it is removed, or until the `with` block that it opened ends."""
 
     def __init__(self, access: Access, binding: AclBinding) -> None:
         self._access = access
@@ -37,11 +36,10 @@ class Acl:
 
     @property
     def binding(self) -> AclBinding:
-        """What it says."""
         return self._binding
 
     def remove(self) -> None:
-        """From now on it does not count; nothing happens if it is gone already. It counts for the next request."""
+        """Remove the ACL, if it still exists, with effect from the next request on."""
         if self._binding in self._access.authorizer.acls:
             self._access.remove([self._binding])
 
@@ -49,7 +47,7 @@ class Acl:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.remove()
 
@@ -65,17 +63,20 @@ class Acls:
 
     def __init__(self, cluster: BrokerCluster) -> None:
         self._cluster = cluster
-        self._made: list[Acl] = []
+        self._added: list[Acl] = []
 
     def allow(self, principal: str, operation: str = "All", **options: Unpack[AclOptions]) -> Acl:
-        """`allow("User:alice", "Read", topic="orders")`; `User:*` is everybody, `topic="*"` every topic.
+        """Allow a principal an operation: `allow("User:alice", "Read", topic="orders")`.
 
-        Raises ControlError for what is no principal, operation or resource, and if the cluster has no authorizer.
+        `User:*` is any principal, and `topic="*"` any topic.
+
+        Raises:
+            ControlError: The principal, operation or resource is invalid, or the cluster has no authorizer.
         """
         return self._add(Permission.ALLOW, principal, operation, options)
 
     def deny(self, principal: str, operation: str = "All", **options: Unpack[AclOptions]) -> Acl:
-        """A DENY: it counts whatever is allowed. Else as `allow`."""
+        """Deny a principal an operation, whatever is allowed. Takes the same arguments as `allow`."""
         return self._add(Permission.DENY, principal, operation, options)
 
     def remove(
@@ -85,32 +86,36 @@ class Acls:
         permission: Permission = Permission.ANY,
         **options: Unpack[AclOptions],
     ) -> list[AclBinding]:
-        """Removes all that are so, and returns them; what is not named may be anything. Raises ControlError."""
+        """Remove all matching ACLs and return them; an argument that is left out matches anything.
+
+        Raises:
+            ControlError: The operation or resource is invalid, or the cluster has no authorizer.
+        """
         kind, name = _resource(options) or (ResourceType.ANY, None)
         pattern = PatternType.ANY
         if "prefixed" in options:
             pattern = PatternType.PREFIXED if options["prefixed"] else PatternType.LITERAL
         about = Operation.ANY if operation is None else operation_named(operation)
-        wanted = AclFilter(kind, pattern, name, principal, options.get("host"), about, permission)
+        acl_filter = AclFilter(kind, pattern, name, principal, options.get("host"), about, permission)
         access = self._access()
-        found = [each for each in access.authorizer.acls if wanted.matches(each)]
-        access.remove(found)
-        return found
+        bindings = [acl for acl in access.authorizer.acls if acl_filter.matches(acl)]
+        access.remove(bindings)
+        return bindings
 
     def lift(self) -> None:
-        """Removes those that were made here; what clients have made stays."""
-        made, self._made = self._made, []
-        for acl in made:
+        """Remove the ACLs that were added through this object; those of clients remain."""
+        added, self._added = self._added, []
+        for acl in added:
             acl.remove()
 
     def clear(self) -> None:
-        """Removes all of them, those that clients have made too."""
+        """Remove all ACLs, including those of clients."""
         access = self._access()
         access.remove(list(access.authorizer.acls))
 
     def __iter__(self) -> Iterator[Acl]:
         access = self._access()
-        return iter([Acl(access, each) for each in access.authorizer.acls])
+        return iter([Acl(access, binding) for binding in access.authorizer.acls])
 
     def __len__(self) -> int:
         return len(self._access().authorizer.acls)
@@ -126,16 +131,18 @@ class Acls:
         try:
             parse_principal(principal)
         except PrincipalError:
-            raise ControlError(f"a principal is a type and a name, as User:alice, not {principal!r}") from None
+            raise ControlError(
+                f"a principal must have a type and a name, as in User:alice; got {principal!r}"
+            ) from None
         kind, name = resource
         pattern = PatternType.PREFIXED if options.get("prefixed") else PatternType.LITERAL
         host = options.get("host", WILDCARD)
         binding = AclBinding(kind, pattern, name, principal, host, operation_named(operation), permission)
         access = self._access()
         access.add([binding])
-        made = Acl(access, binding)
-        self._made.append(made)
-        return made
+        acl = Acl(access, binding)
+        self._added.append(acl)
+        return acl
 
     def _access(self) -> Access:
         access = self._cluster.access

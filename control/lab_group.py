@@ -1,4 +1,4 @@
-"""A classic group or a consumer group as a test sees it."""
+"""Views of classic groups and consumer groups for tests."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ from kohort.protocol.topic_partition import TopicPartition
 
 @dataclass(frozen=True)
 class Migration:
-    """How far a group is between the classic and the consumer protocol (KIP-848), at the moment somebody looked."""
+    """Progress of a group between the classic and the consumer protocol (KIP-848), at the moment of the call."""
 
-    protocol: str
-    """`classic` or `consumer`: the group's; empty: there is no such group."""
+    protocol: str  # the group's protocol: `classic`, `consumer`, or empty if the group does not exist
     classic_members: int
     consumer_members: int
 
     def is_at(self, protocol: str) -> bool:
-        """Whether the group and all its members speak a protocol, and it has members."""
-        others = self.consumer_members if protocol == CLASSIC else self.classic_members
-        return self.protocol == protocol and not others and self.classic_members + self.consumer_members > 0
+        """Return whether the group has members, and it and every member use a protocol."""
+        other_members = self.consumer_members if protocol == CLASSIC else self.classic_members
+        return self.protocol == protocol and not other_members and self.classic_members + self.consumer_members > 0
 
     def __str__(self) -> str:
         if not self.protocol:
@@ -43,16 +42,16 @@ class Migration:
 
 
 class Group(AnyGroup):
-    """A classic group or a consumer group (KIP-848), which may change its protocol while one looks.
+    """A classic group or a consumer group (KIP-848). It may change its protocol at any time.
 
-    Every question raises ControlError where it is a share group or a streams group.
+    All properties and methods raise ControlError if it is a share group or a streams group.
     """
 
-    # What there is
+    # State
 
     @property
     def type(self) -> str:
-        """`classic` or `consumer`; empty where there is no such group."""
+        """`classic` or `consumer`, or an empty string if the group does not exist."""
         group = self._found()
         if group is None:
             return ""
@@ -60,19 +59,19 @@ class Group(AnyGroup):
 
     @property
     def generation(self) -> int:
-        """Counts the rebalances; 0 before the first. Of a consumer group the group epoch."""
+        """The group's generation, 0 before the first rebalance; in a consumer group the group epoch."""
         group = self._found()
         return group.version if group is not None else 0
 
     @property
     def assignment_epoch(self) -> int:
-        """The epoch that the target assignment was computed for; of a classic group its generation."""
+        """The epoch of the target assignment; in a classic group its generation."""
         group = self._found()
         return group.target_epoch if isinstance(group, ConsumerGroup) else self.generation
 
     @property
     def protocol(self) -> str:
-        """The assignor that was chosen; empty: none."""
+        """The chosen assignor, or an empty string."""
         group = self._found()
         if isinstance(group, ConsumerGroup):
             return preferred_assignor(group) if group.members else ""
@@ -80,24 +79,26 @@ class Group(AnyGroup):
 
     @property
     def size(self) -> int:
-        """How many members it has."""
+        """The number of members."""
         group = self._found()
         return len(group.members) if group is not None else 0
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """In the order in which they joined."""
+        """The members in the order in which they joined."""
         group, laboratory = self._found(), self._laboratory
         if group is None:
             return ()
         now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
         if isinstance(group, ConsumerGroup):
-            return tuple(consumer_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
-        return tuple(classic_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
+            return tuple(
+                consumer_member(group, member, now_ms, alive(group, member)) for member in group.members.values()
+            )
+        return tuple(classic_member(group, member, now_ms, alive(group, member)) for member in group.members.values())
 
     @property
     def owners(self) -> dict[TopicPartition, str]:
-        """Who has each partition, by member id; who still gives it up has it."""
+        """The member id of the owner of each partition. A member that is revoking a partition still owns it."""
         return {
             (topic, number): member.member_id
             for member in self.members
@@ -108,43 +109,46 @@ class Group(AnyGroup):
 
     @property
     def migration(self) -> Migration:
-        """Which protocol the group speaks, and how many members speak which."""
+        """The group's protocol, and the number of members that use each protocol."""
         speaks = [member.speaks for member in self.members]
         return Migration(self.type, speaks.count(CLASSIC), speaks.count(CONSUMER))
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """What is committed, by topic and partition."""
+        """The committed offsets by topic and partition."""
         group = self._found()
         if group is None or group.offsets is None:
             return {}
-        return {(topic, partition): each.offset for topic, partition, each in group.offsets}
+        return {(topic, partition): commit.offset for topic, partition, commit in group.offsets}
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
-        """How many offsets are still to be committed, by topic and partition.
+        """The number of offsets that are still to be committed, by topic and partition.
 
-        Of all partitions that the group has committed for or that its members subscribe to by name. Where nothing is
-        committed, every record that is there counts. A transaction's marker is an offset, too, as for Kafka's tools.
+        It covers all partitions with a committed offset and those of topics that members subscribe to by name. Without
+        a committed offset every stored record counts. A transaction marker is an offset, too, as for Kafka's tools.
         """
         return lag_of(self._laboratory, self)
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether there is a lag, and it is 0 everywhere."""
+        """Whether there is a lag, and it is 0 for all partitions."""
         lag = self.lag
         return bool(lag) and not any(lag.values())
 
     def explain(self) -> Explanation:
-        """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
+        """Return what the group waits for and until when, what each client should do, and which settings are wrong.
+
+        Print the result to read it.
+        """
         laboratory, group = self._laboratory, self._found()
         now_ms = laboratory.clock.now_ms()
         if isinstance(group, ConsumerGroup):
             explanation = explain_consumers(group, now_ms, laboratory.is_alive, self.events)
-            client_ids = {each.metadata.client_id for each in group.members.values()}
+            client_ids = {member.metadata.client_id for member in group.members.values()}
         else:
             explanation = explain(group, self.id, now_ms, laboratory.is_alive, self.events)
-            client_ids = set() if group is None else {each.client_id for each in group.members.values()}
+            client_ids = set() if group is None else {member.client_id for member in group.members.values()}
         return replace(
             explanation, denied=tuple(denied(laboratory.cluster.access, laboratory.faults, self.id, client_ids, now_ms))
         )
@@ -152,19 +156,25 @@ class Group(AnyGroup):
     # Offsets
 
     async def commit(self, offsets: Mapping[TopicPartition, int], timeout: Seconds = PATIENCE_S) -> None:
-        """Commits for a group without members, as Kafka's tools do: `{("orders", 0): 5}`.
+        """Commit offsets for a group without members, as Kafka's tools do: `{("orders", 0): 5}`.
 
-        Raises ControlError for a group that has members, and for what is no topic, partition or offset.
+        Raises:
+            ControlError: The group has members, or a topic, partition or offset is invalid.
         """
         await commit(self._laboratory, self, offsets, timeout)
 
     async def reset(
         self, to: str | int = EARLIEST, topic: str | None = None, timeout: Seconds = PATIENCE_S
     ) -> dict[TopicPartition, int]:
-        """Sets a group without members to `earliest`, to `latest` or to an offset, as kafka-consumer-groups does.
+        """Reset a group without members to `earliest`, to `latest` or to an offset, as kafka-consumer-groups does.
 
-        In all partitions that it has committed for; with `topic`, in all partitions of that one. Returns the offsets.
-        Raises ControlError as `commit`, and for an offset that is not there.
+        Applies to all partitions with a committed offset, and with `topic` to all partitions of that topic.
+
+        Returns:
+            The committed offsets.
+
+        Raises:
+            ControlError: As for `commit`, or the log does not contain the offset.
         """
         offsets = offsets_at(self._laboratory, self, to, topic)
         await self.commit(offsets, timeout)
@@ -173,9 +183,11 @@ class Group(AnyGroup):
     # Waiting
 
     async def wait_migrated(self, to: str, members: int | None = None, timeout: Seconds = PATIENCE_S) -> None:
-        """Until the group and all its members speak `classic` or `consumer` and, if `members` is given, are so many.
+        """Wait until the group and all its members use protocol `to`, with exactly `members` members if that is given.
 
-        Raises TimeoutError, which says how far it is instead, and ControlError for another protocol.
+        Raises:
+            TimeoutError: With the current state of the migration.
+            ControlError: `to` is neither `classic` nor `consumer`.
         """
         if to not in (CLASSIC, CONSUMER):
             raise unknown("protocol of groups", to, (CLASSIC, CONSUMER))
@@ -186,9 +198,12 @@ class Group(AnyGroup):
         )
 
     async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
-        """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not.
+        """Wait until there is a `lag`, and it is 0 for all partitions.
 
-        Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
+        Consumers commit automatically every 5 s by their own clock, unless they are configured otherwise.
+
+        Raises:
+            TimeoutError: With the partitions that have a lag.
         """
         await self._laboratory.waiters.until(
             lambda: self.is_caught_up,
@@ -197,7 +212,11 @@ class Group(AnyGroup):
         )
 
     async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: Seconds = PATIENCE_S) -> None:
-        """Until so much of a partition is committed, or more. Raises TimeoutError, which says what is committed."""
+        """Wait until at least this offset of a partition is committed.
+
+        Raises:
+            TimeoutError: With the committed offset.
+        """
         await self._laboratory.waiters.until(
             lambda: self.offsets.get((topic, partition), -1) >= offset,
             timeout,
@@ -207,17 +226,19 @@ class Group(AnyGroup):
             ),
         )
 
-    # Within
+    # Details
 
     def _behind(self) -> str:
         behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]
-        return ", ".join(behind) or "it has committed nothing, and its members subscribe to no topic that there is"
+        return ", ".join(behind) or "it has no committed offsets, and its members subscribe to no existing topic"
 
     def __str__(self) -> str:
         other = self._other_kind()
         if other:
             return f"group {self.id}, which is a {other} group"
-        members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)
+        members = ", ".join(
+            f"{member} ({member.waits_for})" if member.waits_for else str(member) for member in self.members
+        )
         count = "epoch" if self.type == CONSUMER else "generation"
         return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'})"
 
@@ -228,11 +249,10 @@ class Group(AnyGroup):
     def _found(self) -> ClassicGroup | ConsumerGroup | None:
         other = self._other_kind()
         if other:
-            raise ControlError(f"group {self.id} is a {other} group; ask for it with {other}_group({self.id!r})")
+            raise ControlError(f"group {self.id} is a {other} group; use {other}_group({self.id!r})")
         return self._laboratory.classic_or_consumer_group(self.id)
 
     def _other_kind(self) -> str:
-        """`share` or `streams`, where it is such a group; else empty."""
         if self._laboratory.share_group(self.id) is not None:
             return "share"
         return "streams" if self._laboratory.streams_group(self.id) is not None else ""

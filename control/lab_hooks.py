@@ -1,4 +1,4 @@
-"""The laboratory's way into the brokers: where it comes between them and what they do, it does so here."""
+"""Hooks of the laboratory in the brokers: every intervention in the work of a broker goes through them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,19 @@ if TYPE_CHECKING:
     from kohort.security.rights import Right
     from kohort.storage.topic import Partition, Topic
 
-NEVER_MS = 1 << 50
-"""A deadline that no clock reaches: what waits for it is ended otherwise."""
+NEVER_MS = 1 << 50  # deadline that no clock reaches
 
+# appends to these topics may fail, be delayed or be held (`control/appends.py`)
 SPOILED_TOPICS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
-"""What is written there may fail, be slow or be held (`control/appends.py`)."""
 
 OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
+# requests that change where a share group starts
 SHARE_OFFSETS_APIS = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
-"""After these a share group begins elsewhere."""
 TXN_OFFSET_COMMIT, END_TXN = "TxnOffsetCommit", "EndTxn"
 
 
 class LabHooks(BrokerHooks):
-    """Asks the laboratory's parts, each for what it is there for."""
+    """Forwards each hook to the part of the laboratory that is responsible for it."""
 
     def __init__(
         self,
@@ -62,35 +61,31 @@ class LabHooks(BrokerHooks):
         self._conditions = conditions
         self._appends = appends
         self._zombies = zombies
-        self.oracle: SafetyMonitor | None = None
-        """Watches for what must never be, if somebody wants that."""
+        self.oracle: SafetyMonitor | None = None  # checks safety, if a test wants that
 
-    # Requests and their answers; see `exchange.Way`
+    # Requests and their responses; see `exchange.Way`
 
     def handle(self, node: Node, request: Any, ticket: Ticket) -> Any:
-        """Sends the request on its way through the laboratory."""
         return Exchange(self, node, request, ticket).begin()
 
     def on_request(self, exchange: Exchange) -> bool:
-        """See `Way`. Whoever waits for what a client does looks when it is done."""
         self.brokers.waiters.look()
-        self._liveness.heard(exchange.facts, exchange.connection)
+        self._liveness.note_request(exchange.facts, exchange.connection)
         self._conditions.passed(exchange, None)
         return self._gates.holds(exchange)
 
     def on_response(self, exchange: Exchange, node: Node, response: Any) -> bool:
-        """See `Way`."""
         if self.oracle is not None:
             if exchange.facts.api in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
                 self.oracle.committed(exchange, response)
             elif exchange.facts.api in OWNERSHIP_APIS:
-                self.oracle.given(exchange, response)
+                self.oracle.check_owners(exchange, response)
             elif exchange.facts.api == END_TXN:
                 self.oracle.ended(exchange, response)
             elif exchange.facts.api == OFFSET_DELETE:
-                self.oracle.forgotten(exchange, response)
+                self.oracle.delete_offsets(exchange, response)
             elif exchange.facts.api in SHARE_OFFSETS_APIS:
-                self.oracle.began_anew(exchange, response)
+                self.oracle.reset_share_offsets(exchange, response)
         if self._zombies:
             self._zombies.rewrite_coordinator(node, exchange.facts, response)
         self._liveness.answered(exchange.facts, response, exchange.connection)
@@ -98,13 +93,14 @@ class LabHooks(BrokerHooks):
         return self._gates.holds(exchange, response)
 
     def handled(self, exchange: Exchange, node: Node) -> Any:
-        """See `Way`. What the group is at this moment is noted first."""
         coordinator, group_id = node.coordinator, exchange.facts.group
         group = coordinator.groups.get(group_id)
         exchange.generation_then = group.generation_id if group is not None else NO_GENERATION
         consumer_group = coordinator.consumer_groups.get(group_id)
         if consumer_group is not None:
-            member = next((each for name in exchange.facts.members if (each := consumer_group.members.get(name))), None)
+            member = next(
+                (entry for name in exchange.facts.members if (entry := consumer_group.members.get(name))), None
+            )
             exchange.in_consumer_group, exchange.current_then = True, None if member is None else member.current
         streams_group = coordinator.streams_groups.get(group_id)
         if streams_group is not None:
@@ -113,17 +109,14 @@ class LabHooks(BrokerHooks):
         return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
 
     def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:
-        """See `Way`."""
         exchange.ticket.received_at_ms = now_ms
         self.brokers.server.dispatcher.run(exchange.connection, exchange.ticket, handler)
 
     def wait(self, exchange: Exchange, length_ms: int, response: object) -> None:
-        """See `Way`."""
         cluster = self.brokers.cluster
         cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, exchange, response))
 
     def in_turn(self, exchange: Exchange, action: Callable[[int], None], now_ms: int | None) -> None:
-        """See `Way`."""
         cluster = self.brokers.cluster
         if now_ms is None:
             now_ms = cluster.clock.now_ms()
@@ -135,66 +128,54 @@ class LabHooks(BrokerHooks):
         self.brokers.server.end_turn(now_ms)
 
     def apply(self, exchange: Exchange, response: Any) -> Any:
-        """See `Way`."""
         return self._faults.apply(exchange, response)
 
     def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
-        """See `Way`."""
         return self._conditions.wait(condition, exchange, response)
 
     def no_longer(self, delayed: Delayed) -> None:
-        """See `Way`."""
         self._conditions.end(delayed)
 
     def stopped(self, exchange: Exchange) -> None:
-        """See `Way`."""
         self._liveness.stopped(exchange.connection)
 
     def on_resume(self, exchange: Exchange) -> None:
-        """See `Way`."""
         self._liveness.resumed(exchange.connection)
 
     def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
-        """As rules have it."""
         asks = ticket.requester
         facts = asks.facts if isinstance(asks, Exchange) else RequestFacts(self._some_node(), ticket.request, ticket)
         return self._faults.denies(facts, right, name)
 
     def _some_node(self) -> Node:
-        """Where the parts of a large request arrive, if nobody says where."""
+        """Return the node for parts of a large request that do not name one."""
         return self.brokers.cluster.nodes[0]
 
-    # What coordinators write
+    # Writes of coordinators
 
     def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
-        """Zombies may not write; rules may refuse what groups write, and what is written of their records."""
-        if effect.topic is OFFSETS_TOPIC and self._zombies.has(coordinator, effect.partition):
+        if effect.topic is OFFSETS_TOPIC and self._zombies.includes(coordinator, effect.partition):
             return ErrorCode.not_leader_or_follower
         return self._appends.refuses(effect) if effect.topic in SPOILED_TOPICS else None
 
     def holds(self, effect: Append, report: Report) -> bool:
-        """As rules have it."""
         return effect.topic in SPOILED_TOPICS and self._appends.holds(effect, report)
 
-    # Leaders that coordinate
+    # Elections of leaders
 
     def hides_loss(self, topic: Topic, partition: Partition) -> bool:
-        """From groups' coordinators, where a rule makes them zombies."""
         return topic.name == OFFSETS_TOPIC and self._zombies.hides_loss(partition)
 
     def elected(self, topic: Topic, partition: Partition, now_ms: int) -> None:
-        """A zombie that leads again is none any more."""
         if topic.name == OFFSETS_TOPIC:
             self._zombies.elected(partition, now_ms)
 
     def holds_load(self, replay: Replay) -> bool:
-        """At the gate for loads."""
         return self._gates.holds_load(replay)
 
     # Fetches
 
     def fetch_waits(self, operation: DelayedOperation) -> None:
-        """Fetches wait in real time: their deadline is the machine's matter, whatever the brokers' clock does."""
         length_ms = operation.deadline_ms - self.brokers.clock.now_ms()
         operation.deadline_ms = NEVER_MS
 
@@ -209,7 +190,7 @@ class LabHooks(BrokerHooks):
 
 
 class _Waiting(DelayedOperation):
-    """A request, or an answer, that is late."""
+    """A delayed request or response."""
 
     __slots__ = ("_exchange", "_response")
 
@@ -219,5 +200,4 @@ class _Waiting(DelayedOperation):
         self._response = response
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Its time has come."""
         self._exchange.resume(self._response, now_ms=now_ms)

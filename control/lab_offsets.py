@@ -1,4 +1,4 @@
-"""What a group has committed, as a test sees and sets it."""
+"""Committed offsets of a group: reading and changing them in tests."""
 
 from __future__ import annotations
 
@@ -35,45 +35,40 @@ class Committing(Protocol):
     """A group whose members commit offsets."""
 
     @property
-    def offsets(self) -> dict[TopicPartition, int]:
-        """What is committed."""
-        ...
+    def offsets(self) -> dict[TopicPartition, int]: ...
 
     @property
-    def members(self) -> tuple[GroupMember, ...]:
-        """Who reads which topics."""
-        ...
+    def members(self) -> tuple[GroupMember, ...]: ...
 
 
 def lag_of(laboratory: Laboratory, group: Committing) -> dict[TopicPartition, int]:
-    """How many offsets lie between what is committed and the end, by partition; see `Group.lag`."""
+    """Return the number of offsets between the committed offset and the end of each partition; see `Group.lag`."""
     offsets, topics = group.offsets, laboratory.cluster.topics
     names = {topic for member in group.members for topic in (*member.topics, *member.partitions)}
-    partitions = {(name, each.index) for name in names if (topic := topics.by_name(name)) for each in topic.partitions}
-    found = {}
+    partitions = {(name, part.index) for name in names if (topic := topics.by_name(name)) for part in topic.partitions}
+    lags = {}
     for name, index in sorted(partitions | offsets.keys()):
         topic = topics.by_name(name)
         partition = topic.partition(index) if topic is not None else None
         if partition is not None:
             committed = max(offsets.get((name, index), 0), partition.log.log_start_offset)
-            found[name, index] = max(0, partition.log.high_watermark - committed)
-    return found
+            lags[name, index] = max(0, partition.log.high_watermark - committed)
+    return lags
 
 
 async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPartition, int], timeout: Seconds) -> None:
-    """Commits as Kafka's tools do: for a group without members. Raises ControlError for what cannot be."""
     seconds = as_seconds(timeout, "a timeout")
-    known = _known(laboratory, offsets)
+    topics = _validate_offsets(laboratory, offsets)
     coordinator = _coordinator(laboratory, group)
     answered: asyncio.Future[OffsetCommitResponse] = asyncio.get_running_loop().create_future()
     request = OffsetCommitRequest(
-        group_id=group.id, generation_id_or_member_epoch=-1, member_id="", topics=tuple(each[2] for each in known)
+        group_id=group.id, generation_id_or_member_epoch=-1, member_id="", topics=tuple(entry[2] for entry in topics)
     )
     ticket = _Ticket(answered)
 
     def write(now_ms: int) -> None:
-        _without_members(group, "commits for it")
-        response = offset_commit(coordinator, Commit(request, known, [], ticket, knows_epochs=True), now_ms)
+        _without_members(group, "can commit for it")
+        response = offset_commit(coordinator, Commit(request, topics, [], ticket, knows_epochs=True), now_ms)
         if response is not None:
             coordinator.effects.append(Reply(ticket, response))
 
@@ -88,18 +83,17 @@ async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPar
 
 
 async def delete(laboratory: Laboratory, group: AnyGroup, timeout: Seconds) -> None:
-    """Deletes a group without members, with all that is kept of it."""
     seconds = as_seconds(timeout, "a timeout")
     coordinator = _coordinator(laboratory, group)
     written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
-    def done(error: ErrorCode, _: int) -> None:
+    def on_outcome(error: ErrorCode, _: int) -> None:
         if not written.done():
             written.set_result(error)
 
     def start(now_ms: int) -> None:
-        _without_members(group, "deletes it")
-        refusal = delete_group(coordinator, group.id, now_ms, done)
+        _without_members(group, "can delete it")
+        refusal = delete_group(coordinator, group.id, now_ms, on_outcome)
         if refusal is not ErrorCode.none:
             written.set_result(refusal)
 
@@ -112,30 +106,29 @@ async def delete(laboratory: Laboratory, group: AnyGroup, timeout: Seconds) -> N
 
 
 def offsets_at(laboratory: Laboratory, group: Group, to: str | int, topic: str | None) -> dict[TopicPartition, int]:
-    """The offsets that `Group.reset` commits."""
     if to not in (EARLIEST, LATEST) and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
-        raise ControlError(f"a group is reset to earliest, to latest or to an offset, not to {to!r}")
+        raise ControlError(f"expected earliest, latest or an offset to reset the group to, got {to!r}")
     chosen = {key for key in group.offsets if topic in (None, key[0])}
     if topic is not None:
-        chosen |= {(topic, each.index) for each in laboratory.topics.find(topic).partitions}
+        chosen |= {(topic, part.index) for part in laboratory.topics.find(topic).partitions}
     if not chosen:
-        raise ControlError(f"group {group.id} has committed nothing; say which topic it is to be reset for")
-    found = {}
+        raise ControlError(f"group {group.id} has no committed offsets; name the topic to reset")
+    offsets = {}
     for name, index in sorted(chosen):
-        there = laboratory.cluster.topics.by_name(name)
-        partition = there.partition(index) if there is not None else None
+        known_topic = laboratory.cluster.topics.by_name(name)
+        partition = known_topic.partition(index) if known_topic is not None else None
         if partition is None:
             continue  # deleted since
         start, end = partition.log.log_start_offset, partition.log.high_watermark
         offset = start if to == EARLIEST else end if to == LATEST else int(to)
         if not start <= offset <= end:
             raise ControlError(f"{name}-{index} has offsets {start} to {end}; the group cannot be reset to {offset}")
-        found[name, index] = offset
-    return found
+        offsets[name, index] = offset
+    return offsets
 
 
 class _Ticket:
-    """Stands for the test's own request."""
+    """The ticket of a request that the test itself sends."""
 
     client_id, client_host, client_software = "", "", None
 
@@ -143,31 +136,28 @@ class _Ticket:
         self._answered = answered
 
     def reply(self, response: object) -> None:
-        """See `broker.ticket.Ticket`."""
         if not self._answered.done():
             self._answered.set_result(response)
 
     def fail(self) -> None:
-        """See `broker.ticket.Ticket`."""
         if not self._answered.done():
-            self._answered.set_exception(ControlError("answering failed, which is kohort's fault"))
+            self._answered.set_exception(ControlError("kohort failed to build the response; this is a bug in kohort"))
 
 
-def _known(laboratory: Laboratory, offsets: Mapping[TopicPartition, int]) -> list[KnownTopic]:
-    """By topic, and looked at."""
+def _validate_offsets(laboratory: Laboratory, offsets: Mapping[TopicPartition, int]) -> list[KnownTopic]:
     by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
     try:
         items = [(name, index, offset) for (name, index), offset in offsets.items()]
     except (AttributeError, TypeError, ValueError):
-        raise ControlError(f'offsets are given as {{("orders", 0): 5}}, not {offsets!r:.100}') from None
+        raise ControlError(f'offsets must be a mapping, as in {{("orders", 0): 5}}; got {offsets!r:.100}') from None
     if not items:
-        raise ControlError('there is nothing to commit; give offsets as {("orders", 0): 5}')
+        raise ControlError('no offsets to commit; pass a mapping, as in {("orders", 0): 5}')
     for name, index, offset in items:
-        laboratory.topics.end(name, index)  # raises for what there is not
+        laboratory.topics.end(name, index)  # raises if the partition does not exist
         if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-            raise ControlError(f"an offset is a whole number, 0 or more, not {offset!r}")
-        asked = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
-        by_topic.setdefault(name, []).append(asked)
+            raise ControlError(f"an offset must be a non-negative integer, got {offset!r}")
+        part = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+        by_topic.setdefault(name, []).append(part)
     return [
         (name, laboratory.topics.find(name).topic_id, OffsetCommitRequestTopic(name=name, partitions=tuple(parts)))
         for name, parts in by_topic.items()
@@ -177,17 +167,17 @@ def _known(laboratory: Laboratory, offsets: Mapping[TopicPartition, int]) -> lis
 def _coordinator(laboratory: Laboratory, group: AnyGroup) -> GroupCoordinator:
     coordinator = laboratory.cluster.offsets_topic.coordinator_of(group.id)
     if coordinator is None:
-        raise ControlError(f"nobody coordinates group {group.id}: its node is stopped; start it first")
+        raise ControlError(f"group {group.id} has no coordinator because its node is stopped; start the node first")
     return coordinator
 
 
-def _without_members(group: AnyGroup, what: str) -> None:
+def _without_members(group: AnyGroup, action: str) -> None:
     if group.members:
         names = ", ".join(map(str, group.members))
-        raise ControlError(f"group {group.id} has members ({names}); nobody else {what} until they have left")
+        raise ControlError(f"group {group.id} has members ({names}), so no other client {action}; stop them first")
 
 
-def _raise_for(group: AnyGroup, what: str, errors: Iterable[ErrorCode]) -> None:
+def _raise_for(group: AnyGroup, subject: str, errors: Iterable[ErrorCode]) -> None:
     for error in errors:
         if error is not ErrorCode.none:
-            raise ControlError(f"{what} of group {group.id} is refused: {error.name.upper()}")
+            raise ControlError(f"{subject} of group {group.id} was rejected: {error.name.upper()}")

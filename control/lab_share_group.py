@@ -1,4 +1,4 @@
-"""A share group (KIP-932) as a test sees it: who is in it, who holds which records, what became of them."""
+"""View of a share group (KIP-932) for tests: its members, who holds which records, and what happened to them."""
 
 from __future__ import annotations
 
@@ -29,128 +29,139 @@ if TYPE_CHECKING:
 
 
 class ShareGroup(EpochGroup):
-    """A share group. Its coordinator knows who is in it; the leader of a partition knows who holds which records.
+    """A share group. Its coordinator knows the members; the leader of each partition knows who holds which records.
 
-    A leader knows nothing before somebody fetches from it: `partitions` says `not loaded`, and what was written down
-    is shown. Every question raises ControlError where it is a group of another kind.
+    A leader loads its state with the first fetch. Before that, `partitions` reports `not loaded` and the stored state.
+    All properties and methods raise ControlError if the group has another type.
     """
 
-    # What there is
+    # State
 
     @property
     def protocol(self) -> str:
-        """The assignor: `simple`, where there are members."""
+        """The assignor: `simple` if the group has members."""
         group = self._found()
         return SIMPLE if group is not None and group.members else ""
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """In the order in which they joined. Several may have the same partition."""
+        """The members in the order in which they joined. Several may have the same partition."""
         group, laboratory = self._found(), self._laboratory
         if group is None:
             return ()
         now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
-        return tuple(share_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
+        return tuple(share_member(group, member, now_ms, alive(group, member)) for member in group.members.values())
 
     @property
     def partitions(self) -> list[SharePartitionState]:
-        """Each partition that it shares out: where it begins, how far it is, how many records are held."""
+        """The state of each partition: its start, its progress, and the number of acquired records."""
         records = self._records()
         return [] if records is None else list(records.partitions())
 
     def start_offset(self, topic: str, partition: int = 0) -> int | None:
-        """The first offset that is not done with; None: nobody has decided yet where the group begins there."""
+        """Return the share-partition start offset (SPSO), or None if it has not been decided yet."""
         return self._state_of(topic, partition).start_offset
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
-        """How many records are not done with, by topic and partition, where that is known."""
-        return {where: lag for where, lag in self._lags().items() if lag is not None}
+        """The number of unfinished records by topic and partition, as far as it is known."""
+        return {topic_partition: lag for topic_partition, lag in self._lags().items() if lag is not None}
 
     @property
     def is_settled(self) -> bool:
-        """Whether each member has its share of the newest target, and that has all partitions."""
+        """Whether each member has reached the newest target assignment, and that covers all partitions."""
         group = self._found()
         return (
             group is not None
             and bool(group.members)
             and group.target_epoch == group.epoch
-            and all(each.current.epoch == group.epoch for each in group.members.values())
+            and all(member.current.epoch == group.epoch for member in group.members.values())
             and all(self._is_ready(group, name) for name in group.names)
             and group.assigns_all
         )
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether nothing is left: every record was accepted, rejected or archived."""
+        """Whether every record was accepted, rejected or archived."""
         return self._is_done_with(None, None)
 
     def in_flight(self, topic: str | None = None, partition: int | None = None) -> list[InFlightRecords]:
-        """What lies between the start of a partition and the last record given out, neighbours that are alike as one.
+        """Return the records from the start of a partition to the last delivered one; equal neighbours are combined.
 
-        Of all partitions, or of those of a topic, or of one.
+        Covers all partitions, those of a topic, or one partition.
         """
         records = self._records()
         if records is None:
             return []
-        return [each for where in self._where(records, topic, partition) for each in records.in_flight(*where)]
+        return [
+            part
+            for topic_partition in self._selected(records, topic, partition)
+            for part in records.in_flight(*topic_partition)
+        ]
 
     def held(self, topic: str | None = None, partition: int | None = None) -> list[InFlightRecords]:
-        """What members hold now."""
-        return [each for each in self.in_flight(topic, partition) if each.member_id]
+        """Return the records that members hold now."""
+        return [records for records in self.in_flight(topic, partition) if records.member_id]
 
     def delivery_count(self, topic: str, partition: int, offset: int) -> int:
-        """How often a record was delivered to this group; 0: never yet.
+        """Return how often a record was delivered to this group, or 0 if it never was.
 
-        Of a record that is done with the recorded events tell. Raises ControlError where they don't.
+        Raises:
+            ControlError: The record is finished, and no recorded event has its delivery count.
         """
         state = self._state_of(topic, partition)
-        for each in self.in_flight(topic, partition):
-            if each.first_offset <= offset <= each.last_offset:
-                return each.delivery_count
+        for records in self.in_flight(topic, partition):
+            if records.first_offset <= offset <= records.last_offset:
+                return records.delivery_count
         fate = last_fate(self.events, (ACQUIRED,), topic, partition, offset)
         if fate is not None:
             return fate.delivery_count
         if state.start_offset is None or offset >= state.start_offset:
             return 0
         raise ControlError(
-            f"group {self.id} is done with offset {offset} of {topic}-{partition}, which begins at "
-            f"{state.start_offset}; nothing was recorded that tells how often it was delivered"
+            f"group {self.id} has finished offset {offset} of {topic}-{partition}, whose start offset is "
+            f"{state.start_offset}, and no recorded event has its delivery count"
         )
 
     def explain(self) -> Explanation:
-        """Who holds which records until when, what each partition waits for, what each client should do; print it."""
+        """Return who holds which records until when, what each partition waits for, and what each client should do.
+
+        Print the result to read it.
+        """
         laboratory, group, records = self._laboratory, self._found(), self._records()
         if group is None or records is None:
             return explanation_of_none(self.id)
         now_ms = laboratory.clock.now_ms()
-        client_ids = {each.metadata.client_id for each in group.members.values()}
+        client_ids = {member.metadata.client_id for member in group.members.values()}
         refused = denied(laboratory.cluster.access, laboratory.faults, self.id, client_ids, now_ms)
         return explain_shares(group, records, self.members, self.events, tuple(refused))
 
     def explain_record(self, topic: str, partition: int, offset: int) -> str:
-        """Why a record does not come, or that it may be had, in a sentence."""
-        where = self._topic_partition(topic, partition)
+        """Return a sentence that explains why a record is not delivered, or that it is available."""
+        topic_partition = self._topic_partition(topic, partition)
         group, records = self._found(), self._records()
         if group is None or records is None:
             return str(explanation_of_none(self.id).headline)
-        return explain_record(group, records, *where, offset, self.events)
+        return explain_record(group, records, *topic_partition, offset, self.events)
 
-    # What a test does to it
+    # Changes
 
     def configure(self, configs: Mapping[str, object]) -> None:
-        """Gives the group settings of its own, by Kafka's names: `{"share.delivery.count.limit": 3}`. Others stay.
+        """Set group configs by Kafka's names: `{"share.delivery.count.limit": 3}`. Other configs keep their values.
 
-        It need not be there yet. Raises ControlError for what is no setting of groups, or out of the broker's limits.
+        The group need not exist yet.
+
+        Raises:
+            ControlError: A name is not a group config, or a value is outside of the broker's limits.
         """
-        known = self._laboratory.cluster.group_configs
-        wanted = dict(known.of(self.id)) | {name: as_setting(value) for name, value in configs.items()}
+        group_configs = self._laboratory.cluster.group_configs
+        new_configs = dict(group_configs.of(self.id)) | {name: as_setting(value) for name, value in configs.items()}
         try:
-            refusal = known.configure(self.id, wanted)
-        except OSError as problem:
-            raise ControlError(f"the settings of group {self.id} cannot be stored: {problem}") from problem
+            refusal = group_configs.configure(self.id, new_configs)
+        except OSError as error:
+            raise ControlError(f"cannot store the settings of group {self.id}: {error}") from error
         if refusal is not None:
-            raise ControlError(f"group {self.id} cannot be set so: {refusal.message}")
+            raise ControlError(f"cannot configure group {self.id}: {refusal.message}")
 
     def redeliver(
         self,
@@ -161,34 +172,37 @@ class ShareGroup(EpochGroup):
         last_offset: int = BEYOND_ALL,
         member: str | None = None,
     ) -> int:
-        """Others may have records that members hold, as if their locks had expired. Returns how many records.
+        """Make records that members hold available again, as if their locks had expired, and return their number.
 
-        All, or those of a topic, of a partition, of offsets, of a member (a member id or a client id). Records that
-        were delivered as often as the group allows are archived instead.
+        Arguments restrict this to a topic, a partition, offsets or a member (by member id or client id). Records that
+        have reached the group's delivery count limit are archived instead.
         """
-        records, taken = self._records(), 0
+        records, count_taken = self._records(), 0
 
         def act(now_ms: int) -> None:
-            nonlocal taken
+            nonlocal count_taken
             if records is None:
                 return
-            for where in self._where(records, topic, partition):
-                loaded = records.loaded(*where)
+            for topic_partition in self._selected(records, topic, partition):
+                loaded = records.loaded(*topic_partition)
                 if loaded is not None and loaded.progress is Progress.ACTIVE:
-                    taken += take_back(loaded, first_offset, last_offset, partial(self._is_called, member), now_ms)
+                    count_taken += take_back(
+                        loaded, first_offset, last_offset, partial(self._is_called, member), now_ms
+                    )
 
         self._laboratory.brokers.act(act)
-        return taken
+        return count_taken
 
     # Waiting
 
     async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
-        """Until nothing is left: every record was accepted, rejected or archived.
+        """Wait until every record was accepted, rejected or archived.
 
-        Raises TimeoutError, which says what is left, and who holds it.
+        Raises:
+            TimeoutError: With the remaining records and their holders.
         """
         await self._laboratory.waiters.until(
-            lambda: self.is_caught_up, timeout, lambda: f"{self} has not caught up: {self._left()}"
+            lambda: self.is_caught_up, timeout, lambda: f"{self} has not caught up: {self._remaining()}"
         )
 
     async def wait_accepted(
@@ -200,14 +214,16 @@ class ShareGroup(EpochGroup):
         up_to: int | None = None,
         timeout: Seconds = PATIENCE_S,
     ) -> None:
-        """Until so many records were accepted; or, of one partition, all below offset `up_to`; or all that there are.
+        """Wait until `count` records were accepted, or all below offset `up_to` of a partition, or all records.
 
-        Counted are acknowledgements that are written down, in a topic or a partition if one is given. Raises
-        TimeoutError, which says what was accepted, and names records that were rejected or archived.
+        Stored acknowledgements count, in all partitions or in those of `topic` and `partition`.
+
+        Raises:
+            TimeoutError: With the accepted records, and those that were rejected or archived.
         """
         laboratory = self._laboratory
         if up_to is not None and topic is None:
-            raise ControlError("up_to is an offset of a partition; say of which topic")
+            raise ControlError("up_to requires topic, because it is an offset of a partition")
         acceptance = Acceptance(self.events, topic, partition if up_to is None else partition or 0)
 
         def listen(recorded: Recorded) -> None:
@@ -227,12 +243,12 @@ class ShareGroup(EpochGroup):
         finally:
             leave()
 
-    # Within
+    # Details
 
     def _found(self) -> share_group.ShareGroup | None:
         group = self._laboratory.share_group(self.id)
         if group is None and self._is_another():
-            raise ControlError(f"group {self.id} is no share group; ask for it with group({self.id!r})")
+            raise ControlError(f"group {self.id} is not a share group; use group({self.id!r})")
         return group
 
     def _is_another(self) -> bool:
@@ -242,7 +258,7 @@ class ShareGroup(EpochGroup):
         )
 
     def _is_ready(self, group: share_group.ShareGroup, name: str) -> bool:
-        """Whether all partitions of a topic may be assigned; there is nothing to wait for where there is no topic."""
+        """Return whether all partitions of a topic can be assigned; True if the topic does not exist."""
         topic = self._laboratory.cluster.topics.by_name(name)
         return topic is None or len(group.states.ready(topic.topic_id)) == len(topic.partitions)
 
@@ -251,70 +267,74 @@ class ShareGroup(EpochGroup):
         return None if group is None else ShareRecords(self._laboratory.cluster, group, self._laboratory.clock.now_ms())
 
     def _topic_partition(self, topic: str, partition: int) -> tuple[Topic, Partition]:
-        found = self._laboratory.topics.find(topic)
-        there = found.partition(partition)
-        if there is None:
-            raise NotFoundError(f"{topic} has partitions 0 to {len(found.partitions) - 1}, not {partition}")
-        return found, there
+        known_topic = self._laboratory.topics.find(topic)
+        known_partition = known_topic.partition(partition)
+        if known_partition is None:
+            raise NotFoundError(f"{topic} has partitions 0 to {len(known_topic.partitions) - 1}, not {partition}")
+        return known_topic, known_partition
 
     def _state_of(self, topic: str, partition: int) -> SharePartitionState:
-        where, records = self._topic_partition(topic, partition), self._records()
+        topic_partition, records = self._topic_partition(topic, partition), self._records()
         if records is None:
-            raise NotFoundError(f"there is no share group {self.id}, or nobody coordinates it at the moment")
-        return records.state_of(*where)
+            raise NotFoundError(f"share group {self.id} does not exist or has no coordinator")
+        return records.state_of(*topic_partition)
 
-    def _where(self, records: ShareRecords, topic: str | None, partition: int | None) -> list[tuple[Topic, Partition]]:
-        """The partitions that are meant. Raises NotFoundError for those that there are not."""
+    def _selected(
+        self, records: ShareRecords, topic: str | None, partition: int | None
+    ) -> list[tuple[Topic, Partition]]:
         if topic is None:
             return list(records.where())
         if partition is not None:
             return [self._topic_partition(topic, partition)]
-        found = self._laboratory.topics.find(topic)
-        return [(found, each) for each in found.partitions]
+        known_topic = self._laboratory.topics.find(topic)
+        return [(known_topic, known_partition) for known_partition in known_topic.partitions]
 
-    def _is_called(self, wanted: str | None, member_id: str) -> bool:
-        if wanted in (None, member_id):
+    def _is_called(self, name: str | None, member_id: str) -> bool:
+        if name in (None, member_id):
             return True
         group = self._found()
         member = None if group is None else group.members.get(member_id)
-        return member is not None and member.metadata.client_id == wanted
+        return member is not None and member.metadata.client_id == name
 
     def _is_done_with(self, topic: str | None, partition: int | None) -> bool:
         lags = self._lags()
-        meant = [lag for where, lag in lags.items() if topic in (None, where[0]) and partition in (None, where[1])]
+        meant = [
+            lag
+            for topic_partition, lag in lags.items()
+            if topic in (None, topic_partition[0]) and partition in (None, topic_partition[1])
+        ]
         return bool(meant) and all(lag == 0 for lag in meant)
 
     def _lags(self) -> dict[TopicPartition, int | None]:
-        """By topic and partition; None: not known yet."""
         records = self._records()
         if records is None:
             return {}
-        return {(topic.name, each.index): records.lag_of(topic, each) for topic, each in records.where()}
+        return {(topic.name, part.index): records.lag_of(topic, part) for topic, part in records.where()}
 
-    def _left(self) -> str:
-        left = [str(each) for each in self.partitions if each.lag != 0]
-        return "; ".join([*left, *map(str, self.held())]) or "its members subscribe to no topic that there is"
+    def _remaining(self) -> str:
+        parts = [str(part) for part in self.partitions if part.lag != 0]
+        return "; ".join([*parts, *map(str, self.held())]) or "its members subscribe to no existing topic"
 
     def _is_accepted_up_to(self, topic: str, partition: int, up_to: int, acceptance: Acceptance) -> bool:
         start = self._state_of(topic, partition).start_offset
-        if start is None or any(each.first_offset < up_to for each in acceptance.lost):
+        if start is None or any(records.first_offset < up_to for records in acceptance.lost):
             return False
-        accepted = [each for each in self.in_flight(topic, partition) if each.state == "acknowledged"]
-        for each in accepted:
-            if each.first_offset <= start:
-                start = max(start, each.last_offset + 1)
+        accepted = [records for records in self.in_flight(topic, partition) if records.state == "acknowledged"]
+        for records in accepted:
+            if records.first_offset <= start:
+                start = max(start, records.last_offset + 1)
         return start >= up_to
 
     def _not_accepted(self, acceptance: Acceptance) -> str:
         lost = [
-            f"{each.topic}-{each.partition} {offsets(each.first_offset, each.last_offset)} ({each.what})"
-            for each in acceptance.lost
+            f"{fate.topic}-{fate.partition} {offsets(fate.first_offset, fate.last_offset)} ({fate.what})"
+            for fate in acceptance.lost
         ]
-        never = f"; never to be accepted: {', '.join(lost)}" if lost else ""
-        return f"{self} has accepted {acceptance.accepted} records{never}; left: {self._left()}"
+        never = f"; can no longer be accepted: {', '.join(lost)}" if lost else ""
+        return f"{self} has accepted {acceptance.accepted} records{never}; left: {self._remaining()}"
 
     def __str__(self) -> str:
         if self._laboratory.share_group(self.id) is None and self._is_another():
-            return f"share group {self.id}, which is a group of another kind"
+            return f"share group {self.id}, which is a group of another type"
         members = ", ".join(map(str, self.members)) or "none"
         return f"share group {self.id} ({self.state}, epoch {self.generation}, members: {members})"

@@ -1,4 +1,4 @@
-"""A streams group (KIP-1071) as a test sees it: who has which tasks, and what keeps tasks from being handed out."""
+"""View of a streams group (KIP-1071) for tests: the tasks of each member, and the reasons for unassigned tasks."""
 
 from __future__ import annotations
 
@@ -22,113 +22,124 @@ if TYPE_CHECKING:
 
 
 class StreamsGroup(EpochGroup):
-    """A streams group. Tasks are named as Kafka Streams does: `0_3` is partition 3 of subtopology 0.
+    """A streams group. Task ids are those of Kafka Streams: `0_3` is partition 3 of subtopology 0.
 
-    Every question raises ControlError where it is a group of another kind.
+    All properties and methods raise ControlError if the group has another type.
     """
 
-    # What there is
+    # State
 
     @property
     def protocol(self) -> str:
-        """The assignor: `sticky`, where there are members."""
+        """The assignor: `sticky` if the group has members."""
         group = self._found()
         return STICKY if group is not None and group.members else ""
 
     @property
     def members(self) -> tuple[TaskMember, ...]:
-        """In the order in which they joined."""
+        """The members in the order in which they joined."""
         group, laboratory = self._found(), self._laboratory
         if group is None:
             return ()
         now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
-        return tuple(task_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
+        return tuple(task_member(group, member, now_ms, alive(group, member)) for member in group.members.values())
 
     def member(self, who: str) -> TaskMember:
-        """One of them, by member id or client id. Raises LookupError, naming those who are there."""
-        found = super().member(who)
-        assert isinstance(found, TaskMember), "all of them are"
-        return found
+        """Return a member by member id or client id.
+
+        Raises:
+            LookupError: With the names of the members.
+        """
+        member = super().member(who)
+        assert isinstance(member, TaskMember), "every member is one"
+        return member
 
     @property
     def topology(self) -> LabTopology | None:
-        """What the application does, and how many tasks that makes; None: nobody has said so."""
+        """The topology of the application with its tasks, or None if no member has sent one."""
         group = self._found()
         return None if group is None else topology_of(group)
 
     @property
     def status(self) -> dict[str, str]:
-        """What members are told beside their tasks: `{"MISSING_SOURCE_TOPICS": "Source topics … are missing."}`.
+        """The status that members receive: `{"MISSING_SOURCE_TOPICS": "Source topics … are missing."}`.
 
-        As it is for all of them since the last heartbeat; empty: nothing keeps tasks from being handed out.
+        It is common to all members since the last heartbeat, and empty if tasks can be assigned.
         """
         group = self._found()
         return {} if group is None else statuses_of(group, self._laboratory.clock.now_ms())
 
     @property
     def owners(self) -> dict[str, str]:
-        """Who has each active task, by member id; who still gives it up has it."""
+        """The member id of the owner of each active task. A member that is revoking a task still owns it."""
         return {
             task: member.member_id for member in self.members for task in (*member.tasks.active, *member.pending.active)
         }
 
     @property
     def standbys(self) -> dict[str, list[str]]:
-        """Who keeps copies of each task, by member id."""
-        found: dict[str, list[str]] = {}
+        """The ids of the members that keep a standby copy of each task."""
+        standbys: dict[str, list[str]] = {}
         for member in self.members:
             for task in (*member.tasks.standby, *member.pending.standby):
-                found.setdefault(task, []).append(member.member_id)
-        return found
+                standbys.setdefault(task, []).append(member.member_id)
+        return standbys
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """What is committed, by topic and partition."""
+        """The committed offsets by topic and partition."""
         group = self._found()
         if group is None or group.offsets is None:
             return {}
-        return {(topic, partition): each.offset for topic, partition, each in group.offsets}
+        return {(topic, partition): commit.offset for topic, partition, commit in group.offsets}
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
-        """How many offsets are still to be committed, by topic and partition, of all topics that the topology reads.
+        """The number of offsets still to be committed in the topics that the topology reads, by topic and partition.
 
-        Where nothing is committed, every record that is there counts.
+        Without a committed offset every stored record counts.
         """
         return lag_of(self._laboratory, self)
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether there is a lag, and it is 0 everywhere."""
+        """Whether there is a lag, and it is 0 for all partitions."""
         lag = self.lag
         return bool(lag) and not any(lag.values())
 
     def explain(self) -> Explanation:
-        """Which task waits for whom, which topics are missing, what each client should do now; print it."""
+        """Return the reason why a task waits, the missing topics, and what each client should do.
+
+        Print the result to read it.
+        """
         laboratory, group = self._laboratory, self._found()
         if group is None:
             return explanation_of_none(self.id)
         now_ms = laboratory.clock.now_ms()
-        client_ids = {each.metadata.client_id for each in group.members.values()}
+        client_ids = {member.metadata.client_id for member in group.members.values()}
         refused = denied(laboratory.cluster.access, laboratory.faults, self.id, client_ids, now_ms)
         return explain_streams(group, self.members, now_ms, tuple(refused))
 
     # Waiting
 
     async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
-        """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not."""
+        """Wait until there is a `lag`, and it is 0 for all partitions.
+
+        Raises:
+            TimeoutError: With the partitions that have a lag.
+        """
         await self._laboratory.waiters.until(
             lambda: self.is_caught_up,
             timeout,
             lambda: f"{self} has not caught up: {self._behind()}",
         )
 
-    # Within
+    # Details
 
     def _found(self) -> streams_group.StreamsGroup | None:
         group = self._laboratory.streams_group(self.id)
         if group is None and self._is_another():
-            raise ControlError(f"group {self.id} is no streams group; ask for it with group({self.id!r})")
+            raise ControlError(f"group {self.id} is not a streams group; use group({self.id!r})")
         return group
 
     def _is_another(self) -> bool:
@@ -137,10 +148,12 @@ class StreamsGroup(EpochGroup):
 
     def _behind(self) -> str:
         behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]
-        return ", ".join(behind) or "it has committed nothing, and reads no topic that there is"
+        return ", ".join(behind) or "it has no committed offsets and reads no existing topic"
 
     def __str__(self) -> str:
         if self._laboratory.streams_group(self.id) is None and self._is_another():
-            return f"streams group {self.id}, which is a group of another kind"
-        members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)
+            return f"streams group {self.id}, which is a group of another type"
+        members = ", ".join(
+            f"{member} ({member.waits_for})" if member.waits_for else str(member) for member in self.members
+        )
         return f"streams group {self.id} ({self.state}, epoch {self.generation}, members: {members or 'none'})"

@@ -1,4 +1,4 @@
-"""Topics and records without a client, for what a test needs before its subject starts."""
+"""Topics and records without a Kafka client, for the preparation of a test."""
 
 from __future__ import annotations
 
@@ -19,27 +19,24 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
 
 Data = str | bytes | None
-SHOWN = 10
-"""As many topics are named where a person looks."""
+MAX_SHOWN_TOPICS = 10  # maximum number of topics in a repr
 
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record as it stands in a partition's log."""
+    """A record as it is stored in the log of a partition."""
 
     topic: str
     partition: int
     offset: int
-    timestamp_ms: int
-    """Wall clock: since 1970, in UTC."""
+    timestamp_ms: int  # wall-clock time since 1970, in UTC
     key: bytes | None
-    value: bytes | None
-    """None: a tombstone."""
+    value: bytes | None  # None is a tombstone
     headers: tuple[tuple[str, bytes | None], ...]
 
 
 class Topics:
-    """The cluster's topics. What cannot be done is a ControlError, which is a ValueError, that says why."""
+    """The topics of the cluster. Invalid requests raise ControlError, which is a ValueError."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -51,10 +48,12 @@ class Topics:
         configs: Mapping[str, str] | None = None,
         replicas: int | Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Creates a topic, its leaders spread over the nodes.
+        """Create a topic, with its leaders spread over the nodes.
 
-        `replicas`: how many nodes have a copy of each partition, so that another one leads when a node stops; or, by
-        partition, which nodes, the preferred leader first. Without it the setting `default.replication.factor` counts.
+        Args:
+            replicas: The number of replicas of each partition, so that another node leads when a node stops; or, for
+                each partition, the ids of the nodes, the preferred leader first. The default is the setting
+                `default.replication.factor`.
         """
         by_hand = None
         if replicas is not None and not isinstance(replicas, int):
@@ -71,10 +70,10 @@ class Topics:
             raise ControlError(f"topic {name} cannot be created: {created.message}")
 
     def delete(self, name: str) -> None:
-        """Deletes a topic with its records; groups forget what they have committed for it."""
+        """Delete a topic with its records and the offsets that groups have committed for it."""
         topic, cluster = self.find(name), self._brokers.cluster
         if topic.internal:
-            raise ControlError(f"{name} is the brokers' own; it stays")
+            raise ControlError(f"{name} is an internal topic and cannot be deleted")
 
         def forget(now_ms: int) -> None:
             for _ in delete_topic(cluster, topic, now_ms):
@@ -84,95 +83,95 @@ class Topics:
             self._brokers.act(forget)
 
     def create_partitions(self, name: str, partitions: int) -> None:
-        """Gives a topic more partitions, so that there are so many."""
+        """Add partitions to a topic until it has `partitions`."""
         with self._stored(f"topic {name}"):
             refusal = self._brokers.cluster.topics.grow(self.find(name), partitions)
         if refusal is not None:
-            raise ControlError(f"topic {name} cannot be given {partitions} partitions: {refusal.message}")
+            raise ControlError(f"topic {name} cannot have {partitions} partitions: {refusal.message}")
 
     def append(
         self, name: str, *values: Data, partition: int = 0, key: Data = None, headers: Mapping[str, Data] | None = None
     ) -> int:
-        """Writes records as one batch, and wakes whoever waits for them. Returns the offset of the first.
+        """Append records as one batch, wake waiting fetches, and return the offset of the first record.
 
-        `key` and `headers` are those of all of them. Text is written as UTF-8; a value of None is a tombstone.
+        `key` and `headers` apply to all records. Text is encoded as UTF-8; a value of None is a tombstone.
         """
         if not values:
-            raise ControlError("there is nothing to append; give at least one value")
+            raise ControlError("nothing to append; pass at least one value")
         clock = self._brokers.cluster.clock
         wall_ms = clock.now_ms() + clock.epoch_ms
-        common = tuple((each, _bytes(value, f"header {each}")) for each, value in (headers or {}).items())
-        batch = build_batch([Record(_bytes(key, "a key"), _bytes(each, "a value"), wall_ms, common) for each in values])
+        common = tuple((item, _bytes(value, f"header {item}")) for item, value in (headers or {}).items())
+        batch = build_batch([Record(_bytes(key, "a key"), _bytes(item, "a value"), wall_ms, common) for item in values])
         return self.append_batch(name, batch, partition=partition)
 
     def append_batch(self, name: str, batch: bytes, partition: int = 0) -> int:
-        """Appends a record batch as it is, and returns its offset. Nothing in it is checked."""
-        found, offset = self._partition(name, partition), 0
+        """Append a record batch without any check, and return its offset."""
+        topic_partition, offset = self._partition(name, partition), 0
 
         def write(now_ms: int) -> None:
             nonlocal offset
-            offset = self._brokers.cluster.append(found, batch, now_ms)
+            offset = self._brokers.cluster.append(topic_partition, batch, now_ms)
 
         with self._stored(f"{name}-{partition}"):
             self._brokers.act(write)
         return offset
 
     def values(self, name: str, partition: int | None = None) -> list[bytes | None]:
-        """The values of all records that are there, partition by partition, or those of one partition."""
+        """Return the values of all stored records, partition by partition, or of one partition."""
         return [record.value for record in self.records(name, partition)]
 
     def records(self, name: str, partition: int | None = None) -> list[StoredRecord]:
-        """All records that are there, partition by partition in the order of their offsets, or those of one partition.
+        """Return all stored records, partition by partition in the order of their offsets, or those of one partition.
 
-        Records of transactions that were aborted are among them, markers of transactions are not.
+        Includes records of aborted transactions, but no transaction markers.
         """
         return list(self.iterate(name, partition))
 
     def iterate(self, name: str, partition: int | None = None) -> Iterator[StoredRecord]:
-        """The records that `records` lists, one by one: they are read as they are asked for."""
+        """Return the records of `records` as an iterator that reads them on demand."""
         partitions = self.find(name).partitions if partition is None else [self._partition(name, partition)]
-        return (record for each in partitions for record in _records_of(name, each))
+        return (record for topic_partition in partitions for record in _records_of(name, topic_partition))
 
     def delete_records(self, name: str, before: int, partition: int = 0) -> int:
-        """Deletes the records before an offset (Kafka: DeleteRecords). Returns the first offset that is left."""
-        found = self._partition(name, partition)
-        start, end = found.log.log_start_offset, found.log.high_watermark
+        """Delete the records before an offset, as Kafka's DeleteRecords does, and return the new start offset."""
+        topic_partition = self._partition(name, partition)
+        start, end = topic_partition.log.log_start_offset, topic_partition.log.high_watermark
         if isinstance(before, bool) or not isinstance(before, int) or not 0 <= before <= end:
-            raise ControlError(f"{name}-{partition} has offsets {start} to {end}; it cannot be trimmed to {before!r}")
+            raise ControlError(
+                f"{name}-{partition} has offsets {start} to {end}; cannot delete records before {before!r}"
+            )
         if before > start:
             with self._stored(f"{name}-{partition}"):
-                found.log.delete_before(before)
-        return found.log.log_start_offset
+                topic_partition.log.delete_before(before)
+        return topic_partition.log.log_start_offset
 
     def start(self, name: str, partition: int = 0) -> int:
-        """The first offset that is there: 0 until records are trimmed or expire."""
+        """Return the log start offset: 0 until records are deleted or expire."""
         return self._partition(name, partition).log.log_start_offset
 
     def end(self, name: str, partition: int = 0) -> int:
-        """The offset that the next record gets."""
+        """Return the offset that the next record gets."""
         return self._partition(name, partition).log.log_end_offset
 
     def __repr__(self) -> str:
-        topics = [each for each in self._brokers.cluster.topics if not each.internal]
-        shown = ", ".join(f"{each.name} ({len(each.partitions)} partitions)" for each in topics[:SHOWN])
-        more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
-        return visible(f"<topics: {shown or 'none'}{more}>")
+        topics = [topic for topic in self._brokers.cluster.topics if not topic.internal]
+        names = ", ".join(f"{topic.name} ({len(topic.partitions)} partitions)" for topic in topics[:MAX_SHOWN_TOPICS])
+        more = f" and {len(topics) - MAX_SHOWN_TOPICS} more" if len(topics) > MAX_SHOWN_TOPICS else ""
+        return visible(f"<topics: {names or 'none'}{more}>")
 
     def find(self, name: str) -> Topic:
-        """As the broker holds it."""
         topic = self._brokers.cluster.topics.by_name(name)
         if topic is None:
-            raise NotFoundError(f"there is no topic {name}; create it first")
+            raise NotFoundError(f"topic {name} does not exist; create it first")
         return topic
 
     @contextmanager
-    def _stored(self, what: str) -> Iterator[None]:
-        """Says of a disk that fails what clients' requests have said in the log."""
+    def _stored(self, subject: str) -> Iterator[None]:
         try:
             yield
-        except OSError as problem:
-            self._brokers.cluster.storage_failed(what, problem)
-            raise ControlError(f"{what} cannot be stored: {problem.strerror or problem}") from problem
+        except OSError as error:
+            self._brokers.cluster.storage_failed(subject, error)
+            raise ControlError(f"cannot store {subject}: {error.strerror or error}") from error
 
     def _partition(self, name: str, index: int) -> Partition:
         topic = self.find(name)
@@ -189,21 +188,27 @@ def _records_of(topic: str, partition: Partition) -> Iterator[StoredRecord]:
             batch = read_batch(data)
             if batch.attributes & CONTROL or batch.last_offset < log.log_start_offset:
                 continue
-            for each in iterate_records(data, batch):
-                if each.offset >= log.log_start_offset:
+            for record in iterate_records(data, batch):
+                if record.offset >= log.log_start_offset:
                     yield StoredRecord(
-                        topic, partition.index, each.offset, each.timestamp_ms, each.key, each.value, each.headers
+                        topic,
+                        partition.index,
+                        record.offset,
+                        record.timestamp_ms,
+                        record.key,
+                        record.value,
+                        record.headers,
                     )
     except CodecMissingError:
         raise ControlError(
-            f"records of {topic}-{partition.index} are compressed by snappy, lz4 or zstd: pip install 'kohort[codecs]'"
+            f"records of {topic}-{partition.index} use snappy, lz4 or zstd; run pip install 'kohort[codecs]'"
         ) from None
 
 
-def _bytes(data: object, what: str) -> bytes | None:
+def _bytes(data: object, subject: str) -> bytes | None:
     if data is None or isinstance(data, bytes):
         return data
     if isinstance(data, str):
         return data.encode()
-    advice = "; give values one by one, or with a star: *values" if isinstance(data, list | tuple) else ""
-    raise ControlError(f"{what} is text, bytes or None, not {data!r:.100}{advice}")
+    advice = "; pass values one by one or as *values" if isinstance(data, list | tuple) else ""
+    raise ControlError(f"{subject} must be text, bytes or None, got {data!r:.100}{advice}")

@@ -1,6 +1,6 @@
-"""The laboratory of one cluster: everything that a test may do to it, and the broker's side of that.
+"""The laboratory of one cluster: everything that a test can do to it, and the broker's side of that.
 
-Made before the first connection; `attach(server)` when there is a server.
+It is created before the first connection. `attach(server)` must be called when the server exists.
 """
 
 from __future__ import annotations
@@ -43,15 +43,14 @@ if TYPE_CHECKING:
 
 GroupT = TypeVar("GroupT", bound="Group")
 
+# Part at the end of a jump in which logs are cleaned: long enough for a compaction, which takes many slices.
 HOUSEKEEPING_MS = 60_000
-"""The end of a jump, in which logs are looked after: long enough for a compaction, which takes many steps."""
 
-MEMBERS_AT_ONCE = 64
-"""At most this many members keep their sessions before others are served: two milliseconds."""
+MEMBERS_AT_ONCE = 64  # members whose sessions are extended in one slice: two milliseconds
 
 
 class Laboratory:
-    """Clock, faults and gates of a cluster, and who of its members is alive."""
+    """Clock, faults and gates of a cluster, and the liveness of its members."""
 
     def __init__(self, cluster: BrokerCluster, clock: LabClock) -> None:
         self.cluster = cluster
@@ -83,34 +82,30 @@ class Laboratory:
         self.faults.asks_for_rights = cluster.ask_for_rights
 
     def attach(self, server: Server) -> None:
-        """Takes the server of its cluster."""
         self.brokers.server = server
         self.clock.changed = server.rearm
 
     @property
     def server(self) -> Server:
-        """The one that was attached."""
         return self.brokers.server
 
     @property
     def safety(self) -> SafetyMonitor | None:
-        """Watches for what must never be, once `watch_safety` was called."""
         return self._hooks.oracle
 
     def record(self) -> None:
-        """Keeps every group event from now on, and wakes who waits for one."""
         self.recorder.start()
 
     def watch_safety(self, budget: Budget) -> None:
-        """Watches from now on for what must never be."""
         self.record()
         self._hooks.oracle = SafetyMonitor(self.brokers, self.group, self.consumer_group, self.streams_group, budget)
         self._hooks.oracle.start(self.recorder)
 
     def lift(self) -> list[str]:
-        """Ends what a test has done to the brokers: rules end, gates open, the clock runs as it did.
+        """Remove rules, open gates, and run the clock at normal speed.
 
-        Returns a line for each gate that was still held.
+        Returns:
+            A line for each gate that still held requests.
         """
         self.faults.clear()
         self.acls.lift()
@@ -120,9 +115,10 @@ class Laboratory:
         return gates
 
     def reset(self) -> tuple[list[str], list[str]]:
-        """The end of a test that shares the brokers with others: what it has done to them is lifted.
+        """End a test on brokers that it shares with other tests: lift its changes and clear the violations.
 
-        Returns a line for each gate that was still held, and the violations so far, which are forgotten.
+        Returns:
+            A line for each gate that still held requests, and the violations so far.
         """
         gates = self.lift()
         violations: list[str] = []
@@ -131,51 +127,50 @@ class Laboratory:
         return gates, violations
 
     def group(self, group_id: str) -> ClassicGroup | None:
-        """A classic group, wherever it is looked after; a zombie does not look after it, though it may think so."""
-        return self._looked_after(each.groups.get(group_id) for each in self.cluster.coordinators)
+        """Return a classic group from its coordinator; zombies do not count as coordinators."""
+        return self._coordinated(coordinator.groups.get(group_id) for coordinator in self.cluster.coordinators)
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """A group of the consumer protocol, wherever it is looked after, but for zombies."""
-        return self._looked_after(each.consumer_groups.get(group_id) for each in self.cluster.coordinators)
+        return self._coordinated(coordinator.consumer_groups.get(group_id) for coordinator in self.cluster.coordinators)
 
     def share_group(self, group_id: str) -> ShareGroup | None:
-        """A share group (KIP-932), wherever it is looked after, but for zombies."""
-        return self._looked_after(each.share_groups.get(group_id) for each in self.cluster.coordinators)
+        return self._coordinated(coordinator.share_groups.get(group_id) for coordinator in self.cluster.coordinators)
 
     def classic_or_consumer_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        """A group of either of the two protocols of consumers, wherever it is looked after, but for zombies."""
         return self.consumer_group(group_id) or self.group(group_id)
 
     def streams_group(self, group_id: str) -> StreamsGroup | None:
-        """A streams group (KIP-1071), wherever it is looked after, but for zombies."""
-        return self._looked_after(each.streams_groups.get(group_id) for each in self.cluster.coordinators)
+        return self._coordinated(coordinator.streams_groups.get(group_id) for coordinator in self.cluster.coordinators)
 
-    def _looked_after(self, groups: Iterable[GroupT | None]) -> GroupT | None:
-        """The first that its coordinator leads. `groups`: what each coordinator has of that id."""
+    def _coordinated(self, groups: Iterable[GroupT | None]) -> GroupT | None:
+        """Return the group of the coordinator that is not a zombie.
+
+        Args:
+            groups: The group of each coordinator, or None.
+        """
         for coordinator, group in zip(self.cluster.coordinators, groups, strict=True):
-            if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
+            if group is not None and not (self.zombies and self.zombies.includes(coordinator, group.partition)):
                 return group
         return None
 
     @property
     def brokers_running(self) -> int:
-        """How many nodes run."""
         return len(self.cluster.running_nodes)
 
     @property
     def rules_at_work(self) -> list[str]:
-        """The rules for requests and for appends, as texts."""
-        return [str(each) for each in (*self.faults, *self.appends.rules)]
+        return [str(rule) for rule in (*self.faults, *self.appends.rules)]
 
     def group_ids(self) -> list[str]:
-        """The ids of all groups that are looked after, of every kind, sorted."""
-        return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
+        return sorted(
+            {group.group_id for coordinator in self.cluster.coordinators for group in coordinator.all_groups()}
+        )
 
     def advance(self, length_ms: int, *, expire_live_members: bool = False) -> None:
-        """Moves the brokers' clock at once, from one moment at which something is due to the next.
+        """Move the brokers' clock immediately, from one due time to the next.
 
-        `jump.jump` does it beside real clients, who need real time to act. Housekeeping, which would be due thousands
-        of times a day, comes in the last minute only.
+        `jump.jump` does this for live clients, which need real time to act. Housekeeping, which would be due thousands
+        of times a day, runs in the last minute only.
 
         The session of every live member is extended as if it had sent heartbeats during the jump: its connection is
         open and no fault silences it. With `expire_live_members` no session is extended.
@@ -184,18 +179,17 @@ class Laboratory:
         while (moment_ms := self.next_moment_ms(end_ms)) is not None:
             if not expire_live_members:
                 at_once(self.keep_alive(moment_ms))
-            self.come_to(moment_ms)
+            self.step_to(moment_ms)
         if not expire_live_members:
             at_once(self.extend_sessions(end_ms))
-        self.come_to(end_ms)
+        self.step_to(end_ms)
         self.waiters.look()
 
     def can_join(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether a client that was given an id, and has not joined with it, is there to do so."""
         return self._liveness.can_join(group, member_id)
 
     def begin_jump(self, length_ms: int) -> int:
-        """Puts off housekeeping that a jump passes over. Returns the moment at which the jump ends."""
+        """Defer housekeeping that the jump skips, and return the moment at which the jump ends."""
         end_ms = self.clock.now_ms() + length_ms
         for operation in self.cluster.housekeeping:
             if operation.scheduled and operation.deadline_ms < end_ms - HOUSEKEEPING_MS:
@@ -203,12 +197,12 @@ class Laboratory:
         return end_ms
 
     def next_moment_ms(self, end_ms: int) -> int | None:
-        """The next moment at which something may be due, at most `end_ms`; None: there is none before."""
+        """Return the next due time, or None if it is after `end_ms`."""
         wakeup_ms = self.cluster.purgatory.next_wakeup_ms
         return max(wakeup_ms, self.clock.now_ms()) if wakeup_ms is not None and wakeup_ms <= end_ms else None
 
-    def come_to(self, now_ms: int) -> None:
-        """One step of a jump: does what is due, if it is very much a part of it, and the rest soon."""
+    def step_to(self, now_ms: int) -> None:
+        """Perform one step of a jump: run a part of what is due, and schedule the rest."""
         self.clock.move_to(now_ms)
         for connection in self.server.connections:
             connection.heard_at_ms = now_ms
@@ -234,14 +228,14 @@ class Laboratory:
             return
         stats = getattr(member, "stats", None)
         if stats is not None:
-            stats.heard_ms = max(stats.heard_ms, moment_ms)  # else the log would report a member that was silent
+            stats.heard_ms = max(stats.heard_ms, moment_ms)  # otherwise the log would report silence
         if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
         elif isinstance(group, ClassicGroup) and isinstance(member, Member):
             if not member.is_new:  # a new member sends no heartbeats: its time to join is not a session
                 sessions.extend(group, member, moment_ms)
         else:
-            _extend_later_kind(group, member, moment_ms)
+            _extend_modern_session(group, member, moment_ms)
 
     def _with_session(self) -> list[tuple[AnyGroup, AnyMember]]:
         return [
@@ -253,17 +247,15 @@ class Laboratory:
         ]
 
     def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
-        """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         return self._liveness.is_alive(group, member)
 
     def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
-        """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
         return self._liveness.can_act(group, member)
 
 
-def _extend_later_kind(group: Any, member: Any, moment_ms: int) -> None:
-    """A member of a share group or of a streams group keeps its session. Locks and time to give up tasks go on."""
-    if group.group_type == "share":  # neither is loaded before there is such a group
+def _extend_modern_session(group: Any, member: Any, moment_ms: int) -> None:
+    """Extend the session of a member of a share group or a streams group, but no locks or revocation timeouts."""
+    if group.group_type == "share":  # neither module is loaded before such a group exists
         from kohort.coordinator.share.share_sessions import keep_alive as keep_share_member
 
         keep_share_member(group, member, moment_ms)

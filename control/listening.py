@@ -1,4 +1,4 @@
-"""Lets the control address be reached: uvicorn inside the broker's own event loop, so that nothing needs a lock."""
+"""Server of the control address: uvicorn inside the broker's own event loop, so that no locks are needed."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ from kohort.control.laboratory import Laboratory
 from kohort.control.loopback import is_loopback
 from kohort.control.safety import Budget
 
-LAST_WORDS_S = 1
-"""How long requests under way may take when the broker stops."""
+LAST_WORDS_S = 1  # Time for running requests when the broker stops.
 
 
 class Control:
-    """A broker's control address, and the laboratory behind it. See `kohort.broker.runtime.run.Control`."""
+    """The control address of a broker, with its laboratory. See `kohort.broker.runtime.run.Control`."""
 
     def __init__(
         self, host: str, port: int, token: str = "", names: Iterable[str] = (), certificate: Path | None = None
     ) -> None:
-        """`names`: what else it is dialled by. `certificate`: a PEM file with its key, for HTTPS.
+        """Check the address and the certificate.
 
-        Raises ListenError where others could reach it without a token, and for a certificate that cannot be used.
+        Args:
+            names: Further host names that clients use.
+            certificate: PEM file with certificate and key, for HTTPS.
+
+        Raises:
+            ListenError: Other machines can reach the address without a token, or the certificate is unusable.
         """
         if certificate is not None:
             check_certificate(certificate)
         if not token and not is_loopback(host):
             raise ListenError(
-                f"whoever reaches {show_address(host, port)} could control this broker; set a token with "
-                "KOHORT_CONTROL_TOKEN, or listen on this machine alone, as in --control 127.0.0.1:9099"
+                f"any client that reaches {show_address(host, port)} could control this broker; set a token with "
+                "KOHORT_CONTROL_TOKEN, or listen on loopback only, as in --control 127.0.0.1:9099"
             )
         self._host, self._port, self._token, self._names = host, port, token, tuple(names)
         self._certificate = certificate
         self.clock = LabClock(log.clock)
 
     def attach(self, cluster: BrokerCluster) -> None:
-        """Makes the laboratory of a cluster."""
         self._laboratory = Laboratory(cluster, self.clock)
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
-        """Serves the control address while it is entered; yields it as `HOST:PORT`, with `https://` before it for TLS.
-
-        Raises ListenError.
-        """
         self._laboratory.attach(server)
         self._laboratory.watch_safety(Budget())
         app = make_app(server, self._token, self._laboratory, host=self._host, names=self._names)
@@ -64,12 +63,11 @@ class Control:
 
 @asynccontextmanager
 async def serve(app: FastAPI, host: str, port: int, certificate: Path | None = None) -> AsyncIterator[str]:
-    """The control address in the broker's event loop. Raises ListenError."""
     sockets = bind(host, port)
     config = uvicorn.Config(
         app,
         log_config=None,
-        # Who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more; app.py logs our mistakes.
+        # Clients that do not speak HTTP, such as an early `kohort watch`, are only disconnected; app.py logs our bugs.
         log_level="critical",
         access_log=False,
         lifespan="off",
@@ -86,8 +84,8 @@ async def serve(app: FastAPI, host: str, port: int, certificate: Path | None = N
     while not http.started and not serving.done():
         await asyncio.sleep(0.001)
     try:
-        where = show_address(host, sockets[0].getsockname()[1])
-        yield where if certificate is None else f"https://{where}"
+        address = show_address(host, sockets[0].getsockname()[1])
+        yield address if certificate is None else f"https://{address}"
     finally:
         http.should_exit = True
         await serving
@@ -95,21 +93,21 @@ async def serve(app: FastAPI, host: str, port: int, certificate: Path | None = N
 
 
 def check_certificate(file: Path) -> None:
-    """Raises ListenError for a file without a certificate, without its key, or with one that a password protects."""
+    """Raise ListenError for a file without certificate or key, or with an encrypted key."""
     import ssl
 
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, password="")
-    except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ListenError(
-            f"--control-certificate {file} cannot be used: {reason}; it is a PEM file with a certificate and its key, "
-            "which no password protects"
+            f"cannot use --control-certificate {file}: {reason}; it must be a PEM file with a certificate and its key, "
+            "without a password"
         ) from None
 
 
 class _Listening:
-    """The local addresses of a control address, which a forked child must close."""
+    """Sockets that listen at a control address, which a forked child must close."""
 
     def __init__(self, addresses: list[Address]) -> None:
         self._addresses = addresses
@@ -119,7 +117,7 @@ class _Listening:
 
 
 class _Guest(uvicorn.Server):
-    """A server that leaves signals to the broker."""
+    """A uvicorn server that leaves signals to the broker."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Which members are there to beat, so that a clock that jumps can spare them."""
+"""Liveness of members, so that a jump of the clock spares those that are alive."""
 
 from __future__ import annotations
 
@@ -25,81 +25,83 @@ if TYPE_CHECKING:
     AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
     AnyMember = Member | ConsumerMember | ShareMember | StreamsMember
 
+# APIs that members of share groups call at leaders, which extend no session
 AT_LEADERS = frozenset({"ShareFetch", "ShareAcknowledge"})
-"""What members of share groups ask leaders: that keeps no session alive."""
 
+# heartbeat API of members of these groups, with its version
 BEATS = {"share": ("ShareGroupHeartbeat", 1), "streams": ("StreamsGroupHeartbeat", 0)}
-"""What members of these groups send, and its version."""
 
-REMEMBERED_AT_LEAST = 64
-"""As many are remembered before those who are gone are looked for."""
+REMEMBERED_AT_LEAST = 64  # number of members from which obsolete entries are pruned
 
 
-_UUID_LENGTH = 37
-"""A member id that a broker has made ends so, with a hyphen before it."""
+_UUID_LENGTH = 37  # length of a hyphen and the UUID at the end of a member id that a broker has generated
 
 
 def client_id_in(member_id: str) -> str:
-    """Return the client id that a broker has made a member id of."""
     return member_id[:-_UUID_LENGTH]
 
 
 class Liveness:
-    """The connection on which each member of a group was last heard."""
+    """The connection of the last request of each member of a group."""
 
     def __init__(self, brokers: Brokers, zombies: Zombies, silences: Callable[[RequestFacts], bool]) -> None:
-        """`silences`: whether a request like this would not reach its broker now."""
+        """Create a registry without members.
+
+        Args:
+            silences: Returns whether a fault would now keep such a request from its broker.
+        """
         self._brokers = brokers
         self._zombies = zombies
         self._silences = silences
-        self._heard: dict[tuple[str, str], Connection] = {}
-        self._stopped: set[Connection] = set()
-        """Connections one of whose requests, or its answer, is in the laboratory's hands."""
+        self._connections: dict[tuple[str, str], Connection] = {}
+        self._stopped: set[Connection] = set()  # Connections with a request or response that a gate or rule holds.
         self._prune_at = REMEMBERED_AT_LEAST
 
     def __len__(self) -> int:
-        return len(self._heard)
+        return len(self._connections)
 
-    def heard(self, facts: RequestFacts, connection: Connection) -> None:
-        """A request has come; it may speak for several members."""
+    def note_request(self, facts: RequestFacts, connection: Connection) -> None:
         if facts.api in AT_LEADERS:
             return
         for member_id in facts.members:
             if member_id:
-                self._heard[facts.group, member_id] = connection
-        if len(self._heard) >= self._prune_at:
+                self._connections[facts.group, member_id] = connection
+        if len(self._connections) >= self._prune_at:
             self._prune()
 
     def answered(self, facts: RequestFacts, response: object, connection: Connection) -> None:
-        """An answer is about to leave; it may tell its client which member it is."""
+        """Record the connection of a member whose response contains its new member id."""
         member_id = getattr(response, "member_id", None)
         if member_id:
-            self._heard[facts.group, member_id] = connection
+            self._connections[facts.group, member_id] = connection
 
     def _connection(self, group: AnyGroup, member: AnyMember) -> Connection | None:
-        """Where a member was last heard; one that has no id yet, where it waits for it."""
-        heard = self._heard.get((group.group_id, member.member_id))
+        """Return the connection of a member's last request.
+
+        A member without an id has that of its waiting JoinGroup.
+        """
+        connection = self._connections.get((group.group_id, member.member_id))
         ticket: Any = getattr(member, "join_ticket", None)
-        return heard if heard is not None or ticket is None else getattr(ticket.requester, "connection", None)
+        return connection if connection is not None or ticket is None else getattr(ticket.requester, "connection", None)
 
     def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Return whether a member can send heartbeats: its connection is open and no fault silences it."""
         if isinstance(member, ConsumerMember) and member.current.epoch == STEPPING_OUT_EPOCH:
-            return False  # a static member that has left for a while sends none
+            return False  # a static member that has left temporarily sends none
         connection = self._connection(group, member)
         if connection is None or not self._is_open(connection):
             return False
         if self._zombies and connection.node.coordinator is not group.coordinator and self._zombies.has_rival(group):
-            return False  # it beats at another one, who thinks that the group is its own
+            return False  # it sends heartbeats to a zombie coordinator of the group
         return not self._silences(_beat(group, member, connection.node.id))
 
     def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
-        """Whether a member is alive, and no gate and no rule has a request of its connection, or the answer."""
+        """Return whether a member is alive, and no gate or rule holds a request or response of its connection."""
         return self._connection(group, member) not in self._stopped and self.is_alive(group, member)
 
     def can_join(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether a client that was given an id, and has not joined with it, is there to do so."""
-        connection = self._heard.get((group.group_id, member_id))
+        """Return whether a client that received a member id, but has not joined with it, is still able to join."""
+        connection = self._connections.get((group.group_id, member_id))
         if connection is None or connection in self._stopped or not self._is_open(connection):
             return False
         return not self._silences(_join(group, member_id, connection.node.id))
@@ -108,29 +110,26 @@ class Liveness:
         return not connection.closed and connection in self._brokers.server.connections
 
     def stopped(self, connection: Connection) -> None:
-        """A gate or a rule has a request of the connection now, or its answer."""
         self._stopped.add(connection)
         if len(self._stopped) >= self._prune_at:
             self._prune()
 
     def resumed(self, connection: Connection) -> None:
-        """They have it no more."""
         self._stopped.discard(connection)
 
     def _prune(self) -> None:
-        """Forgets ids that are nobody's, and those of members whose connection is gone."""
-        self._stopped = {each for each in self._stopped if not each.closed}
-        self._heard = {
+        self._stopped = {stopped for stopped in self._stopped if not stopped.closed}
+        self._connections = {
             (group_id, member_id): connection
-            for (group_id, member_id), connection in self._heard.items()
-            if not connection.closed and self._is_somebody(group_id, member_id)
+            for (group_id, member_id), connection in self._connections.items()
+            if not connection.closed and self._is_member(group_id, member_id)
         }
-        self._prune_at = max(REMEMBERED_AT_LEAST, 2 * len(self._heard))
+        self._prune_at = max(REMEMBERED_AT_LEAST, 2 * len(self._connections))
 
-    def _is_somebody(self, group_id: str, member_id: str) -> bool:
+    def _is_member(self, group_id: str, member_id: str) -> bool:
         for coordinator in self._brokers.cluster.coordinators:
             if coordinator.availability(group_id) is ErrorCode.coordinator_load_in_progress:
-                return True  # it is not known yet
+                return True  # unknown until the load ends
             group = coordinator.groups.get(group_id)
             if group is not None and (member_id in group.members or group.is_pending(member_id)):
                 return True
@@ -141,7 +140,7 @@ class Liveness:
 
 
 class _Possible(RequestFacts):
-    """A request that might be sent."""
+    """A hypothetical request."""
 
     __slots__ = ("_api", "_group")
 
@@ -170,7 +169,6 @@ class _Possible(RequestFacts):
 
 
 def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
-    """The heartbeat of a member."""
     if isinstance(member, ConsumerMember):
         metadata, api = member.metadata, ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
         beat = _Possible(group, node, *api, metadata.client_id)
@@ -187,7 +185,6 @@ def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
 
 
 def _join(group: ClassicGroup, member_id: str, node: int) -> RequestFacts:
-    """The second JoinGroup of a client that was given an id."""
     join = _Possible(group, node, "JoinGroup", 9, client_id_in(member_id))
     join.members, join.instances, join.generation = (member_id,), (), NO_GENERATION
     return join

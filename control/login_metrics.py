@@ -1,6 +1,6 @@
 """Logins as Prometheus metrics, named as Kafka's socket server names them (`kafka.server:type=socket-server-metrics`).
 
-They are counted by listener from the start of the broker on, whether somebody reads them or not.
+They are counted by listener from the start of the broker on, even if no client reads them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ LABELS = ["node", "listener"]
 
 
 def of_logins(cluster: BrokerCluster) -> Iterator[Metric]:
-    """How often clients came in, did not, or stayed for too long."""
     for outcome in OUTCOMES:
         about = f"{outcome.replace('_', ' ').capitalize()}, by listener"
         metric: CounterMetricFamily | UnknownMetricFamily

@@ -1,4 +1,4 @@
-"""Whether other machines reach a listening address."""
+"""Check whether other machines can reach a listening address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches what listens at `host`; False if that is unknown."""
+    """Return whether only this machine can reach a server that listens at `host`; False if that is unknown."""
     try:
         addresses = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):

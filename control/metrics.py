@@ -1,8 +1,8 @@
 """A cluster's groups as Prometheus metrics, named after those of Kafka's group coordinator.
 
-What there is now is looked up when somebody asks. What has happened is counted from group events, and only from the
-first question on: a broker whose metrics nobody reads counts nothing.
-(Kafka: `GroupCoordinatorMetrics`, `GroupMetadataManager`'s gauges of old, `CoordinatorRuntimeMetricsImpl`.)
+Gauges are read on request. Counters count group events, and only from the first request on, so a broker whose metrics
+are not read counts nothing.
+(Kafka: `GroupCoordinatorMetrics`, `GroupMetadataManager`'s old gauges, `CoordinatorRuntimeMetricsImpl`.)
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from kohort.coordinator.streams.streams_states import StreamsGroupState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "kafka_coordinator_group_"
-MOST_GROUPS = 200
-"""Groups with a counter of their own, the first that rebalance; others share one, so that ids from outside cannot fill
-whatever keeps the metrics."""
+# Groups with a counter of their own, in the order of their first rebalance. Other groups share a counter, so that ids
+# from clients cannot fill the store of the metrics.
+MAX_GROUPS = 200
+# Metrics of the leaders of share partitions (Kafka: `SharePartitionMetrics`, `ShareGroupMetrics`).
 SHARE_PREFIX = "kafka_server_share_"
-"""What the leaders of share partitions know (Kafka: `SharePartitionMetrics`, `ShareGroupMetrics`)."""
 OF_RECORDS = {
     "records_acquired": "acquired",
     "records_accepted": "accepted",
@@ -39,65 +39,58 @@ OF_RECORDS = {
     "records_renewed": "renewed",
     "lock_expired": "lock_expired",
     "records_archived": "archived",
-}
-"""By kind of event, what has happened to a share group's records."""
-SHARE_STATES = ("Empty", "Stable")
-"""The values of `ShareGroupState`, which a broker without such groups does not load."""
+}  # Label by kind of event, for records of share groups.
+SHARE_STATES = ("Empty", "Stable")  # The values of `ShareGroupState`, which a broker without such groups does not load.
 US_PER_S = 1_000_000
 
 
 class Metrics(Collector):
     """The metrics of one cluster."""
 
-    def __init__(self, cluster: BrokerCluster, most_groups: int = MOST_GROUPS) -> None:
+    def __init__(self, cluster: BrokerCluster, max_groups: int = MAX_GROUPS) -> None:
         self._cluster = cluster
         self._counts: Counts | None = None
-        self._most_groups = most_groups
+        self._max_groups = max_groups
         self._registry = CollectorRegistry(auto_describe=False)
 
     def text(self) -> bytes:
-        """All of them in Prometheus's text format (`CONTENT_TYPE`). The first call begins to count."""
+        """Return all metrics in Prometheus's text format (`CONTENT_TYPE`). Counting starts with the first call."""
         if self._counts is None:
-            self._counts = Counts(self._most_groups)
+            self._counts = Counts(self._max_groups)
             self._cluster.group_events.listen(self._counts.take)
             self._registry.register(self)
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """For the library's registry."""
-        assert self._counts is not None, "the registry knows this from the first question on"
-        yield from of_now(self._cluster)
+        assert self._counts is not None, "it is registered with the first request"
+        yield from read_gauges(self._cluster)
         yield from of_logins(self._cluster)
-        yield from of_counts(self._counts, self._cluster)
+        yield from read_counters(self._counts, self._cluster)
 
 
 class Counts:
-    """What has happened since this began to listen."""
+    """Counters of events since this object was created."""
 
-    def __init__(self, most_groups: int = MOST_GROUPS) -> None:
-        self.most_groups = most_groups
-        self.rebalances: Counter[tuple[int, str]] = Counter()
-        """By node and cause, as are removals; the others by node."""
+    def __init__(self, max_groups: int = MAX_GROUPS) -> None:
+        self.max_groups = max_groups
+        self.rebalances: Counter[tuple[int, str]] = Counter()  # by node and cause, as are removals; the others by node
         self.removals: Counter[tuple[int, str]] = Counter()
         self.epochs: Counter[tuple[int, str]] = Counter()
         self.reconciled: Counter[int] = Counter()
         self.reconciling_us: Counter[int] = Counter()
-        self.conversions: Counter[tuple[int, str]] = Counter()
-        """By node, and the protocol that a group changed to."""
+        self.conversions: Counter[tuple[int, str]] = Counter()  # by node and new protocol
         self.completed: Counter[int] = Counter()
         self.rebalancing_us: Counter[int] = Counter()
+        # without those of the last minute, which are still in the statistics of the members
         self.commits: Counter[int] = Counter()
-        """Without those of the last minute, which members' pulses still hold."""
         self.expirations: Counter[int] = Counter()
-        self.records: Counter[tuple[int, str]] = Counter()
-        """By node, and what has happened to records of share groups."""
+        self.records: Counter[tuple[int, str]] = Counter()  # by node and outcome, for records of share groups
         self.loads: Counter[int] = Counter()
         self.loading_us: Counter[int] = Counter()
         self.by_group: Counter[str] = Counter()
         self.beyond_limit = 0
 
     def take(self, recorded: Recorded) -> None:
-        """One group event."""
         node, event = recorded.node_id, recorded.event
         match event.kind:
             case "rebalance_started":
@@ -127,7 +120,7 @@ class Counts:
                 self.loading_us[node] += event.duration_us or 0
 
     def _of_group(self, group_id: str) -> None:
-        if group_id in self.by_group or len(self.by_group) < self.most_groups:
+        if group_id in self.by_group or len(self.by_group) < self.max_groups:
             self.by_group[group_id] += 1
         else:
             self.beyond_limit += 1
@@ -138,11 +131,10 @@ def _records_in(event: GroupEvent) -> int:
     return int(detail["last_offset"]) - int(detail["first_offset"]) + 1
 
 
-def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
-    """What there is."""
+def read_gauges(cluster: BrokerCluster) -> Iterator[Metric]:
     groups = GaugeMetricFamily(f"{PREFIX}group_count", "Groups, by state", labels=["node", "protocol", "state"])
     members = GaugeMetricFamily(
-        f"{PREFIX}member_count", "Members of all groups, by the protocol that they speak", labels=["node", "protocol"]
+        f"{PREFIX}member_count", "Members of all groups, by protocol", labels=["node", "protocol"]
     )
     offsets = GaugeMetricFamily(f"{PREFIX}num_offsets", "Offsets that groups have committed", labels=["node"])
     partitions = GaugeMetricFamily(
@@ -171,7 +163,7 @@ def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
         members.add_metric([name, "classic"], sum(len(group.members) for group in classic) + mixed)
         members.add_metric([name, "consumer"], sum(len(group.members) for group in consumer) - mixed)
         committed = (group.offsets for group in (*classic, *consumer, *streams) if group.offsets is not None)
-        offsets.add_metric([name], sum(sum(1 for _ in each) for each in committed))
+        offsets.add_metric([name], sum(sum(1 for _ in partition_offsets) for partition_offsets in committed))
         shards = Counter(coordinator.shards.values())
         for shard in Shard:
             partitions.add_metric([name, shard.value], shards[shard])
@@ -179,31 +171,29 @@ def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
 
 
 def _of_share_partitions(cluster: BrokerCluster) -> Iterator[Metric]:
-    """What leaders know of share partitions: those from which somebody fetches."""
     loaded = GaugeMetricFamily(
         f"{SHARE_PREFIX}partition_count", "Share partitions from which members fetch", labels=["node"]
     )
     in_flight = GaugeMetricFamily(
         f"{SHARE_PREFIX}in_flight_message_count",
-        "Offsets from the start to the last one given out",
+        "Offsets from the start offset to the last delivered offset",
         labels=["node"],
     )
     sessions = GaugeMetricFamily(f"{SHARE_PREFIX}session_count", "Share sessions", labels=["node"])
     for node in cluster.nodes:
-        known = node.share_partitions_led
-        loaded.add_metric([str(node.id)], 0 if known is None else len(known))
-        in_flight.add_metric([str(node.id)], 0 if known is None else known.in_flight)
-        sessions.add_metric([str(node.id)], 0 if known is None else len(known.sessions))
+        led = node.share_partitions_led
+        loaded.add_metric([str(node.id)], 0 if led is None else len(led))
+        in_flight.add_metric([str(node.id)], 0 if led is None else led.in_flight)
+        sessions.add_metric([str(node.id)], 0 if led is None else len(led.sessions))
     yield from (loaded, in_flight, sessions)
 
 
-def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
-    """What has happened."""
+def read_counters(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
     yield _by("cause", "rebalance", "Rebalances of classic groups that began, by cause", counts.rebalances)
-    yield _by("cause", "epoch_bump", "Epochs of consumer groups that began, by cause", counts.epochs)
-    yield _by("to", "conversion", "Groups that changed their protocol, by the one they changed to", counts.conversions)
+    yield _by("cause", "epoch_bump", "New epochs of consumer groups, by cause", counts.epochs)
+    yield _by("to", "conversion", "Groups that changed their protocol, by new protocol", counts.conversions)
     yield _by("cause", "member_removal", "Members that were removed or left, by cause", counts.removals)
-    yield _by("what", "records", "What has happened to records of share groups", counts.records, SHARE_PREFIX)
+    yield _by("what", "records", "Records of share groups, by outcome", counts.records, SHARE_PREFIX)
     nodes = cluster.nodes
     yield _summary(
         "completed_rebalance_seconds",
@@ -225,12 +215,12 @@ def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
         {node.id: counts.commits[node.id] + _not_reported_yet(node) for node in nodes},
     )
     yield _by_node(
-        "offset_expiration", "Offsets that were too old", {each.id: counts.expirations[each.id] for each in nodes}
+        "offset_expiration", "Offsets that have expired", {owner.id: counts.expirations[owner.id] for owner in nodes}
     )
     yield _summary("partition_load_seconds", "Partitions that were loaded", nodes, counts.loads, counts.loading_us)
     by_group = CounterMetricFamily(
         f"{PREFIX}rebalance_by_group",
-        f"Rebalances and epochs that began, of at most {counts.most_groups} groups",
+        f"Rebalances and epochs that began, of at most {counts.max_groups} groups",
         labels=["group"],
     )
     for group_id, count in counts.by_group.items():
@@ -244,7 +234,7 @@ def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
 
 
 def _not_reported_yet(node: Node) -> int:
-    """Offsets that members have committed since their sums were last reported, at most a minute ago."""
+    """Return the commits of members since their last statistics event, at most a minute ago."""
     coordinator = node.coordinator
     classic = (member.stats for group in coordinator.groups.values() for member in group.members.values())
     consumer = (member.stats for group in coordinator.consumer_groups.values() for member in group.members.values())
@@ -266,7 +256,7 @@ def _by_node(name: str, about: str, counts: dict[int, int]) -> Metric:
 
 
 def _summary(name: str, about: str, nodes: list[Node], counts: Counter[int], sums_us: Counter[int]) -> Metric:
-    metric = SummaryMetricFamily(PREFIX + name, f"{about}, and how long that took", labels=["node"])
+    metric = SummaryMetricFamily(PREFIX + name, f"{about}, with their duration", labels=["node"])
     for node in nodes:
         metric.add_metric([str(node.id)], counts[node.id], sums_us[node.id] / US_PER_S)
     return metric

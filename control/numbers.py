@@ -1,4 +1,4 @@
-"""Numbers that a person gives, looked at before anything is done with them: files and requests may hold anything."""
+"""Validation of numbers from files, requests and tests, before they are used."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from datetime import timedelta
 
 from kohort.control.control_errors import ControlError
 
-Seconds = float | timedelta
-"""A duration as a test gives it: a number of seconds, or a timedelta."""
+Seconds = float | timedelta  # A duration in a test: a number of seconds, or a timedelta.
 
-LONGEST_S = 31 * 24 * 3_600
-"""The longest delay, and the longest jump of the clock. A jump stops at every timer: a day takes half a second."""
+# Longest delay and longest jump of the clock. A jump stops at every timer: a day takes half a second.
+MAX_SECONDS = 31 * 24 * 3_600
 
 
 def as_seconds(value: object, subject: str) -> float:
@@ -21,27 +20,27 @@ def as_seconds(value: object, subject: str) -> float:
 
 
 def number(value: object, subject: str, noun: str = "") -> float:
-    """Return a number as it was given. Raises ControlError for anything else, also for NaN."""
+    """Return a number unchanged, or raise ControlError for any other value, including NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise ControlError(f"{subject} must be a number{noun and ' '}{noun}, got {value!r}")
     return value
 
 
 def length_ms(duration: object, subject: str) -> int:
-    """Return a duration in milliseconds. `subject` begins the sentence of the ControlError: "a delay"."""
+    """Return a duration in milliseconds. `subject` names it in the ControlError, as in "a delay"."""
     try:
         seconds = as_seconds(duration, subject)
     except ControlError:
         seconds = -1
-    if not 0 <= seconds <= LONGEST_S:
-        raise ControlError(f"{subject} is a number of seconds from 0 to {LONGEST_S} (31 days), not {duration!r}")
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise ControlError(f"{subject} must be from 0 to {MAX_SECONDS} seconds (31 days), got {duration!r}")
     return round(seconds * 1000)
 
 
-def whole(value: object, what: str, least: int) -> int:
-    """A whole number that is at least so much. `what` begins the sentence."""
+def whole(value: object, subject: str, least: int) -> int:
+    """Return an integer that is at least `least`. `subject` names it in the ControlError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ControlError(f"{what} is a whole number, {least} or more, not {value!r}")
+        raise ControlError(f"{subject} must be an integer of at least {least}, got {value!r}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The flight recorder: every group event of a cluster, kept for as long as there is room."""
+"""Flight recorder: keeps the group events of a cluster, up to a limit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
     from kohort.coordinator.events.group_event import GroupEvent
 
-EVENTS_KEPT = 100_000
-"""How many events of all groups together are kept; the oldest go first."""
+EVENTS_KEPT = 100_000  # limit for the events of all groups together; the oldest are dropped first
 
-EVENTS_KEPT_BYTES = 64 << 20
-"""The same in memory: names that clients choose may have 32 KB each."""
+EVENTS_KEPT_BYTES = 64 << 20  # the same in memory: names that clients choose can have 32 KB each
 
-_EVENT_BYTES = 800  # of an event without the texts in it
+_EVENT_BYTES = 800  # size of an event without its texts
 
 _TEXTS = ("group_id", "rebalance_id", "member_id", "instance_id", "client_id", "client_software", "client_reason")
 _LISTS = ("waited_for", "joined", "left", "evicted")
@@ -30,59 +28,54 @@ Listener = Callable[["Recorded"], None]
 
 
 class Recorder:
-    """Listens from the moment it is started."""
+    """Keeps group events from `start` on."""
 
     def __init__(self, cluster: BrokerCluster, kept: int = EVENTS_KEPT) -> None:
         self._cluster = cluster
         self._kept = kept
         self._events: deque[Recorded] = deque()
         self._bytes = 0  # memory of the events
+        # the events by group, so that reading every group's events does not scan all events each time
         self._of_groups: dict[str | None, deque[Recorded]] = {}
-        """The events by group, so that reading every group's events does not walk over all events each time."""
         self._listeners: list[Listener] = []
         self._listening = False
+        # returns whether the node that reported an event is a zombie coordinator of its group
         self.disowns: Callable[[Recorded], bool] = lambda recorded: False
-        """Whether the node that reported an event coordinates its group no more, though it may think so."""
         self._disowned: set[str] = set()
 
     @property
     def running(self) -> bool:
-        """Whether it listens."""
         return self._listening
 
     def start(self) -> None:
-        """Keeps what happens from now on."""
         if not self._listening:
             self._listening = True
             self._cluster.group_events.listen(self._take)
 
     def stop(self) -> None:
-        """What was kept stays; nothing is added."""
         if self._listening:
             self._listening = False
             self._cluster.group_events.leave(self._take)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls somebody with every event from now on; returns what ends that."""
+        """Call a listener with every event from now on, and return a function that removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def events(self, group_id: str | None = None) -> list[GroupEvent]:
-        """Those of a group, or of all of them, in the order in which they happened."""
-        return [each.event for each in (self._events if group_id is None else self._of(group_id))]
+        """Return the events of one group, or of all groups, in the order in which they happened."""
+        return [recorded.event for recorded in (self._events if group_id is None else self._of(group_id))]
 
     def timeline(self, group_id: str, since_us: int = 0) -> list[str]:
-        """A group's events since a moment of the cluster's clock as text, a line each."""
-        events = [each for each in self._of(group_id) if each.event.mono_us >= since_us]
+        events = [recorded for recorded in self._of(group_id) if recorded.event.mono_us >= since_us]
         return list(describe(events, self.was_disowned))
 
     def groups_since(self, since_us: int) -> set[str]:
-        """The groups in which something has happened since a moment of the cluster's clock."""
-        events = [each.event for each in self._events]
-        return {each.group_id for each in events if each.group_id is not None and each.mono_us >= since_us}
+        events = [entry.event for entry in self._events]
+        return {entry.group_id for entry in events if entry.group_id is not None and entry.mono_us >= since_us}
 
     def groups_lately(self, since_us: int, most: int) -> list[str]:
-        """The groups in which something has happened since then, at most this many, the last one first."""
+        """Return at most `most` groups with events since a time of the cluster's clock, the most recent first."""
         last = {
             group_id: events[-1].event.mono_us for group_id, events in self._of_groups.items() if group_id is not None
         }
@@ -90,11 +83,10 @@ class Recorder:
         return sorted(lately, key=last.__getitem__, reverse=True)[:most]
 
     def history(self, group_id: str) -> list[Rebalance]:
-        """A group's rebalances; not those that a zombie began, which come to nothing."""
-        return rebalances(each.event for each in self._of(group_id) if not self.was_disowned(each))
+        """Return a group's rebalances, without those that a zombie began, which have no effect."""
+        return rebalances(recorded.event for recorded in self._of(group_id) if not self.was_disowned(recorded))
 
     def was_disowned(self, recorded: Recorded) -> bool:
-        """Whether an event was a zombie's."""
         return bool(self._disowned) and recorded.event_id in self._disowned
 
     def __iter__(self) -> Iterator[Recorded]:
@@ -103,7 +95,7 @@ class Recorder:
     def _take(self, recorded: Recorded) -> None:
         self._bytes += _size_of(recorded.event)
         while self._events and (len(self._events) >= self._kept or self._bytes > EVENTS_KEPT_BYTES):
-            self._forget_the_oldest()
+            self._drop_oldest()
         self._events.append(recorded)
         self._of_groups.setdefault(recorded.event.group_id, deque()).append(recorded)
         if self.disowns(recorded):
@@ -111,13 +103,13 @@ class Recorder:
         for listener in list(self._listeners):
             try:
                 listener(recorded)
-            except Exception:  # the others hear it all the same
-                log.error(f"a listener of the recorder failed: {recorded}")
+            except Exception:  # the other listeners must receive the event
+                log.error(f"an event listener failed: {recorded}")
 
     def _of(self, group_id: str) -> Iterable[Recorded]:
         return self._of_groups.get(group_id, ())
 
-    def _forget_the_oldest(self) -> None:
+    def _drop_oldest(self) -> None:
         oldest = self._events.popleft()
         self._bytes -= _size_of(oldest.event)
         of_group = self._of_groups[oldest.event.group_id]
@@ -128,7 +120,6 @@ class Recorder:
 
 
 def _size_of(event: GroupEvent) -> int:
-    """Return the memory that an event takes, roughly."""
     size = _EVENT_BYTES
     for name in _TEXTS:
         text = getattr(event, name)

@@ -1,6 +1,6 @@
-"""What a rule or a gate looks at: one request, with who sent it, for which group, and in which state that is.
+"""Properties of a request that rules and gates match: its sender, its group, and the state of the group.
 
-Of members of share groups also about which records it is, or its answer, once there is one.
+For requests of members of share groups also the records that the request, or its response, is about.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 NO_GENERATION = -1
 GENERATION_FIELDS = ("generation_id", "generation_id_or_member_epoch", "member_epoch")
 INSTANCE_FIELDS = ("group_instance_id", "instance_id")
+# Names of a generation or epoch, of a static member, and of ranges of records, in messages of several protocols.
 RANGE_FIELDS = ("acknowledgement_batches", "acquired_records")
-"""Names of a generation or epoch, of a static member, and of ranges of records, in messages of several protocols."""
 
 
 class Records(NamedTuple):
-    """Offsets of a partition, the first and the last one included."""
+    """Offsets of a partition, including the last one."""
 
     topic: str
     partition: int
@@ -30,7 +30,7 @@ class Records(NamedTuple):
 
 
 class RequestFacts:
-    """One request. What a request of its kind does not have is empty, or NO_GENERATION."""
+    """The properties of one request. A property that its API lacks is empty, or NO_GENERATION."""
 
     __slots__ = (
         "_node",
@@ -49,70 +49,68 @@ class RequestFacts:
         self._node = node
         self.node = node.id
         self.request = request
-        self.response: Any = None
-        """Its answer; None: there is none yet."""
+        self.response: Any = None  # None until there is one
         self.ticket = ticket
         self.client_id = ticket.client_id
         self.group = group_of(request)
+        # Ids of all members in the request: LeaveGroup can have several.
         self.members, self.instances = _members(request)
-        """Ids of all members spoken for: LeaveGroup may name several."""
         self.generation: int = next(
             (getattr(request, name) for name in GENERATION_FIELDS if hasattr(request, name)), NO_GENERATION
         )
 
     @property
     def api(self) -> str:
-        """Kafka's name of the API: `JoinGroup`."""
         return kafka_name(self.ticket.api.spec.name)
 
     @property
     def version(self) -> int:
-        """The version of the request."""
         return self.ticket.version
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the member, or each of several, may be called: member ids, instance ids, and the sender's client id."""
+        """The names of the request's members: member ids, instance ids, and the sender's client id."""
         return (*self.members, *self.instances, self.client_id)
 
     @property
     def state(self) -> str:
-        """The group's state at this moment, by its name on the wire; empty: this node knows no such group."""
+        """The group's current state by its name in the protocol, or an empty string if this node lacks the group."""
         coordinator, group_id = self._node.coordinator, self.group
         group = coordinator.groups.get(group_id) or coordinator.modern_group(group_id)
         return group.state.value if group is not None else ""
 
     @property
     def records(self) -> Iterator[Records]:
-        """What a member of a share group says something of, and what the answer gives it."""
+        """The records that a member of a share group acknowledges, and those that the response delivers."""
         for message, name in ((self.request, "topics"), (self.response, "responses")):
             for topic in getattr(message, name, None) or ():
-                known = self._node.cluster.topics.by_id(getattr(topic, "topic_id", None))
-                if known is not None:
+                topic_of_id = self._node.cluster.topics.by_id(getattr(topic, "topic_id", None))
+                if topic_of_id is not None:
                     for part in topic.partitions:
-                        yield from _ranges(known.name, part)
+                        yield from _ranges(topic_of_id.name, part)
 
     def __str__(self) -> str:
-        """In one line, for a person."""
-        who = next((each for each in (*self.instances, *self.members) if each), "") or self.client_id or "somebody"
-        return f"{self.api} of {who}" + (f" for group {self.group}" if self.group else "") + f" at node {self.node}"
+        sender = (
+            next((name for name in (*self.instances, *self.members) if name), "")
+            or self.client_id
+            or "an unknown client"
+        )
+        return f"{self.api} of {sender}" + (f" for group {self.group}" if self.group else "") + f" at node {self.node}"
 
 
 def _ranges(topic: str, part: Any) -> Iterator[Records]:
-    """The ranges that a partition of a request, or of an answer, names."""
     for name in RANGE_FIELDS:
-        for each in getattr(part, name, ()):
-            yield Records(topic, part.partition_index, each.first_offset, each.last_offset)
+        for batch in getattr(part, name, ()):
+            yield Records(topic, part.partition_index, batch.first_offset, batch.last_offset)
 
 
 @cache
 def kafka_name(api: str) -> str:
-    """`join_group` as Kafka writes it."""
     return "".join(word.capitalize() for word in api.split("_"))
 
 
 def group_of(request: Any) -> str:
-    """The group that a request is about, the first where there are several; empty: about none."""
+    """Return the group of a request, the first if there are several, or an empty string."""
     group = getattr(request, "group_id", None)
     if group is not None:
         return str(group)
@@ -127,8 +125,8 @@ def _members(request: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     spoken_for = getattr(request, "members", None)
     if spoken_for is None:
         spoken_for = (request,)
-    members = tuple(getattr(each, "member_id", None) or "" for each in spoken_for)
-    return members, tuple(_instance(each) for each in spoken_for)
+    members = tuple(getattr(member, "member_id", None) or "" for member in spoken_for)
+    return members, tuple(_instance(member) for member in spoken_for)
 
 
 def _instance(member: Any) -> str:

@@ -1,20 +1,21 @@
-"""The safety oracle: what must never be, whatever a test does to a cluster.
+"""Safety oracle: guarantees that a cluster must keep, whatever a test does to it.
 
-Two members own a partition in one generation; a member's commit goes backwards, is for another's partition, or lies
-beyond the end of the log; a commit from a fenced generation is accepted; a partition stays unowned for longer than a
-budget. Commits in transactions are looked at, too: one of an aborted transaction is as if it had never been.
+Violations are: two members own a partition in one generation; a member's commit goes backwards, is for a partition of
+another member, or is beyond the end of the log; a commit from a fenced generation is accepted; a partition has no owner
+for longer than a budget. Commits in transactions are checked, too; those of an aborted transaction have no effect.
 
-An OffsetCommit that names no generation is no member's: an operator's who sets a group back, or of who assigns
-partitions to itself. That may go back, as may commits after offsets, a group or a topic were deleted. What a member has
-given up and nobody owns yet it may still commit, as a cooperative consumer does while it revokes. A topic that nobody
-has written to has no end to be beyond.
+An OffsetCommit without a generation does not come from a member. It is from an administrator who resets a group, or
+from a consumer that assigns partitions to itself. Such a commit may go backwards, as may commits after offsets, a group
+or a topic were deleted. A member may still commit for a partition that it has revoked until the partition has a new
+owner, as a cooperative consumer does while it revokes. A topic without records has no end to be beyond.
 
-In groups of the consumer protocol, and mixed ones, a partition is given to a member before another one has given it up;
-a member owns something without an epoch, or is beyond its group's; a commit is accepted from who is no member, owns
-nothing, or names an epoch of the future or one before it had the partition (`consumer_safety.py`). Streams groups are
-looked at in the same way, by their active tasks (`streams_safety.py`).
+In groups of the consumer protocol, and mixed ones, further violations are: a partition is assigned to a member before
+another one has revoked it; a member owns something without an epoch, or is ahead of its group; a commit is accepted
+from a client that is not a member, owns nothing, or sends an epoch of the future or one before it had the partition
+(`consumer_safety.py`). Streams groups are checked in the same way, by their active tasks (`streams_safety.py`).
 
-In share groups a record is held by two, is delivered again after it was accepted, or is skipped (`share_safety.py`).
+In share groups violations are: two members hold a record, an accepted record is delivered again, or a record is skipped
+(`share_safety.py`).
 """
 
 from __future__ import annotations
@@ -45,24 +46,19 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.streams.streams_group import StreamsGroup
 
-OWNERSHIP_APIS = CONSUMERS_APIS | {STREAMS_HEARTBEAT}
-"""APIs whose answers and requests say who owns what."""
+OWNERSHIP_APIS = CONSUMERS_APIS | {STREAMS_HEARTBEAT}  # APIs whose requests and responses contain owners
 
 
 @dataclass
 class Budget:
-    """What is allowed after all. A test that provokes a violation says so."""
+    """Exceptions from the guarantees, for a test that provokes a violation."""
 
+    # Maximum time without an owner for a subscribed partition of a group with members; None means no limit.
     unowned_ms: int | None = None
-    """How long a subscribed partition may be nobody's in a group that has members; None: for ever."""
-    two_owners: bool = False
-    """Whether a leader may give a partition to two members (its mistake, not the broker's)."""
-    backwards: bool = False
-    """Whether commits may go back, as after a seek."""
-    others_partitions: bool = False
-    """Whether a member may commit for a partition that another one owns."""
-    beyond_end: bool = False
-    """Whether a member may commit an offset that the log has not reached."""
+    two_owners: bool = False  # whether a leader may assign a partition to two members (its mistake, not the broker's)
+    backwards: bool = False  # whether commits may go backwards, as after a seek
+    others_partitions: bool = False  # whether a member may commit for a partition that another one owns
+    beyond_end: bool = False  # whether a member may commit an offset beyond the end of the log
 
     def __post_init__(self) -> None:
         if self.unowned_ms is not None:
@@ -71,7 +67,7 @@ class Budget:
 
 @dataclass
 class _Transaction:
-    """Offsets that count when the transaction is committed."""
+    """Offsets that take effect when the transaction is committed."""
 
     epoch: int
     offsets: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
@@ -79,23 +75,19 @@ class _Transaction:
 
 @dataclass
 class SafetyMonitor:
-    """Watches every group of a laboratory. `violations` are sentences; a plugin fails the test with them."""
+    """Monitor of all groups of a laboratory. `violations` are sentences, with which a plugin fails the test."""
 
     brokers: Brokers
-    find_group: Callable[[str], ClassicGroup | None]
-    """A classic group by its id, wherever it is coordinated."""
-    find_consumer_group: Callable[[str], ConsumerGroup | None]
-    """A group of the consumer protocol by its id, wherever it is coordinated."""
-    find_streams_group: Callable[[str], StreamsGroup | None]
-    """A streams group by its id, wherever it is coordinated."""
+    find_group: Callable[[str], ClassicGroup | None]  # finds a classic group by its id
+    find_consumer_group: Callable[[str], ConsumerGroup | None]  # finds a group of the consumer protocol by its id
+    find_streams_group: Callable[[str], StreamsGroup | None]  # finds a streams group by its id
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
+    # The offset, and the topic id, which differs for a topic that was deleted and created again.
     _committed: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
-    """The offset, and the id of the topic, which one that was deleted and made anew has not."""
-    _in_transactions: dict[int, _Transaction] = field(default_factory=dict)
-    """By producer id."""
+    _in_transactions: dict[int, _Transaction] = field(default_factory=dict)  # by producer id
+    # The generation of the group's last assignment, and the owners since.
     _owners: dict[str, tuple[int, Mapping[TopicPartition, list[str]]]] = field(default_factory=dict)
-    """The generation of the group's last assignment, and who owns what since."""
     _unowned_since: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -104,11 +96,9 @@ class SafetyMonitor:
         self._streams = StreamsSafety(self.find_streams_group, self._note)
 
     def start(self, recorder: Recorder) -> None:
-        """Watches from now on."""
-        recorder.listen(self._hear)
+        recorder.listen(self._on_event)
 
     def committed(self, exchange: Exchange, response: Any) -> None:
-        """An OffsetCommit or TxnOffsetCommit is about to be answered; called by the laboratory for each."""
         accepted = {
             (topic.name, _id_of(topic), part.partition_index)
             for topic in response.topics
@@ -121,45 +111,43 @@ class SafetyMonitor:
                     topic_partition = (topic.name or str(_id_of(topic)), part.partition_index)
                     self._accepted(exchange, topic_partition, part.committed_offset)
 
-    def given(self, exchange: Exchange, response: Any) -> None:
-        """One of `OWNERSHIP_APIS` is about to be answered."""
+    def check_owners(self, exchange: Exchange, response: Any) -> None:
         groups = self._streams if exchange.facts.api == STREAMS_HEARTBEAT else self._consumers
         groups.answered(exchange, response, two_owners=self.budget.two_owners)
 
     def ended(self, exchange: Exchange, response: Any) -> None:
-        """An EndTxn is about to be answered: what was committed in the transaction counts now, or never does."""
+        """Apply or drop the offsets of a transaction before the response of EndTxn is sent."""
         if response.error_code is ErrorCode.none:
             transaction = self._in_transactions.pop(exchange.request.producer_id, None)
             if transaction is not None and exchange.request.committed:
                 self._committed.update(transaction.offsets)
 
-    def began_anew(self, exchange: Exchange, response: Any) -> None:
-        """An AlterShareGroupOffsets or DeleteShareGroupOffsets is about to be answered: records are delivered anew."""
+    def reset_share_offsets(self, exchange: Exchange, response: Any) -> None:
+        """Forget a share group's records before AlterShareGroupOffsets or DeleteShareGroupOffsets is answered."""
         for topic in exchange.request.topics:
             self._shares.forget(exchange.facts.group, topic.topic_name)
 
-    def forgotten(self, exchange: Exchange, response: Any) -> None:
-        """An OffsetDelete is about to be answered: what follows need not be more than what was deleted."""
+    def delete_offsets(self, exchange: Exchange, response: Any) -> None:
+        """Forget deleted offsets before the response of OffsetDelete is sent, so that later commits may be lower."""
         for topic in response.topics:
             for part in topic.partitions:
                 if part.error_code is ErrorCode.none:
                     self._committed.pop((exchange.facts.group, (topic.name, part.partition_index)), None)
 
     def set_by_test(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """A test has committed for a group: what follows need not be more than what was there."""
         for topic_partition, offset in offsets.items():
             topic = self.brokers.cluster.topics.by_name(topic_partition[0])
             self._committed[group_id, topic_partition] = offset, topic.topic_id if topic is not None else None
 
     def finish(self) -> list[str]:
-        """Looks once more at what is still unowned. Returns all violations."""
+        """Check the partitions that are still without an owner, and return all violations."""
         now_ms = self.brokers.clock.now_ms()
         for (group_id, topic_partition), since_ms in list(self._unowned_since.items()):
             self._unowned(group_id, topic_partition, now_ms - since_ms)
         self._unowned_since.clear()
         return self.violations
 
-    # Within
+    # Checks
 
     def _note(self, violation: str) -> None:
         self.violations.append(violation)
@@ -183,13 +171,15 @@ class SafetyMonitor:
             )
         transaction = self._transaction_of(exchange)
         key = facts.group, topic_partition
-        before, of = self._committed.get(key, (-1, topic_id))
+        last, last_topic_id = self._committed.get(key, (-1, topic_id))
         if transaction is not None:
-            before, of = transaction.offsets.get(key, (before, of))
-        is_members = facts.generation >= 0 or transaction is not None  # older clients name no generation in one
-        if 0 <= offset < before and of == topic_id and is_members and not self.budget.backwards:
+            last, last_topic_id = transaction.offsets.get(key, (last, last_topic_id))
+        is_members = (
+            facts.generation >= 0 or transaction is not None
+        )  # older clients send no generation in transactions
+        if 0 <= offset < last and last_topic_id == topic_id and is_members and not self.budget.backwards:
             self.violations.append(
-                f"{facts} set {name_of(topic_partition)} back from {before} to {offset}" + allowed_by("backwards")
+                f"{facts} set {name_of(topic_partition)} back from {last} to {offset}" + allowed_by("backwards")
             )
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
@@ -213,23 +203,23 @@ class SafetyMonitor:
         self._look_at_owner(exchange, topic_partition)
 
     def _look_at_owner(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
-        """A partition that is nobody's is let pass: its last owner may be revoking it."""
+        """Check the owner of a partition. Without an owner any commit passes: the last owner may be revoking it."""
         facts = exchange.facts
         generation, owners = self._owners.get(facts.group, (-1, {}))
-        others = owners.get(topic_partition, [])
+        members = owners.get(topic_partition, [])
         group = self.find_group(facts.group)
         names = {*facts.instances, *facts.members}
-        if group is not None:  # a static member need not name its instance
-            names |= {each.group_instance_id or "" for id_ in facts.members if (each := group.members.get(id_))}
-        is_another = bool(others) and names.isdisjoint(others)
+        if group is not None:  # a static member need not send its instance id
+            names |= {member.group_instance_id or "" for id_ in facts.members if (member := group.members.get(id_))}
+        is_another = bool(members) and names.isdisjoint(members)
         if is_another and facts.generation == generation and not self.budget.others_partitions:
             self.violations.append(
-                f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(others)}"
+                f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(members)}"
                 + allowed_by("others_partitions")
             )
 
     def _transaction_of(self, exchange: Exchange) -> _Transaction | None:
-        """The transaction in which a commit was made; None: in none. With another epoch a new one has begun."""
+        """Return the transaction of a commit, or None. A new epoch begins a new transaction."""
         if exchange.facts.api != "TxnOffsetCommit":
             return None
         producer_id, epoch = exchange.request.producer_id, exchange.request.producer_epoch
@@ -238,10 +228,10 @@ class SafetyMonitor:
             transaction = self._in_transactions[producer_id] = _Transaction(epoch)
         return transaction
 
-    def _hear(self, recorded: Recorded) -> None:
+    def _on_event(self, recorded: Recorded) -> None:
         event = recorded.event
         if event.group_type == SHARE:
-            self._shares.hear(recorded)
+            self._shares.on_event(recorded)
             return
         if event.kind == "assignment_stored" and event.group_id is not None:
             group = self.find_group(event.group_id)
@@ -253,9 +243,9 @@ class SafetyMonitor:
         if event.kind == "group_deleted" and event.group_id is not None:
             self._owners.pop(event.group_id, None)
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
-            left = self.find_group(event.group_id) or self.find_consumer_group(event.group_id)
-            if left is None or not left.members:
-                self._nobody_is_left(event.group_id)
+            group_left = self.find_group(event.group_id) or self.find_consumer_group(event.group_id)
+            if group_left is None or not group_left.members:
+                self._on_empty_group(event.group_id)
         if event.group_id is not None and self.budget.unowned_ms is not None:
             consumers = self.find_consumer_group(event.group_id)
             if consumers is not None and consumers.members:
@@ -279,7 +269,7 @@ class SafetyMonitor:
         self._look_for_unowned(group.group_id, group.subscribed_topics or (), owners, group.state is State.EMPTY)
 
     def _look_at_consumers(self, group: ConsumerGroup) -> None:
-        """A partition is a member's until it has said that it gave it up."""
+        """Check for partitions without an owner. A member owns a partition until it has confirmed the revocation."""
         topics = self.brokers.cluster.topics
         owned = {
             (topic.name, number)
@@ -301,7 +291,7 @@ class SafetyMonitor:
             for partition in topic.partitions
         }
         for key in [key for key in self._unowned_since if key[0] == group_id and key[1] not in topic_partitions]:
-            del self._unowned_since[key]  # its topic was deleted, or nobody subscribes to it any more
+            del self._unowned_since[key]  # its topic was deleted, or has no subscriber any more
         for topic_partition in topic_partitions:
             key = group_id, topic_partition
             if topic_partition not in owned and not is_empty:
@@ -309,8 +299,8 @@ class SafetyMonitor:
             elif key in self._unowned_since:
                 self._unowned(*key, now_ms - self._unowned_since.pop(key))
 
-    def _nobody_is_left(self, group_id: str) -> None:
-        """A group without members owes nobody anything."""
+    def _on_empty_group(self, group_id: str) -> None:
+        """Report and clear the unowned partitions of a group, because a group without members needs no owners."""
         now_ms = self.brokers.clock.now_ms()
         for key in [key for key in self._unowned_since if key[0] == group_id]:
             self._unowned(*key, now_ms - self._unowned_since.pop(key))
@@ -325,6 +315,5 @@ class SafetyMonitor:
 
 
 def _id_of(topic: Any) -> UUID | None:
-    """The id by which a request or its answer names a topic; a TxnOffsetCommit has none."""
     topic_id: UUID | None = getattr(topic, "topic_id", None)
     return topic_id

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of a group's members, as far as the coordinator knows them."""
+"""Problems with the settings of a group's members, as far as the coordinator knows them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from kohort.coordinator.events.member_stats import MemberStats, percentile
 
 Names = dict[str, str]
 
-ENOUGH_HEARTBEATS = 3
-"""Fewer say nothing about the interval."""
-HABIT = 2
-"""So many restarts are more than an accident."""
-GONE = ("leave_explicit", "session_expired")
-"""How a process that ends leaves its group; who is removed for being late is the same process still."""
+ENOUGH_HEARTBEATS = 3  # minimum number that reveals the interval
+HABIT = 2  # number of restarts from which advice is given
+# Causes of a removal when a process ends. A member that is removed for being late is still the same process.
+ENDED = ("leave_explicit", "session_expired")
 
 
 def badly_set(group: ClassicGroup, names: Names, events: Iterable[GroupEvent] = ()) -> tuple[str, ...]:
-    """A sentence for each thing; `names`: what members are called; `events`: what has happened to the group."""
+    """Return a sentence for each problem.
+
+    Args:
+        names: The display names of members by id.
+        events: The recorded events of the group.
+    """
     return (
         *_assignors(group, names),
         *_differing(group, names, "session.timeout.ms", lambda m: m.session_timeout_ms, "each has its own"),
@@ -29,33 +32,39 @@ def badly_set(group: ClassicGroup, names: Names, events: Iterable[GroupEvent] = 
         *_short_rebalance(group, names),
         *_rare_heartbeats(group, names),
         *new_ids_at_restarts(
-            ((names[each.member_id], each.client_id, each.group_instance_id) for each in group.members.values()), events
+            (
+                (names[member.member_id], member.client_id, member.group_instance_id)
+                for member in group.members.values()
+            ),
+            events,
         ),
     )
 
 
 def _assignors(group: ClassicGroup, names: Names) -> Iterator[str]:
-    """A protocol can be chosen only if all members list it (classic-groups §2.7)."""
+    """Report assignors that are not supported by all members: those cannot be chosen (classic-groups §2.7)."""
     listed: dict[str, list[str]] = {}
     for member_id, member in group.members.items():
         for name in dict.fromkeys(name for name, _ in member.protocols):
             listed.setdefault(name, []).append(names[member_id])
-    everybody = len(group.members)
-    common = [name for name, members in listed.items() if len(members) == everybody]
+    size = len(group.members)
+    common = [name for name, members in listed.items() if len(members) == size]
     for name, members in listed.items():
-        if len(members) < everybody:
-            who = f"only {members[0]} lists" if len(members) == 1 else f"only {', '.join(members)} list"
-            left = f"; what all list is {', '.join(common)}" if common else ""
-            yield f"{who} the assignor {name}, which so is never chosen{left}"
+        if len(members) < size:
+            owners = f"only {members[0]} lists" if len(members) == 1 else f"only {', '.join(members)} list"
+            choice = f"; all members list {', '.join(common)}" if common else ""
+            yield f"{owners} the assignor {name}, which is therefore never chosen{choice}"
 
 
-def _differing(group: ClassicGroup, names: Names, what: str, of: Callable[[Member], int], then: str) -> Iterator[str]:
+def _differing(
+    group: ClassicGroup, names: Names, setting: str, of: Callable[[Member], int], consequence: str
+) -> Iterator[str]:
     values: dict[int, list[str]] = {}
     for member_id, member in group.members.items():
         values.setdefault(of(member), []).append(names[member_id])
     if len(values) > 1:
-        each = ", ".join(f"{value / 1_000:g} s ({', '.join(members)})" for value, members in sorted(values.items()))
-        yield f"the members' {what} differs: {each}; {then}"
+        groups = ", ".join(f"{value / 1_000:g} s ({', '.join(members)})" for value, members in sorted(values.items()))
+        yield f"the members' {setting} differs: {groups}; {consequence}"
 
 
 def _short_rebalance(group: ClassicGroup, names: Names) -> Iterator[str]:
@@ -69,12 +78,12 @@ def _short_rebalance(group: ClassicGroup, names: Names) -> Iterator[str]:
 
 def _rare_heartbeats(group: ClassicGroup, names: Names) -> Iterator[str]:
     for member_id, member in group.members.items():
-        for found in rare_heartbeats(names[member_id], member.stats, member.session_timeout_ms):
-            yield f"{found}; lower heartbeat.interval.ms"
+        for sentence in rare_heartbeats(names[member_id], member.stats, member.session_timeout_ms):
+            yield f"{sentence}; lower heartbeat.interval.ms"
 
 
 def rare_heartbeats(name: str, stats: MemberStats | None, session_ms: int) -> Iterator[str]:
-    """Known only while somebody listens to group events: nobody else counts heartbeats."""
+    """Report a heartbeat interval that is too long. It is known only while there is a listener for group events."""
     gaps = {} if stats is None else stats.gaps
     count = sum(gaps.values())
     if count >= ENOUGH_HEARTBEATS and (usual_ms := percentile(gaps, count, 0.5)) * 3 > session_ms:
@@ -85,14 +94,16 @@ def rare_heartbeats(name: str, stats: MemberStats | None, session_ms: int) -> It
 
 
 def new_ids_at_restarts(members: Iterable[tuple[str, str, str | None]], events: Iterable[GroupEvent]) -> Iterator[str]:
-    """A dynamic member that comes back is a new one (KIP-345). Known of clients whose id no other in the group has.
+    """Report dynamic members that get a new member id at each restart (KIP-345), if their client id is unique.
 
-    `members`: what each is called, its client id and its instance id.
+    Args:
+        members: The display name, client id and instance id of each member.
+        events: The recorded events of the group.
     """
     ended = Counter(
         event.client_id
         for event in events
-        if event.kind == "member_removed" and event.cause in GONE and event.instance_id is None
+        if event.kind == "member_removed" and event.cause in ENDED and event.instance_id is None
     )
     for name, client_id, instance_id in members:
         times = ended[client_id]

@@ -1,4 +1,4 @@
-"""What became of a share group's records, as its recorded events tell."""
+"""Fates of a share group's records, derived from its recorded events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEVER_ACCEPTED = (REJECTED, ARCHIVED)
 
 @dataclass(frozen=True)
 class Fate:
-    """An event of neighbouring offsets."""
+    """An event about a range of offsets."""
 
     kind: str
     cause: str
@@ -27,31 +27,27 @@ class Fate:
     delivery_count: int
     member_id: str
 
-    def has(self, topic: str, partition: int, offset: int) -> bool:
-        """Whether it is about an offset."""
+    def includes(self, topic: str, partition: int, offset: int) -> bool:
         return (self.topic, self.partition) == (topic, partition) and self.first_offset <= offset <= self.last_offset
 
     def is_about(self, topic: str | None, partition: int | None) -> bool:
-        """Whether it is about a partition; None: any."""
+        """Return whether the event is about a partition; None matches any topic or partition."""
         return topic in (None, self.topic) and partition in (None, self.partition)
 
     @property
     def what(self) -> str:
-        """In a word: `rejected`."""
         return self.kind.removeprefix("records_")
 
     @property
     def count(self) -> int:
-        """How many offsets."""
         return self.last_offset - self.first_offset + 1
 
 
 def fates(events: Iterable[GroupEvent], kinds: Iterable[str]) -> Iterator[Fate]:
-    """The events of some kinds about records, in order."""
-    wanted = frozenset(kinds)
+    selected = frozenset(kinds)
     for event in events:
         detail = event.detail
-        if event.kind in wanted and detail is not None:
+        if event.kind in selected and detail is not None:
             yield Fate(
                 event.kind,
                 event.cause or "",
@@ -67,15 +63,16 @@ def fates(events: Iterable[GroupEvent], kinds: Iterable[str]) -> Iterator[Fate]:
 def last_fate(
     events: Iterable[GroupEvent], kinds: Iterable[str], topic: str, partition: int, offset: int
 ) -> Fate | None:
-    """The newest event of some kinds about an offset; None: there is none."""
-    return next((each for each in fates(reversed(list(events)), kinds) if each.has(topic, partition, offset)), None)
+    return next(
+        (fate for fate in fates(reversed(list(events)), kinds) if fate.includes(topic, partition, offset)), None
+    )
 
 
 class Acceptance:
-    """How many records were accepted, and which were not and never will be; goes on with each event."""
+    """Counts accepted records, and collects those that can no longer be accepted. Updated with each event."""
 
     def __init__(self, events: Iterable[GroupEvent], topic: str | None, partition: int | None) -> None:
-        """`topic`, `partition`: None: all."""
+        """Count the events of a topic and partition; None means all."""
         self._of = topic, partition
         self.accepted = 0
         self.lost: list[Fate] = []
@@ -83,7 +80,6 @@ class Acceptance:
             self.take(event)
 
     def take(self, event: GroupEvent) -> None:
-        """One event of the group."""
         for fate in fates((event,), (ACCEPTED, *NEVER_ACCEPTED)):
             if fate.is_about(*self._of):
                 if fate.kind == ACCEPTED:

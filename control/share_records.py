@@ -1,7 +1,7 @@
-"""What a share group has in flight, as a test sees it.
+"""In-flight records of a share group, as tests see them.
 
-The leader of a partition knows it, once somebody has fetched from there. Before that, and after a leader has moved,
-there is what was written down in `__share_group_state`. Looks and changes nothing.
+The leader of a partition knows them from the first fetch on. Before that, and after the leader has changed, the state
+that is stored in `__share_group_state` is read. This module only reads and changes nothing.
 """
 
 from __future__ import annotations
@@ -27,70 +27,56 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_state.share_state import ShareState
     from kohort.storage.topic import Partition, Topic
 
-NOT_LOADED = "not loaded"
-"""How far a leader is from which nobody has fetched since it leads."""
+NOT_LOADED = "not loaded"  # progress of a leader that has not received a fetch since its election
 
 
 @dataclass(frozen=True)
 class InFlightRecords:
-    """Neighbouring offsets of a partition that are alike, at the moment somebody looked."""
+    """A range of offsets of a partition with equal state, at the moment of the call."""
 
     topic: str
     partition: int
     first_offset: int
     last_offset: int
-    state: str
-    """`available`: delivered, and to be had again; `acquired`: held; `acknowledged`: accepted; or `archived`."""
+    state: str  # `available` (delivered before), `acquired`, `acknowledged` or `archived`
     delivery_count: int
+    # Client id of the member that holds them, or its member id if several members have that client id; empty without a
+    # holder.
     holder: str
-    """What people call the member that holds them: its client id or, where several have that, its member id.
-
-    Empty: nobody holds them.
-    """
     member_id: str
-    ends_in_ms: int | None
-    """When the lock expires, on the brokers' clock; None: nobody holds them."""
-    is_being_written: bool
-    """Whether its holder has said what is to become of them, and that is being written down."""
+    ends_in_ms: int | None  # time until the lock expires, on the brokers' clock; None without a holder
+    is_being_written: bool  # whether the acknowledgement of its holder is being stored
 
     @property
     def count(self) -> int:
-        """How many offsets."""
         return self.last_offset - self.first_offset + 1
 
     def __str__(self) -> str:
         held = f" by {self.holder} for {(self.ends_in_ms or 0) / 1_000:g} s" if self.holder else ""
-        what = f"{self.topic}-{self.partition} {offsets(self.first_offset, self.last_offset)}: {self.state}{held}"
-        return f"{what}, {delivered(self.delivery_count)}" + (", being written" if self.is_being_written else "")
+        text = f"{self.topic}-{self.partition} {offsets(self.first_offset, self.last_offset)}: {self.state}{held}"
+        return f"{text}, {delivered(self.delivery_count)}" + (", being written" if self.is_being_written else "")
 
 
 @dataclass(frozen=True)
 class SharePartitionState:
-    """A partition as a share group sees it, at the moment somebody looked."""
+    """The state of a share partition at the moment of the call."""
 
     topic: str
     partition: int
-    leader: int | None
-    """The node that gives out its records; None: nobody leads it."""
-    is_ready: bool
-    """Whether a heartbeat has had its state begun, without which nobody is assigned it."""
+    leader: int | None  # id of the leader, or None
+    is_ready: bool  # Whether its state has been initialized, which is required before it is assigned to members.
+    # `active`; `initializing`: the leader reads the stored state; or `not loaded`: the leader has received no fetch
     progress: str
-    """`active`; `initializing`: its leader reads what was written down; or `not loaded`: nobody has fetched yet."""
+    # Share-partition start offset; None: not decided yet (`share.auto.offset.reset`), or not known.
     start_offset: int | None
-    """The first offset that is not done with; None: not decided yet (`share.auto.offset.reset`), or not known."""
-    next_offset: int | None
-    """The first offset that nobody was ever given; None: not known."""
+    next_offset: int | None  # first offset that was never delivered, or None if it is not known
     log_end_offset: int
-    lag: int | None
-    """Records that are not done with, as Kafka's tools count them; None: not known before it begins somewhere."""
-    acquired: int
-    """Records that members hold."""
-    available: int
-    """Records that were delivered and may be had again."""
+    lag: int | None  # Unfinished records, as Kafka's tools count them; None while the start offset is not known.
+    acquired: int  # records that members hold
+    available: int  # records that were delivered and are available again
+    # Accepted or archived records after the start offset, which cannot move past unfinished records before them.
     done: int
-    """Records behind the start that were accepted or archived; the start cannot move past what lies before them."""
-    fetched_by: tuple[str, ...]
-    """The ids of the members whose share sessions have the partition."""
+    fetched_by: tuple[str, ...]  # ids of the members that have the partition in their share sessions
 
     def __str__(self) -> str:
         start = "a start to be decided" if self.start_offset is None else f"start {self.start_offset}"
@@ -99,26 +85,24 @@ class SharePartitionState:
 
 
 def offsets(first: int, last: int) -> str:
-    """`3` or `3-7`."""
     return str(first) if first == last else f"{first}-{last}"
 
 
 def delivered(count: int) -> str:
-    """`delivered once`."""
     return "never delivered" if not count else f"delivered {'once' if count == 1 else f'{count} times'}"
 
 
 class ShareRecords:
-    """The partitions of one share group, and what is in flight there."""
+    """The partitions of one share group with their in-flight records."""
 
     def __init__(self, cluster: BrokerCluster, group: ShareGroup, now_ms: int) -> None:
         self._cluster = cluster
         self._group = group
         self._now_ms = now_ms
-        self._client_ids = Counter(each.metadata.client_id for each in group.members.values())
+        self._client_ids = Counter(member.metadata.client_id for member in group.members.values())
 
     def called(self, member_id: str) -> str:
-        """What people call who holds records; whoever may read may hold some, even one who is no member."""
+        """Return the display name of a holder of records, which need not be a member."""
         member = self._group.members.get(member_id)
         name = "" if member is None else member.metadata.client_id
         return name if name and self._client_ids[name] == 1 else member_id
@@ -126,28 +110,30 @@ class ShareRecords:
     # Partitions
 
     def partitions(self) -> Iterator[SharePartitionState]:
-        """All that have a state or whose topic members subscribe to, in the order of their names."""
         for topic, partition in self.where():
             yield self.state_of(topic, partition)
 
     def where(self) -> Iterator[tuple[Topic, Partition]]:
-        """The partitions that the group has to do with."""
-        known = self._group.states.known()
-        topics = {each for topic_id in known if (each := self._cluster.topics.by_id(topic_id)) is not None}
-        topics |= {each for name in self._group.names if (each := self._cluster.topics.by_name(name)) is not None}
-        for topic in sorted(topics, key=lambda each: each.name):
-            begun = known[topic.topic_id][1] if topic.topic_id in known else frozenset()
+        """Yield partitions that have a state or whose topic members subscribe to, in the order of their names."""
+        topic_ids = self._group.states.known()
+        topics = {
+            found_topic for topic_id in topic_ids if (found_topic := self._cluster.topics.by_id(topic_id)) is not None
+        }
+        topics |= {
+            found_topic for name in self._group.names if (found_topic := self._cluster.topics.by_name(name)) is not None
+        }
+        for topic in sorted(topics, key=lambda found_topic: found_topic.name):
+            begun = topic_ids[topic.topic_id][1] if topic.topic_id in topic_ids else frozenset()
             for partition in topic.partitions:
                 if topic.name in self._group.names or partition.index in begun:
                     yield topic, partition
 
     def state_of(self, topic: Topic, partition: Partition) -> SharePartitionState:
-        """One of them."""
         loaded, ranges = self.loaded(topic, partition), list(self.in_flight(topic, partition))
         start = self._start(topic, partition)
 
         def count(*states: str) -> int:
-            return sum(each.count for each in ranges if each.state in states)
+            return sum(records.count for records in ranges if records.state in states)
 
         log = partition.log
         return SharePartitionState(
@@ -157,20 +143,23 @@ class ShareRecords:
             is_ready=partition.index in self._group.states.ready(topic.topic_id),
             progress=NOT_LOADED if loaded is None else loaded.progress.value,
             start_offset=start,
-            next_offset=None if start is None else max([start, *(each.last_offset + 1 for each in ranges)]),
+            next_offset=None if start is None else max([start, *(records.last_offset + 1 for records in ranges)]),
             log_end_offset=log.high_watermark,
             lag=self.lag_of(topic, partition),
             acquired=count(NAMES[ACQUIRED]),
             available=count(NAMES[AVAILABLE]),
-            done=sum(each.count for each in ranges if each.state in _DONE),
+            done=sum(records.count for records in ranges if records.state in _FINISHED),
             fetched_by=self._fetched_by(topic.topic_id, partition),
         )
 
     def loaded(self, topic: Topic, partition: Partition) -> SharePartition | None:
-        """What its leader knows of it; None: nothing yet."""
         led = self._led(partition)
-        found = None if led is None else led.known(self._key(topic, partition))
-        return None if found is None or found.leader_epoch != partition.leader_epoch else found
+        share_partition = None if led is None else led.known(self._key(topic, partition))
+        return (
+            None
+            if share_partition is None or share_partition.leader_epoch != partition.leader_epoch
+            else share_partition
+        )
 
     def _led(self, partition: Partition) -> LedSharePartitions | None:
         node = self._cluster.node(partition.leader)
@@ -180,7 +169,7 @@ class ShareRecords:
         return SharePartitionKey(self._group.group_id, topic.topic_id, partition.index)
 
     def _written(self, topic: Topic, partition: Partition) -> ShareState | None:
-        """What its share coordinator keeps; None: nothing, or nobody can tell now."""
+        """Return the state that the share coordinator stores, or None if it is missing or not available now."""
         key = self._key(topic, partition)
         coordinator = self._cluster.share_state_topic.coordinator_of(key.text)
         states = None if coordinator is None else coordinator.states_of(key)
@@ -194,41 +183,45 @@ class ShareRecords:
         return None if written is None or written.start_offset == UNKNOWN_OFFSET else written.start_offset
 
     def lag_of(self, topic: Topic, partition: Partition) -> int | None:
-        """Records of a partition that are not done with; None: that is not known yet."""
+        """Return the number of unfinished records of a partition, or None while that is not known."""
         log, start = partition.log, self._start(topic, partition)
-        if start is None:  # wherever it begins, an empty log has nothing for it
+        if start is None:  # an empty log has no lag, whatever the start offset will be
             return 0 if log.log_start_offset == log.high_watermark else None
         begin = max(start, log.log_start_offset)
         return max(0, log.high_watermark - begin - self._done_from(topic, partition, begin))
 
     def _done_from(self, topic: Topic, partition: Partition, begin: int) -> int:
-        """How many records from an offset on are done with; what is being written is not yet."""
+        """Return the number of finished records from an offset on, without acknowledgements that are being stored."""
         loaded = self.loaded(topic, partition)
         if loaded is not None and loaded.progress is Progress.ACTIVE:
             return _settled_from(loaded.in_flight, begin)
-        done = (each for each in self.in_flight(topic, partition) if each.state in _DONE and each.last_offset >= begin)
-        return sum(each.last_offset - max(each.first_offset, begin) + 1 for each in done)
+        finished = (
+            records
+            for records in self.in_flight(topic, partition)
+            if records.state in _FINISHED and records.last_offset >= begin
+        )
+        return sum(records.last_offset - max(records.first_offset, begin) + 1 for records in finished)
 
     def _fetched_by(self, topic_id: UUID, partition: Partition) -> tuple[str, ...]:
         led = self._led(partition)
         sessions = [] if led is None else led.sessions.of_group(self._group.group_id)
-        return tuple(each.member_id for each in sessions if (topic_id, partition.index) in each.partitions)
+        return tuple(session.member_id for session in sessions if (topic_id, partition.index) in session.partitions)
 
     # Records
 
     def in_flight(self, topic: Topic, partition: Partition) -> Iterator[InFlightRecords]:
-        """What lies between the start and the last offset that was given out, in the order of the offsets."""
+        """Yield the records from the start offset to the last delivered offset, in order."""
         loaded = self.loaded(topic, partition)
         if loaded is not None and loaded.progress is Progress.ACTIVE:
-            yield from self._known(topic.name, partition.index, loaded.in_flight)
+            yield from self._read_ranges(topic.name, partition.index, loaded.in_flight)
             return
         written = self._written(topic, partition)
         for batch in () if written is None else written.batches:
             state, count = NAMES[batch.delivery_state], batch.delivery_count
-            where = topic.name, partition.index, batch.first_offset, batch.last_offset
-            yield InFlightRecords(*where, state, count, "", "", None, False)
+            key = topic.name, partition.index, batch.first_offset, batch.last_offset
+            yield InFlightRecords(*key, state, count, "", "", None, False)
 
-    def _known(self, topic: str, partition: int, in_flight: InFlight) -> Iterator[InFlightRecords]:
+    def _read_ranges(self, topic: str, partition: int, in_flight: InFlight) -> Iterator[InFlightRecords]:
         for index in range(len(in_flight)):
             first, last = max(in_flight.firsts[index], in_flight.start), in_flight.lasts[index]
             if last < first:
@@ -250,7 +243,7 @@ class ShareRecords:
 
 
 def _settled_from(in_flight: InFlight, begin: int) -> int:
-    """Over columns, without a value for each range: whoever waits asks again and again."""
+    """Count settled records on columns, without an object for each range, because waiting calls repeat this often."""
     return sum(
         last - max(first, begin) + 1
         for first, last, state, holder in zip(
@@ -260,4 +253,4 @@ def _settled_from(in_flight: InFlight, begin: int) -> int:
     )
 
 
-_DONE = frozenset(name for state, name in NAMES.items() if IS_TERMINAL[state])
+_FINISHED = frozenset(name for state, name in NAMES.items() if IS_TERMINAL[state])

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of a share group (KIP-932), as far as brokers know them and what has happened."""
+"""Problems with the settings of a share group (KIP-932), as far as the brokers know them and its events show them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.coordinator.share.share_config import ShareConfig
 
-HABIT = 2
-"""So many expired locks of one member are more than an accident."""
+HABIT = 2  # number of expired locks of a member from which advice is given
 
 
 def shares_badly_set(config: ShareConfig, names: Names, events: Iterable[GroupEvent] = ()) -> tuple[str, ...]:
-    """A sentence for each thing; `names`: what members are called; `events`: what has happened to the group."""
     return (*_short_session(config), *_short_locks(config, names, events))
 
 
@@ -33,12 +31,11 @@ def _short_session(config: ShareConfig) -> Iterator[str]:
 
 
 def _short_locks(config: ShareConfig, names: Names, events: Iterable[GroupEvent]) -> Iterator[str]:
-    """Whose locks expire is slower than they last; who has gone does not come into it."""
     expired = Counter(fate.member_id for fate in fates(events, (EXPIRED,)))
     for member_id, times in expired.items():
         if member_id in names and times >= HABIT:
             yield (
-                f"{names[member_id]} has been slower than its locks {times} times, and others were given its records: "
-                f"they last {config.record_lock_duration_ms / 1_000:g} s (share.record.lock.duration.ms); it should "
-                "take fewer records at a time or renew the locks, or they should last longer"
+                f"{names[member_id]} has let its locks expire {times} times, and its records were delivered to other "
+                f"members: locks last {config.record_lock_duration_ms / 1_000:g} s (share.record.lock.duration.ms); "
+                "acquire fewer records at a time, renew the locks, or increase their duration"
             )

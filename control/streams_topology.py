@@ -1,4 +1,4 @@
-"""The topology of a streams group as a test sees it, and what keeps its tasks from being handed out."""
+"""Topology of a streams group for tests, and the reasons for unassigned tasks."""
 
 from __future__ import annotations
 
@@ -14,70 +14,66 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabSubtopology:
-    """A part of a topology that is connected with the others by repartition topics only."""
+    """A part of a topology that is connected with the other parts by repartition topics only."""
 
     id: str
     source_topics: tuple[str, ...]
     repartition_source_topics: tuple[str, ...]
     repartition_sink_topics: tuple[str, ...]
     state_changelog_topics: tuple[str, ...]
-    tasks: int | None
-    """How many there are; None: not known, as topics are missing or do not fit, or nobody has looked yet."""
+    tasks: int | None  # number of tasks; None while topics are missing, do not match, or have not been checked yet
 
 
 @dataclass(frozen=True)
 class LabTopology:
-    """What an application does, as the group's first member described it."""
+    """The processing topology of an application, as the group's first member described it."""
 
     epoch: int
-    is_ready: bool
-    """Whether all its topics are there and fit."""
-    subtopologies: tuple[LabSubtopology, ...]
-    """By id."""
+    is_ready: bool  # whether all its topics exist and match
+    subtopologies: tuple[LabSubtopology, ...]  # in the order of their ids
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are, as far as that is known."""
-        return sum(each.tasks or 0 for each in self.subtopologies)
+        return sum(part.tasks or 0 for part in self.subtopologies)
 
 
 def topology_of(group: StreamsGroup) -> LabTopology | None:
-    """None: nobody has brought one, as far as the group's log tells."""
+    """Return the topology, or None if no member has sent one, according to the group's log."""
     topology, configured = group.topology, group.configured
     if topology is None:
         return None
     tasks = configured.tasks if configured is not None and configured.ready else {}
-    ordered = sorted(topology.subtopologies, key=lambda each: each.subtopology_id)
+    ordered = sorted(topology.subtopologies, key=lambda subtopology: subtopology.subtopology_id)
     return LabTopology(
         topology.epoch,
         topology.epoch == group.validated_topology_epoch,
         tuple(
             LabSubtopology(
-                each.subtopology_id,
-                each.source_topics,
-                tuple(topic.name for topic in each.repartition_source_topics),
-                each.repartition_sink_topics,
-                tuple(topic.name for topic in each.state_changelog_topics),
-                tasks.get(each.subtopology_id),
+                subtopology.subtopology_id,
+                subtopology.source_topics,
+                tuple(topic.name for topic in subtopology.repartition_source_topics),
+                subtopology.repartition_sink_topics,
+                tuple(topic.name for topic in subtopology.state_changelog_topics),
+                tasks.get(subtopology.subtopology_id),
             )
-            for each in ordered
+            for subtopology in ordered
         ),
     )
 
 
 def statuses_of(group: StreamsGroup, now_ms: int) -> dict[str, str]:
-    """What members are told beside their tasks, by Kafka's name, with Kafka's sentence; as it is for all of them."""
+    """Return the status that members receive with their tasks: Kafka's name and sentence for each."""
     configured = group.configured
-    found = [] if configured is None else list(configured.status)
+    status = [] if configured is None else list(configured.status)
     if group.members and group.is_delayed:
-        found.append(DELAYED_AT_FIRST)
+        status.append(DELAYED_AT_FIRST)
     elif group.members and interval_left_ms(group, now_ms) > 0:
-        found.append(DELAYED_BY_INTERVAL)
-    return {each.code.name: each.detail for each in (*found, *shutdown_status(group))}
+        status.append(DELAYED_BY_INTERVAL)
+    return {entry.code.name: entry.detail for entry in (*status, *shutdown_status(group))}
 
 
 def interval_left_ms(group: StreamsGroup, now_ms: int) -> int:
-    """How long the next target has to wait for the assignment interval; 0: it is not due, or need not wait."""
+    """Return the time that the next target must wait for the assignment interval, or 0."""
     if group.target_epoch >= group.epoch:
         return 0
     interval_ms = group.coordinator.streams_config(group.group_id).assignment_interval_ms

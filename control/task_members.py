@@ -1,4 +1,4 @@
-"""Members of streams groups as a test sees them (KIP-1071): tasks instead of partitions."""
+"""Views of members of streams groups (KIP-1071) for tests, with tasks instead of partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAMS = "streams"
 
 @dataclass(frozen=True)
 class MemberTasks:
-    """Tasks by role, named as Kafka Streams does: `0_3` is partition 3 of subtopology 0."""
+    """Tasks by role. Task ids are those of Kafka Streams: `0_3` is partition 3 of subtopology 0."""
 
     active: tuple[str, ...] = ()
     standby: tuple[str, ...] = ()
@@ -35,22 +35,16 @@ class MemberTasks:
 
 @dataclass(frozen=True)
 class TaskMember(GroupMember):
-    """A member of a streams group, at the moment somebody looked: a thread of an application."""
+    """A member of a streams group at the moment of the call: a thread of an application."""
 
-    process_id: str
-    """The process whose thread it is: members of one process share its state."""
-    topology_epoch: int
-    """The epoch of the topology that it brought."""
-    tasks: MemberTasks
-    """What it has."""
-    pending: MemberTasks
-    """What it is to give up and has not yet."""
-    target_tasks: MemberTasks
-    """What it is to have."""
+    process_id: str  # the process of the thread: members of one process share its state
+    topology_epoch: int  # the epoch of the topology that it sent
+    tasks: MemberTasks  # assigned tasks
+    pending: MemberTasks  # tasks that it must revoke and has not revoked yet
+    target_tasks: MemberTasks  # tasks of its target assignment
 
 
 def task_member(group: StreamsGroup, member: StreamsMember, now_ms: int, is_alive: bool) -> TaskMember:
-    """A member of a streams group. `partitions`: those that its active tasks read; `topics`: all that anybody reads."""
     metadata, current = member.metadata, member.current
     target = group.target_of(member.member_id)
     return TaskMember(
@@ -83,7 +77,6 @@ def task_member(group: StreamsGroup, member: StreamsMember, now_ms: int, is_aliv
 
 
 def member_tasks(tasks: OwnedTasks | TaskSets) -> MemberTasks:
-    """By role, sorted."""
     return MemberTasks(tuple(_names(tasks.active)), tuple(_names(tasks.standby)))
 
 
@@ -94,17 +87,18 @@ def _names(tasks: Mapping[str, Iterable[int]]) -> Iterator[str]:
 
 
 def _read_by(group: StreamsGroup, tasks: Mapping[str, Iterable[int]]) -> Partitions:
-    """Partitions by topic. A topic with fewer partitions than there are tasks is read by as many only."""
+    """Return the partitions that tasks read, by topic; a topic can have fewer partitions than there are tasks."""
     subtopologies = () if group.topology is None else group.topology.subtopologies
-    found = {}
+    partitions_read = {}
     for subtopology in subtopologies:
         for name in topics_read(subtopology) if subtopology.subtopology_id in tasks else ():
             topic = group.coordinator.topics.by_name(name)
             count = 0 if topic is None else topic.partitions
-            found[name] = tuple(each for each in sorted(tasks[subtopology.subtopology_id]) if each < count)
-    return {name: partitions for name, partitions in sorted(found.items()) if partitions}
+            partitions_read[name] = tuple(
+                number for number in sorted(tasks[subtopology.subtopology_id]) if number < count
+            )
+    return {name: partitions for name, partitions in sorted(partitions_read.items()) if partitions}
 
 
 def topics_read(subtopology: Subtopology) -> tuple[str, ...]:
-    """Source topics, and topics through which other subtopologies send it records."""
     return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))

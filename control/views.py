@@ -1,4 +1,4 @@
-"""What an endpoint answers of an object: its attributes, under the names that the answer's model gives them."""
+"""Conversion of objects to response models of endpoints."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def view(model: type[ModelT], value: object, **fields: Any) -> ModelT:
-    """An answer of a model: each field is the attribute of that name, unless it is among `fields`."""
+    """Return a model whose fields are the attributes of `value` with the same names, unless they are in `fields`."""
     read = {name: getattr(value, name) for name in model.model_fields if name not in fields}
     return model.model_validate(read | fields)

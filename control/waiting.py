@@ -1,4 +1,4 @@
-"""Waiting, in real time, until something has come about in the cluster."""
+"""Waits in real time for conditions of the cluster."""
 
 from __future__ import annotations
 
@@ -9,45 +9,39 @@ from kohort.broker.clock import machines
 from kohort.control.control_errors import ControlError
 from kohort.control.numbers import Seconds, as_seconds
 
-POLL_S = 0.05
-"""How often a condition is looked at when nothing that it may depend on has been announced."""
+POLL_S = 0.05  # interval at which a condition is checked without an event
 
-PATIENCE_S = 30.0
-"""How long somebody waits who does not say how long."""
+PATIENCE_S = 30.0  # default timeout
 
-LONGEST_WAIT_S = 600.0
-"""How long one may wait for an answer of the control address."""
+MAX_WAIT_S = 600.0  # maximum timeout of a request to the control address
 
-_A_MOMENT_NS = 1_000_000
-"""A clock that shows the same for a whole millisecond stands still."""
+_A_MOMENT_NS = 1_000_000  # a clock that does not change for a whole millisecond stands still
 
 
 class Waiters:
-    """Calls that wait until a condition holds; they are woken by each event of the cluster."""
+    """Calls that wait for a condition. Each event of the cluster wakes them."""
 
     def __init__(self) -> None:
         self._woken: set[asyncio.Future[None]] = set()
         self._closed = ""
 
     def close(self, reason: str) -> None:
-        """Let all calls fail from now on, with `reason`: nothing that they could wait for happens any more."""
+        """Let all calls fail from now on, with `reason`, because no condition can become true any more."""
         self._closed = reason
         self.look()
 
     def check_open(self) -> None:
-        """Raise RuntimeError after `close`."""
         if self._closed:
             raise RuntimeError(self._closed)
 
     def look(self) -> None:
-        """Something has happened: whoever waits looks whether it is what they wait for."""
         for future in self._woken:
             if not future.done():
                 future.set_result(None)
         self._woken.clear()
 
     async def until(self, condition: Callable[[], bool], timeout: Seconds, describe: Callable[[], str]) -> None:
-        """Return when `condition` holds.
+        """Wait until `condition` holds.
 
         Raises:
             TimeoutError: After `timeout`, with the text of `describe`.
@@ -62,19 +56,19 @@ class Waiters:
         loop = asyncio.get_running_loop()
         if _stands_still(loop):
             raise ControlError(
-                "the time of this event loop stands still, so that nothing that waits in it ever ends; with freezegun, "
-                "freeze_time(…, real_asyncio=True) lets it go on"
+                "the time of this event loop stands still, so no wait would end; with freezegun, use "
+                "freeze_time(…, real_asyncio=True)"
             )
         end = loop.time() + seconds
         while not _holds(condition):
             self.check_open()
-            left = end - loop.time()
-            if left <= 0:
+            remaining = end - loop.time()
+            if remaining <= 0:
                 raise TimeoutError(f"after {seconds} s {describe()}")
             future: asyncio.Future[None] = loop.create_future()
             self._woken.add(future)
             try:
-                await asyncio.wait({future}, timeout=min(left, POLL_S))
+                await asyncio.wait({future}, timeout=min(remaining, POLL_S))
             finally:
                 self._woken.discard(future)
 
@@ -83,15 +77,14 @@ def _holds(condition: Callable[[], object]) -> bool:
     result = condition()
     if asyncio.iscoroutine(result):
         result.close()
-        raise ControlError("the condition is a coroutine function, which is always true; give it a plain function")
+        raise ControlError("the condition is a coroutine function, which is always true; pass a plain function")
     return bool(result)
 
 
 def _stands_still(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether the machine's clock goes on and the loop's does not."""
-    machine_ns, before = machines("monotonic_ns"), loop.time()
+    machine_ns, loop_time = machines("monotonic_ns"), loop.time()
     end_ns = machine_ns() + _A_MOMENT_NS
     while machine_ns() < end_ns:
-        if loop.time() != before:
+        if loop.time() != loop_time:
             return False
-    return loop.time() == before
+    return loop.time() == loop_time

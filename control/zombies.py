@@ -1,9 +1,9 @@
-"""Zombie coordinators: nodes that go on answering for groups after others have taken them over.
+"""Zombie coordinators: nodes that continue to serve groups after other nodes have taken them over.
 
-So it is with a broker that the controller no longer reaches: to itself it is the leader still. It answers heartbeats,
-lets members join, names itself to whoever looks for the coordinator, and its timers run; but what it writes is fenced,
-since the leader epoch has moved on (KIP-101), and so no commit and no assignment of its counts. Clients hear of such a
-write what Kafka answers after NOT_LEADER_OR_FOLLOWER: NOT_COORDINATOR.
+This happens to a broker that the controller no longer reaches: it still considers itself the leader. It answers
+heartbeats, lets members join, returns itself from FindCoordinator, and its timers run. But its writes are fenced, since
+the leader epoch has increased (KIP-101), so its commits and assignments have no effect. Clients receive the error that
+Kafka derives from NOT_LEADER_OR_FOLLOWER for such a write: NOT_COORDINATOR.
 """
 
 from __future__ import annotations
@@ -28,19 +28,17 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition
 
 FIND_COORDINATOR = "FindCoordinator"
-GROUP_KEYS = 0
-"""FindCoordinator's key type of groups; transactional ids have others."""
+GROUP_KEYS = 0  # FindCoordinator's key type of groups
 
 
 class Zombies:
-    """Keeps from some leaders of `__consumer_offsets` that they are none any more."""
+    """Hides from some leaders of `__consumer_offsets` that they have lost a partition."""
 
     def __init__(self, brokers: Brokers, rules: Iterable[Rule]) -> None:
         self._brokers = brokers
         self._cluster = brokers.cluster
         self._rules = rules
-        self._lingering: set[tuple[int, int]] = set()
-        """Node id and partition."""
+        self._lingering: set[tuple[int, int]] = set()  # node id and partition
 
     def __bool__(self) -> bool:
         return bool(self._lingering)
@@ -48,55 +46,53 @@ class Zombies:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(sorted(self._lingering))
 
-    # What brokers ask of leaders; see `BrokerHooks`
+    # Hooks for leaders; see `BrokerHooks`
 
     def hides_loss(self, partition: Partition) -> bool:
-        """A leader is about to lose a partition of `__consumer_offsets`: whether a rule keeps that from it."""
+        """Return whether a rule hides the loss of a partition from its leader, which becomes a zombie then."""
         node = self._cluster.node(partition.leader)
-        if node is None or not node.running or not self._goes_on(node, partition):
+        if node is None or not node.running or not self._becomes_zombie(node, partition):
             return False
         self._lingering.add((node.id, partition.index))
         return True
 
     def elected(self, partition: Partition, now_ms: int) -> None:
-        """A partition has another leader: if that was a zombie, it is none any more and loads like any other."""
+        """Handle a new leader: a zombie that is elected again stops being one and loads like any other."""
         self._forget(partition.leader, partition.index, now_ms)
 
-    # What the laboratory asks
+    # Queries of the laboratory
 
-    def has(self, coordinator: CoordinatorContext, partition: int) -> bool:
-        """Whether this coordinator is a zombie for the groups of a partition."""
+    def includes(self, coordinator: CoordinatorContext, partition: int) -> bool:
         return any(
-            where == partition and self._node(node_id).coordinator is coordinator for node_id, where in self._lingering
+            index == partition and self._node(node_id).coordinator is coordinator for node_id, index in self._lingering
         )
 
     def has_rival(self, group: Group) -> bool:
-        """Whether there are several who answer for a group, one of them rightly."""
+        """Return whether a zombie serves a group in addition to its coordinator."""
         return any(partition == group.partition for _, partition in self._lingering)
 
     def is_from_zombie(self, recorded: Recorded) -> bool:
-        """Whether an event is a zombie's."""
         return bool(self._lingering) and (recorded.node_id, recorded.event.co_partition) in self._lingering
 
     def rewrite_coordinator(self, node: Node, facts: RequestFacts, response: Any) -> None:
-        """A zombie names itself to whoever asks it for a group's coordinator."""
+        """Replace the coordinator in a zombie's response to FindCoordinator with the zombie itself."""
         if facts.api != FIND_COORDINATOR or facts.request.key_type != GROUP_KEYS:
             return
-        for found in response.coordinators:
-            if (node.id, node.coordinator.partition_of(found.key)) in self._lingering:
-                found.node_id = node.id
-                found.host, found.port = node.address_for(facts.ticket)
+        for coordinator in response.coordinators:
+            if (node.id, node.coordinator.partition_of(coordinator.key)) in self._lingering:
+                coordinator.node_id = node.id
+                coordinator.host, coordinator.port = node.address_for(facts.ticket)
 
-    # Within
+    # Details
 
-    def _goes_on(self, node: Node, partition: Partition) -> bool:
+    def _becomes_zombie(self, node: Node, partition: Partition) -> bool:
         coordinator = node.coordinator
         if coordinator.shards.get(partition.index) is not Shard.ACTIVE:
             return False
-        groups = [each for each in coordinator.groups.values() if each.partition == partition.index]
+        groups = [group for group in coordinator.groups.values() if group.partition == partition.index]
         for rule in self._rules:
             action = rule.action
-            if isinstance(action, StayLeader) and any(rule.takes(_Loss(node, each)) for each in groups):
+            if isinstance(action, StayLeader) and any(rule.takes(_Loss(node, group)) for group in groups):
                 action.ends.append(partial(self._end, node.id, partition.index))
                 return True
         return False
@@ -111,12 +107,12 @@ class Zombies:
 
     def _node(self, node_id: int) -> Node:
         node = self._cluster.node(node_id)
-        assert node is not None, "nodes stop, but they do not vanish"
+        assert node is not None, "nodes stop, but are not removed"
         return node
 
 
 class _Loss(RequestFacts):
-    """A node that loses a group, as rules look at it."""
+    """The loss of a group by a node, in the form that rules match."""
 
     __slots__ = ("_group",)
 

@@ -1,1 +1,4 @@
-"""The control address over HTTP: a file per subject. Each has a `router`, which `control/app.py` lists."""
+"""HTTP endpoints of the control address, one module for each subject.
+
+Each has a `router`, which `control/app.py` lists.
+"""

@@ -1,4 +1,4 @@
-"""ACLs: rights given and taken away without a Kafka client, in a cluster with an authorizer."""
+"""ACLs: grants and denials without a Kafka client, in a cluster with an authorizer."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ router = APIRouter(prefix="/acls", tags=["acls"])
 
 PERMISSIONS = {"allow": Permission.ALLOW, "deny": Permission.DENY}
 PERMISSION = one_of(PERMISSIONS)
-RESOURCE_TYPE = one_of(each.name.lower() for each in ResourceType if each > ResourceType.ANY)
+RESOURCE_TYPE = one_of(kind.name.lower() for kind in ResourceType if kind > ResourceType.ANY)
 
 
 class NewAcl(Body):
-    """Who may do, or may not do, what: about one topic, group or transactional id, or the cluster."""
+    """A principal and what it may or may not do, with one topic, group or transactional id, or with the cluster."""
 
     permission: str = Field("allow", json_schema_extra=PERMISSION)
-    principal: str = Field(description="User:* is everybody", examples=["User:alice"])
-    operation: str = Field("All", description="as Kafka calls it", examples=["Read"])
-    topic: str | None = Field(None, description="* is every one")
+    principal: str = Field(description="User:* is any principal", examples=["User:alice"])
+    operation: str = Field("All", description="Kafka's name", examples=["Read"])
+    topic: str | None = Field(None, description="* is any topic")
     group: str | None = None
     transactional_id: str | None = None
     cluster: bool = False
     host: str = Field(WILDCARD, description="an address as text; * is any")
-    prefixed: bool = Field(False, description="whether it is about all whose name begins so")
+    prefixed: bool = Field(False, description="whether the name is a prefix")
 
 
 class AclState(BaseModel):
-    """An ACL that counts."""
+    """An effective ACL."""
 
     permission: str = Field(json_schema_extra=PERMISSION)
     principal: str
-    operation: str = Field(description="as Kafka calls it, DESCRIBE_CONFIGS")
+    operation: str = Field(description="Kafka's name, as in DESCRIBE_CONFIGS")
     resource_type: str = Field(json_schema_extra=RESOURCE_TYPE)
     resource_name: str
     prefixed: bool
     host: str
-    text: str = Field(description="all of it in words")
+    text: str = Field(description="the ACL in words")
 
 
 @router.get("")
 async def list_acls(laboratory: TheLaboratory) -> list[AclState]:
-    """All ACLs, those that clients have made too."""
-    return [_state(each.binding) for each in laboratory.acls]
+    """List all ACLs, including those of clients."""
+    return [_state(acl.binding) for acl in laboratory.acls]
 
 
 @router.post("", status_code=201)
 async def add(acl: NewAcl, laboratory: TheLaboratory) -> AclState:
-    """Make an ACL. It counts for the next request, until it is removed or everything is reset."""
+    """Add an ACL. It is effective from the next request on, until it is removed or everything is reset."""
     make = laboratory.acls.allow if _permission(acl.permission) == Permission.ALLOW else laboratory.acls.deny
     options = _options(acl.topic, acl.group, acl.transactional_id, cluster=acl.cluster, host=acl.host)
     options["prefixed"] = acl.prefixed
@@ -72,16 +72,16 @@ async def remove(
     topic: str | None = None,
     group: str | None = None,
     transactional_id: str | None = None,
-    cluster: Annotated[bool, Query(description="those about the cluster")] = False,
+    cluster: Annotated[bool, Query(description="ACLs of the cluster")] = False,
     host: str | None = None,
     prefixed: bool | None = None,
 ) -> list[AclState]:
-    """Remove all ACLs that are so, those that clients have made too; what is left out may be anything."""
+    """Remove all matching ACLs, including those of clients; a parameter that is left out matches anything."""
     options = _options(topic, group, transactional_id, cluster=cluster, host=host)
     if prefixed is not None:
         options["prefixed"] = prefixed
-    wanted = Permission.ANY if permission is None else _permission(permission)
-    return [_state(each) for each in laboratory.acls.remove(principal, operation, wanted, **options)]
+    permission_filter = Permission.ANY if permission is None else _permission(permission)
+    return [_state(binding) for binding in laboratory.acls.remove(principal, operation, permission_filter, **options)]
 
 
 def _permission(word: str) -> Permission:

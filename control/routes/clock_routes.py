@@ -1,4 +1,4 @@
-"""The brokers' clock: pause it, let it run, let it jump."""
+"""The brokers' clock: pause it, run it, and let it jump."""
 
 from __future__ import annotations
 
@@ -10,73 +10,72 @@ from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.jump import PATIENCE_S, jump
 from kohort.control.lab_clock import FASTEST
 from kohort.control.laboratory import Laboratory
-from kohort.control.numbers import LONGEST_S, length_ms
+from kohort.control.numbers import MAX_SECONDS, length_ms
 from kohort.control.views import view
 
 router = APIRouter(prefix="/clock", tags=["clock"])
 
 
 class ClockState(BaseModel):
-    """How the brokers' clock goes."""
+    """State of the brokers' clock."""
 
     now_ms: int = Field(description="milliseconds since the brokers were started")
     paused: bool
-    scale: float = Field(description="how many times as fast as the machine's it runs")
+    scale: float = Field(description="speed relative to the machine's clock")
 
 
 class Run(Body):
-    """How it is to go on."""
+    """New speed of the clock."""
 
     scale: float | None = Field(
-        None, gt=0, le=FASTEST, description="how many times as fast as the machine's; left out: as before"
+        None, gt=0, le=FASTEST, description="speed relative to the machine's clock; left out: unchanged"
     )
 
 
 class Jump(Body):
-    """How far it is to jump."""
+    """Length and options of a jump."""
 
-    seconds: float = Field(ge=0, le=LONGEST_S)
+    seconds: float = Field(ge=0, le=MAX_SECONDS)
     expire_live_members: bool = Field(
-        False, description="also let the sessions end of members whose connection is open and whom no fault silences"
+        False, description="also expire the sessions of live members: the connection is open and no fault silences it"
     )
     patience: float = Field(
         PATIENCE_S,
         ge=0,
-        le=LONGEST_S,
-        description="real seconds that the jump halts at most where a group waits for a live member; 0: it never does",
+        le=MAX_SECONDS,
+        description="maximum real seconds of a halt, in which a group waits for a live member; 0: the jump never halts",
     )
 
 
 class AfterJump(ClockState):
-    """How the brokers' clock goes after a jump."""
+    """State of the brokers' clock after a jump."""
 
-    went_on_without: list[str] = Field(description="a sentence for each member that the jump did not wait for longer")
+    went_on_without: list[str] = Field(description="a sentence for each member that did not respond during a halt")
 
 
 @router.get("")
 async def read(laboratory: TheLaboratory) -> ClockState:
-    """Where it stands."""
+    """Return the state of the clock."""
     return _state(laboratory)
 
 
 @router.post("/pause")
 async def pause(laboratory: TheLaboratory) -> ClockState:
-    """Let it stand still: no session ends, no rebalance times out. Requests are answered all the same."""
+    """Pause the clock: sessions do not expire and rebalances do not time out. Requests are still answered."""
     laboratory.clock.pause()
     return _state(laboratory)
 
 
 @router.post("/run")
 async def run(laboratory: TheLaboratory, how: Run | None = None) -> ClockState:
-    """Let it go on."""
+    """Run the clock."""
     laboratory.clock.run(how.scale if how is not None else None)
     return _state(laboratory)
 
 
 @router.post("/advance")
 async def advance(how: Jump, laboratory: TheLaboratory) -> AfterJump:
-    """Let it jump; everything that falls due on the way happens, in its order. Members that live go on living, and the
-    jump halts while their group waits for them."""
+    """Let the clock jump. Timers that become due fire in order; the jump halts while groups wait for live members."""
     went_on_without = await jump(
         laboratory,
         length_ms(how.seconds, "a jump"),

@@ -1,4 +1,4 @@
-"""Group events as they happen, as server-sent events; their data are the lines of the event log."""
+"""Live group events as server-sent events, whose data are the rows of the event log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ from kohort.coordinator.events.group_event import KINDS, GroupEvent
 
 router = APIRouter(prefix="/events", tags=["events"])
 
-WAITING_EVENTS = 10_000
-"""A reader that is so far behind is hung up on."""
-EVENTS_AT_ONCE = 100
-"""At most this many are written before others are served: a millisecond."""
+WAITING_EVENTS = 10_000  # limit of unsent events, beyond which a reader is disconnected
+EVENTS_AT_ONCE = 100  # events that are written in one slice: a millisecond
 SIGN_OF_LIFE_S = 15.0
 
 
@@ -32,20 +30,19 @@ _HINTS = get_type_hints(GroupEvent)
 _WORDS = {"kind": one_of(KINDS), "cause": one_of(CAUSES)}
 _NAMED_BY_THE_LOG: dict[str, Any] = {"v": int, "event_id": str, "seq": int, "boot_id": str, "node_id": int}
 _COLUMNS: dict[str, Any] = {
-    each.name: (
-        _HINTS[each.name],
-        Field(... if each.default is MISSING else None, json_schema_extra=_WORDS.get(each.name)),
+    column.name: (
+        _HINTS[column.name],
+        Field(... if column.default is MISSING else None, json_schema_extra=_WORDS.get(column.name)),
     )
-    for each in fields(GroupEvent)
+    for column in fields(GroupEvent)
 }
 EventRow: Any = create_model(
-    "EventRow", __doc__="A row of the event log; what does not apply is left out.", **_NAMED_BY_THE_LOG, **_COLUMNS
-)
-"""Made of the columns of the event log, so that both say the same."""
+    "EventRow", __doc__="A row of the event log; fields without a value are left out.", **_NAMED_BY_THE_LOG, **_COLUMNS
+)  # Derived from the columns of the event log, so that both are equal.
 
 STREAM = {
     "type": "string",
-    "description": "server-sent events; the data of each is one row",
+    "description": "server-sent events; the data of an event is one row",
     "contentMediaType": "application/json",
     "contentSchema": {"$ref": "#/components/schemas/EventRow"},
 }
@@ -56,22 +53,24 @@ async def past_events(
     laboratory: TheLaboratory,
     group: str | None = None,
     kind: Annotated[str | None, Query(json_schema_extra=one_of(KINDS))] = None,
-    last: Annotated[int | None, Query(ge=1, description="at most this many of them, the newest; left out: all")] = None,
+    last: Annotated[int | None, Query(ge=1, description="maximum number, the newest events; left out: all")] = None,
 ) -> StreamingResponse:
-    """Every event that was recorded so far, of one group or of all, of one kind or of all."""
+    """Return the recorded events of one group or of all groups, of one kind or of all kinds."""
     if kind not in KINDS | {None}:
-        raise unknown("kind of group event", kind, KINDS)
-    found = [
-        each for each in laboratory.recorder if group in (None, each.event.group_id) and kind in (None, each.event.kind)
+        raise unknown("event kind", kind, KINDS)
+    events = [
+        recorded
+        for recorded in laboratory.recorder
+        if group in (None, recorded.event.group_id) and kind in (None, recorded.event.kind)
     ]
-    return StreamingResponse(_as_array(found[-last:] if last else found), media_type="application/json")
+    return StreamingResponse(_as_array(events[-last:] if last else events), media_type="application/json")
 
 
 async def _as_array(events: list[Recorded]) -> AsyncIterator[bytes]:
-    """A hundred thousand events take their room once: a few are written, and others are served, before the next."""
+    """Write in slices: a hundred thousand events need their memory once, and other requests are served in between."""
     yield b"["
     for start in range(0, len(events), EVENTS_AT_ONCE):
-        lines = [line_of(each).rstrip(b"\n") for each in events[start : start + EVENTS_AT_ONCE]]
+        lines = [line_of(event).rstrip(b"\n") for event in events[start : start + EVENTS_AT_ONCE]]
         yield (b"," if start else b"") + b",".join(lines)
         await asyncio.sleep(0)
     yield b"]"
@@ -81,11 +80,11 @@ async def _as_array(events: list[Recorded]) -> AsyncIterator[bytes]:
     "", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {"schema": STREAM}}}}
 )
 async def stream(laboratory: TheLaboratory, group: str | None = None, past: bool = False) -> StreamingResponse:
-    """Every event from now on, of one group or of all; with `past` what was recorded comes first."""
+    """Return all events from now on, of one group or of all groups; with `past` the recorded events come first."""
     queue: asyncio.Queue[Recorded] = asyncio.Queue(WAITING_EVENTS)
     full = asyncio.Event()
 
-    def hear(recorded: Recorded) -> None:
+    def on_event(recorded: Recorded) -> None:
         if group is None or recorded.event.group_id == group:
             try:
                 queue.put_nowait(recorded)
@@ -93,12 +92,12 @@ async def stream(laboratory: TheLaboratory, group: str | None = None, past: bool
                 full.set()
 
     recorder = laboratory.recorder
-    before = [each for each in recorder if past and (group is None or each.event.group_id == group)]
-    leave = recorder.listen(hear)
+    recorded_before = [entry for entry in recorder if past and (group is None or entry.event.group_id == group)]
+    leave = recorder.listen(on_event)
 
     async def stream() -> AsyncIterator[bytes]:
         try:
-            for recorded in before:
+            for recorded in recorded_before:
                 yield _message(recorded)
             while not full.is_set():
                 try:

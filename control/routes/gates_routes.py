@@ -1,4 +1,4 @@
-"""Gates: points at which requests wait until somebody lets them through."""
+"""Gates: points at which requests wait until they are released."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/gates", tags=["gates"])
 
 
 class StopState(BaseModel):
-    """Where one may hold requests."""
+    """A point at which requests can be held."""
 
     name: str = Field(json_schema_extra=one_of(GATE_POINTS))
     about: str
@@ -25,7 +25,7 @@ class StopState(BaseModel):
 class Waiting(BaseModel):
     """A request that waits, or (at `offsets-loaded`) a load."""
 
-    text: str = Field(description="what it is, in words")
+    text: str = Field(description="the request in words")
     client_id: str
     member: str
     instance: str
@@ -33,62 +33,68 @@ class Waiting(BaseModel):
 
 
 class GateState(BaseModel):
-    """A gate that holds."""
+    """A closed gate."""
 
     name: str = Field(json_schema_extra=one_of(GATE_POINTS))
-    group: str | None = Field(description="null: every group's requests")
+    group: str | None = Field(description="null: requests of all groups")
     held: list[Waiting]
 
 
 class Hold(Body):
-    """What to hold."""
+    """Where to hold requests, and of which group."""
 
     name: str = Field(examples=["join-complete"], json_schema_extra=one_of(GATE_POINTS))
     group: str | None = None
 
 
 class Release(Body):
-    """Whom to let through."""
+    """Which requests to release."""
 
     who: str | None = Field(
-        None, description="a member id, instance id or client id, or a load's partition; null: everybody"
+        None, description="a member id, instance id or client id, or a load's partition; null: all requests"
     )
 
 
 @router.get("/points")
 async def list_stops(laboratory: TheLaboratory) -> list[StopState]:
-    """Where one may hold requests."""
+    """List the points at which requests can be held."""
     return [StopState(name=name, about=point.about) for name, point in laboratory.gates.points.items()]
 
 
 @router.get("")
 async def list_gates(laboratory: TheLaboratory) -> list[GateState]:
-    """The gates that hold, and who waits at them."""
+    """List the closed gates with their waiting requests."""
     return [_state(gate) for gate in laboratory.gates]
 
 
 @router.post("", status_code=201)
-async def hold(what: Hold, laboratory: TheLaboratory) -> GateState:
+async def hold(point: Hold, laboratory: TheLaboratory) -> GateState:
     """Close a gate."""
-    return _state(laboratory.gates.hold(what.name, what.group))
+    return _state(laboratory.gates.hold(point.name, point.group))
 
 
 @router.post("/{name}/release", responses=refusals(NOT_THERE))
-async def release(name: str, whom: Release, laboratory: TheLaboratory, group: str | None = None) -> GateState:
-    """Let one through, or everybody who waits; the gate goes on holding. `group`: where several have that name."""
+async def release(name: str, released: Release, laboratory: TheLaboratory, group: str | None = None) -> GateState:
+    """Release one waiting request or every one; the gate stays closed.
+
+    `group` selects one of several gates of that name.
+    """
     gate = laboratory.gates.find(name, group)
-    if whom.who is None:
+    if released.who is None:
         gate.release_all()
     else:
-        gate.release(whom.who)
+        gate.release(released.who)
     return _state(gate)
 
 
 @router.delete("/{name}", responses=refusals(NOT_THERE))
 async def open_gate(name: str, laboratory: TheLaboratory, group: str | None = None) -> None:
-    """Open a gate: everybody who waits goes through, and nobody is held any more. `group`: as above."""
+    """Open a gate: release all waiting requests and hold no more.
+
+    `group` selects one of several gates with that name.
+    """
     laboratory.gates.find(name, group).open()
 
 
 def _state(gate: Gate) -> GateState:
-    return view(GateState, gate, held=[view(Waiting, each, text=str(each)) for each in gate.held])
+    return view(GateState, gate, held=[view(Waiting, request, text=str(request)) for request in gate.held])

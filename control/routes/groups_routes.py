@@ -1,4 +1,4 @@
-"""Groups: how they are, what happened to them, and waiting until they are otherwise."""
+"""Groups: their state and history, and waiting for a state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kohort.control.groups_by_id import group_of
 from kohort.control.lab_group import Group, Migration
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
-from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S
+from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
 from kohort.coordinator.classic.states import State
 from kohort.protocol.topic_partition import TopicPartition
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from kohort.control.lab_share_group import ShareGroup
     from kohort.control.lab_streams_group import StreamsGroup
 
-reading = APIRouter(prefix="/groups", tags=["groups"])
-"""What looks at groups and changes nothing: a proxy has it, too."""
+reading = APIRouter(prefix="/groups", tags=["groups"])  # Endpoints that only read; a proxy serves them, too.
 router = APIRouter(prefix="/groups", tags=["groups"])
 STABLE = State.STABLE.value
 TYPES = ("classic", "consumer", "share", "streams")
@@ -44,25 +43,25 @@ class MemberState(BaseModel):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     is_leader: bool
-    is_alive: bool = Field(description="its connection is open, and no fault keeps it silent")
-    waits_for: str = Field(description="join, sync, partitions that others still have, or nothing")
+    is_alive: bool = Field(description="its connection is open, and no fault silences it")
+    waits_for: str = Field(description="join, sync, partitions that other members still own, or nothing")
     partitions: dict[str, list[int]] = Field(description="by topic")
     speaks: str = Field(
         description="a consumer group may have members of both protocols", json_schema_extra=one_of(TYPES)
     )
-    epoch: int = Field(description="in a classic group the generation, else its member epoch")
+    epoch: int = Field(description="the member epoch; in a classic group the generation")
     state: str = Field(description="in a consumer group Stable, UnrevokedPartitions or UnreleasedPartitions")
-    target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
-    revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
-    topics: list[str] = Field(description="the names that it subscribes to")
+    target: dict[str, list[int]] = Field(description="target assignment; in a classic group the current assignment")
+    revoking: dict[str, list[int]] = Field(description="partitions that it must revoke and has not revoked yet")
+    topics: list[str] = Field(description="the subscribed topic names")
     topic_regex: str
-    assignor: str = Field(description="the server-side assignor that it votes for")
-    session_ends_in_ms: int | None = Field(description="null: not while its request waits")
-    revocation_ends_in_ms: int | None = Field(description="when it is removed if it gives up nothing")
+    assignor: str = Field(description="the server-side assignor that it selects")
+    session_ends_in_ms: int | None = Field(description="null while its request waits")
+    revocation_ends_in_ms: int | None = Field(description="time until it is removed if it does not revoke them")
 
 
 class MigrationState(BaseModel):
-    """How far a group is between the classic and the consumer protocol."""
+    """Progress of a group between the classic and the consumer protocol."""
 
     protocol: str
     classic_members: int
@@ -74,19 +73,19 @@ class GroupState(BaseModel):
 
     id: str
     type: str = Field(
-        description="classic, consumer, share or streams; empty where there is no group",
+        description="classic, consumer, share or streams; empty if the group does not exist",
         json_schema_extra=one_of(["", *TYPES]),
     )
     state: str = Field(json_schema_extra=one_of(STATE_NAMES | {UNKNOWN}))
-    generation: int = Field(description="of all groups but classic ones the group epoch")
-    assignment_epoch: int = Field(description="the epoch that the target assignment is for; else the generation")
+    generation: int = Field(description="the group epoch; in a classic group the generation")
+    assignment_epoch: int = Field(description="the epoch of the target assignment; in a classic group the generation")
     protocol: str = Field(description="the assignor")
     migration: MigrationState
-    coordinator: int | None = Field(description="the node that looks after it")
+    coordinator: int | None = Field(description="id of the coordinator's node")
     members: list[MemberState]
-    offsets: dict[str, int] = Field(description="what is committed, by `topic-partition`")
+    offsets: dict[str, int] = Field(description="committed offsets by `topic-partition`")
     lag: dict[str, int] = Field(
-        description="offsets that are still to be committed, or records that are not done with, by `topic-partition`"
+        description="offsets that are still to be committed, or unfinished records, by `topic-partition`"
     )
 
 
@@ -103,42 +102,48 @@ class RebalanceState(BaseModel):
     joined: list[str]
     left: list[str]
     evicted: list[str]
-    laggard: str = Field(description="who was waited for last; in a consumer group for longest, to give up partitions")
-    laggard_ms: float | None = Field(description="for how long it was waited for")
+    laggard: str = Field(
+        description="last member that the group waited for; in a consumer group the slowest to revoke partitions"
+    )
+    laggard_ms: float | None = Field(description="how long the group waited for it")
     members: int
-    moved: int | None = Field(description="partitions that had an owner and were given another one")
-    fewest_moves: int | None = Field(description="how few had to; null where members subscribe to different topics")
-    unowned_partition_s: float = Field(description="for how long partitions were nobody's, all added up")
+    moved: int | None = Field(description="partitions that changed their owner")
+    fewest_moves: int | None = Field(
+        description="minimum number of moves; null if members subscribe to different topics"
+    )
+    unowned_partition_s: float = Field(description="total time that partitions had no owner")
 
 
 class NewCoordinator(Body):
-    """Where the coordinator is to go."""
+    """The node of the new coordinator."""
 
     node: int
 
 
 class NewOffsets(Body):
-    """What is to be committed."""
+    """Offsets to commit."""
 
     offsets: dict[str, int] = Field(description="by `topic-partition`", examples=[{"orders-0": 5}])
 
 
 class Reset(Body):
-    """Where a group is to go on."""
+    """Offsets to which a group is reset."""
 
-    to: Literal["earliest", "latest"] | int = Field("earliest", description="or an offset")
-    topic: str | None = Field(None, description="in all its partitions; null: where the group has committed")
+    to: Literal["earliest", "latest"] | int = Field("earliest", description="earliest, latest or an offset")
+    topic: str | None = Field(
+        None, description="all its partitions are reset; null: all partitions with a committed offset"
+    )
 
 
 @reading.get("")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
-    """All groups that have a coordinator, of every kind."""
+    """List all groups of all types that have a coordinator."""
     return [_state(group_of(laboratory, group_id)) for group_id in laboratory.group_ids()]
 
 
 @reading.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> GroupState:
-    """One group, with its members and offsets."""
+    """Return one group, with its members and offsets."""
     return _state(_group(laboratory, group_id))
 
 
@@ -149,49 +154,49 @@ async def wait(
     state: Annotated[
         str | None,
         Query(
-            description="left out: Stable, or any where offsets are waited for", json_schema_extra=one_of(STATE_NAMES)
+            description="left out: Stable, or any with a condition for offsets", json_schema_extra=one_of(STATE_NAMES)
         ),
     ] = None,
-    members: Annotated[int | None, Query(description="exactly this many of them")] = None,
-    member: Annotated[str | None, Query(description="this one is in it: a member id, instance id or client id")] = None,
+    members: Annotated[int | None, Query(description="exact number of members")] = None,
+    member: Annotated[str | None, Query(description="a member, by member id, instance id or client id")] = None,
     waits_for: Annotated[
         Literal["join", "sync", "partitions", "nothing"] | None,
-        Query(description="what `member` waits for"),
+        Query(description="reason for which `member` waits"),
     ] = None,
-    generation: Annotated[int | None, Query(description="it has come to this one, or further")] = None,
+    generation: Annotated[int | None, Query(description="this generation or a later one")] = None,
     migrated_to: Annotated[
-        Literal["classic", "consumer"] | None, Query(description="the group and all its members speak this protocol")
+        Literal["classic", "consumer"] | None, Query(description="the group and all its members use this protocol")
     ] = None,
-    caught_up: Annotated[bool, Query(description="it has a lag, and that is 0 everywhere")] = False,
+    caught_up: Annotated[bool, Query(description="it has a lag, which is 0 for all partitions")] = False,
     committed: Annotated[
         str | None,
-        Query(description="so much of a partition, or more: `topic-partition:offset`", examples=["orders-0:5"]),
+        Query(description="this offset or a higher one, as `topic-partition:offset`", examples=["orders-0:5"]),
     ] = None,
-    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = PATIENCE_S,
+    timeout: Annotated[float, Query(gt=0, le=MAX_WAIT_S, description="in seconds")] = PATIENCE_S,
 ) -> GroupState:
-    """Answered when the group is in a state and all else that is given holds; 408 when that takes too long."""
+    """Wait until the group is in a state and all other conditions hold. The status is 408 after the timeout."""
     if state not in STATE_NAMES | {None}:
         raise unknown("group state", state, STATE_NAMES)
     if waits_for is not None and member is None:
-        raise ControlError("waits_for says what one member waits for; say which with member")
+        raise ControlError("waits_for requires member, because it is about one member")
     if state is None and not caught_up and committed is None:
         state = STABLE
     offset = None if committed is None else _offset(committed)
-    wanted = _Wanted(state, members, member, waits_for, generation, migrated_to, caught_up, offset)
+    condition = _Condition(state, members, member, waits_for, generation, migrated_to, caught_up, offset)
     try:
         await laboratory.waiters.until(
-            lambda: wanted.holds(group_of(laboratory, group_id)),
+            lambda: condition.holds(group_of(laboratory, group_id)),
             timeout,
-            lambda: f"{group_of(laboratory, group_id)} is not {wanted}",
+            lambda: f"{group_of(laboratory, group_id)} is not {condition}",
         )
-    except TimeoutError as late:
-        raise HTTPException(408, str(late)) from None
+    except TimeoutError as error:
+        raise HTTPException(408, str(error)) from None
     return _state(group_of(laboratory, group_id))
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What somebody waits for."""
+class _Condition:
+    """Conditions for which a request waits."""
 
     state: str | None
     members: int | None
@@ -217,8 +222,12 @@ class _Wanted:
             return False
         if self.member is None:
             return True
-        found = [each for each in group.members if self.member in (each.member_id, each.instance_id, each.client_id)]
-        return any(self.waits_for in (None, each.waits_for or "nothing") for each in found)
+        candidates = [
+            candidate
+            for candidate in group.members
+            if self.member in (candidate.member_id, candidate.instance_id, candidate.client_id)
+        ]
+        return any(self.waits_for in (None, candidate.waits_for or "nothing") for candidate in candidates)
 
     def __str__(self) -> str:
         parts = [self.state or "yet"]
@@ -232,7 +241,7 @@ class _Wanted:
             waiting = f" that waits for {self.waits_for}" if self.waits_for is not None else ""
             parts.append(f"with a member {self.member}{waiting}")
         if self.caught_up:
-            parts.append("with nothing left to commit")
+            parts.append("without a lag")
         if self.committed is not None:
             (topic, partition), offset = self.committed
             parts.append(f"with offset {offset} of {topic}-{partition} committed")
@@ -241,51 +250,51 @@ class _Wanted:
 
 @reading.get("/{group_id}/members/{who}", responses=refusals(NOT_THERE))
 async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> MemberState:
-    """One member, by member id, instance id or client id."""
+    """Return one member, by member id, instance id or client id."""
     try:
         return view(MemberState, _group(laboratory, group_id).member(who))
-    except LookupError as problem:
-        raise not_found(str(problem.args[0])) from problem
+    except LookupError as error:
+        raise not_found(str(error.args[0])) from error
 
 
 @reading.get("/{group_id}/history", responses=refusals(NOT_THERE))
 async def history(
     group_id: str,
     laboratory: TheLaboratory,
-    last: Annotated[int | None, Query(ge=1, description="at most this many of them, the newest; left out: all")] = None,
+    last: Annotated[int | None, Query(ge=1, description="maximum number, the newest rebalances; left out: all")] = None,
 ) -> list[RebalanceState]:
-    """Its rebalances since the broker was started, the first one first."""
-    rebalances = _known(laboratory, group_id).history
-    return [view(RebalanceState, each) for each in (rebalances if last is None else rebalances[-last:])]
+    """Return the group's rebalances since the broker was started, the oldest first."""
+    rebalances = _known_group(laboratory, group_id).history
+    return [view(RebalanceState, rebalance) for rebalance in (rebalances if last is None else rebalances[-last:])]
 
 
 @reading.get("/{group_id}/timeline", responses=refusals(NOT_THERE))
 async def timeline(group_id: str, laboratory: TheLaboratory) -> list[str]:
-    """Everything that happened to it, a line an event."""
-    return _known(laboratory, group_id).timeline().splitlines()
+    """Return all events of the group, a line for each."""
+    return _known_group(laboratory, group_id).timeline().splitlines()
 
 
 @reading.get("/{group_id}/explanation", responses=refusals(NOT_THERE))
 async def explanation(group_id: str, laboratory: TheLaboratory) -> list[str]:
-    """Whom it waits for and until when, what each client should do now, what is badly set: a line each."""
+    """Return what the group waits for and until when, what each client should do, and wrong settings, in lines."""
     return str(_group(laboratory, group_id).explain()).splitlines()
 
 
 @router.post("/{group_id}/coordinator", responses=refusals(NOT_THERE))
 async def move(group_id: str, to: NewCoordinator, laboratory: TheLaboratory) -> GroupState:
-    """Let another node look after it, and after all groups of its partition of `__consumer_offsets`."""
+    """Move the coordinator of the group to another node, with all groups of its `__consumer_offsets` partition."""
     group = _group(laboratory, group_id)
     the_node(laboratory.server, to.node)
     try:
         group.move_coordinator(to.node)
-    except MoveError as problem:
-        raise refused(str(problem)) from problem
+    except MoveError as error:
+        raise refused(str(error)) from error
     return _state(group)
 
 
 @router.put("/{group_id}/offsets")
 async def commit(group_id: str, new: NewOffsets, laboratory: TheLaboratory) -> GroupState:
-    """Commit for a group without members, as Kafka's tools do; it is made if it is not there."""
+    """Commit offsets for a group without members, as Kafka's tools do. The group is created if it does not exist."""
     group = Group(laboratory, group_id)
     await group.commit({_topic_partition(name): offset for name, offset in new.offsets.items()})
     return _state(group)
@@ -293,7 +302,7 @@ async def commit(group_id: str, new: NewOffsets, laboratory: TheLaboratory) -> G
 
 @router.post("/{group_id}/reset", responses=refusals(NOT_THERE))
 async def reset(group_id: str, how: Reset, laboratory: TheLaboratory) -> GroupState:
-    """Set a group without members to the earliest offsets, to the latest, or to one."""
+    """Reset a group without members to the earliest offsets, to the latest, or to one offset."""
     group = Group(laboratory, group_id)
     await group.reset(how.to, how.topic)
     return _state(group)
@@ -301,46 +310,43 @@ async def reset(group_id: str, how: Reset, laboratory: TheLaboratory) -> GroupSt
 
 @router.delete("/{group_id}", responses=refusals(NOT_THERE))
 async def delete(group_id: str, laboratory: TheLaboratory) -> None:
-    """Delete a group without members, with what it has committed."""
+    """Delete a group without members, with its committed offsets."""
     await _group(laboratory, group_id).delete()
 
 
 def _topic_partition(name: str) -> TopicPartition:
     topic, _, partition = name.rpartition("-")
     if not topic or not partition.isdecimal():
-        raise ControlError(f"a partition is named as in orders-0, not {name!r}")
+        raise ControlError(f"expected TOPIC-PARTITION, as in orders-0; got {name!r}")
     return topic, int(partition)
 
 
 def _offset(committed: str) -> tuple[TopicPartition, int]:
     name, _, offset = committed.rpartition(":")
     if not offset.isdecimal():
-        raise ControlError(f"an offset of a partition is given as in orders-0:5, not {committed!r}")
+        raise ControlError(f"expected TOPIC-PARTITION:OFFSET, as in orders-0:5; got {committed!r}")
     return _topic_partition(name), int(offset)
 
 
-def _known(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
-    """One that is there, or was."""
+def _known_group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
     group = group_of(laboratory, group_id)
     if group.state == DEAD and not group.events:
-        raise not_found(f"nothing was ever heard of a group {group_id}")
+        raise not_found(f"group {group_id} does not exist and has no recorded events")
     return group
 
 
 def _group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
     group = group_of(laboratory, group_id)
     if group.state == DEAD:
-        raise not_found(f"there is no group {group_id}, or nobody coordinates it at the moment")
+        raise not_found(f"group {group_id} does not exist or has no coordinator")
     return group
 
 
 def _migration(group: Group | ShareGroup | StreamsGroup) -> Migration:
-    """Share groups and streams groups do not migrate."""
     return group.migration if isinstance(group, Group) else Migration(group.type, 0, 0)
 
 
 def _offsets(group: Group | ShareGroup | StreamsGroup) -> dict[TopicPartition, int]:
-    """Share groups commit nothing."""
     return getattr(group, "offsets", {})
 
 
@@ -348,7 +354,7 @@ def _state(group: Group | ShareGroup | StreamsGroup) -> GroupState:
     return view(
         GroupState,
         group,
-        members=[view(MemberState, each) for each in group.members],
+        members=[view(MemberState, member) for member in group.members],
         migration=view(MigrationState, _migration(group)),
         offsets={f"{topic}-{partition}": offset for (topic, partition), offset in _offsets(group).items()},
         lag={f"{topic}-{partition}": lag for (topic, partition), lag in group.lag.items()},

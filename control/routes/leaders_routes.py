@@ -1,4 +1,4 @@
-"""Leaders: who leads which partition, and moving that."""
+"""Leaders of partitions, and moving them."""
 
 from __future__ import annotations
 
@@ -19,50 +19,53 @@ router = APIRouter(prefix="/leaders", tags=["leaders"])
 
 
 class Leader(BaseModel):
-    """One partition, and who leads it."""
+    """A partition and its leader."""
 
     topic: str
     partition: int
-    leader: int | None = Field(description="null: all nodes that have a copy are stopped")
+    leader: int | None = Field(description="null: all nodes with a replica are stopped")
     leader_epoch: int
     replicas: list[int] = Field(description="the preferred leader first")
     in_sync: list[int]
 
 
 class NewLeader(Body):
-    """Where a leadership is to go."""
+    """The node of the new leader."""
 
-    node: int = Field(description="the node that is to lead from now on")
+    node: int = Field(description="id of the new leader")
 
 
 @router.get("", responses=refusals(NOT_THERE))
 async def list_leaders(server: TheServer, topic: str | None = None) -> list[Leader]:
-    """Who leads each partition of all topics, or of one."""
+    """List the leader of each partition of one topic or of all topics."""
     if topic is not None:
-        found = _topic(server, topic)
-        return [_leader(server, found, each) for each in found.partitions]
-    return [_leader(server, topic, each) for topic in server.cluster.topics for each in topic.partitions]
+        known_topic = _topic(server, topic)
+        return [_leader(server, known_topic, partition) for partition in known_topic.partitions]
+    return [_leader(server, topic, partition) for topic in server.cluster.topics for partition in topic.partitions]
 
 
 @router.post("/{topic}/{partition}", responses=refusals(NOT_THERE))
 async def move(topic: str, partition: int, to: NewLeader, server: TheServer) -> Leader:
-    """Let another node lead a partition. Of `__consumer_offsets` that moves the coordinator of the groups it keeps."""
-    found = _topic(server, topic)
-    part = found.partition(partition)
+    """Move the leader of a partition to another node.
+
+    For `__consumer_offsets` this moves the coordinator of its groups.
+    """
+    known_topic = _topic(server, topic)
+    part = known_topic.partition(partition)
     if part is None:
-        raise not_found(f"{topic} has no partition {partition}; it has {len(found.partitions)}, from 0 on")
+        raise not_found(f"{topic} has no partition {partition}; it has {len(known_topic.partitions)} partitions")
     the_node(server, to.node)
     try:
-        server.act(partial(move_leader, server.cluster, found, part, to.node))
-    except MoveError as problem:
-        raise refused(str(problem)) from problem
-    return _leader(server, found, part)
+        server.act(partial(move_leader, server.cluster, known_topic, part, to.node))
+    except MoveError as error:
+        raise refused(str(error)) from error
+    return _leader(server, known_topic, part)
 
 
 def _topic(server: Server, name: str) -> Topic:
     topic = server.cluster.topics.by_name(name)
     if topic is None:
-        raise not_found(f"there is no topic {name}")
+        raise not_found(f"topic {name} does not exist")
     return topic
 
 

@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus reads."""
+"""`/metrics` for Prometheus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ router = APIRouter(tags=["metrics"])
     "/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}}
 )
 async def read(request: Request, server: TheServer) -> Response:
-    """The groups of all nodes in Prometheus's text format. What happens is counted from the first request on."""
+    """Return metrics of the groups of all nodes in Prometheus's text format. Counting starts with the first request."""
     kept = request.app.state
     if not hasattr(kept, "metrics"):
         kept.metrics = Metrics(server.cluster)

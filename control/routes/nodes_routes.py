@@ -1,4 +1,4 @@
-"""Nodes: which there are; stopping and starting one while the others run."""
+"""Nodes of the cluster, and stopping and starting one of them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ class NodeState(BaseModel):
     """One node of the cluster."""
 
     id: int
-    port: int = Field(description="where it listens, or will again")
+    port: int = Field(description="port on which it listens; a stopped node keeps its port")
     running: bool
-    partitions: int = Field(description="how many it leads")
-    groups: int = Field(description="how many it coordinates")
+    partitions: int = Field(description="number of partitions that it leads")
+    groups: int = Field(description="number of groups that it coordinates")
 
 
 @router.get("")
 async def list_nodes(server: TheServer) -> list[NodeState]:
-    """All nodes, those that are stopped too."""
+    """List all nodes, including those that are stopped."""
     return [_state(node) for node in server.cluster.nodes]
 
 
 @router.post("/{node_id}/stop", responses=refusals(NOT_THERE))
 async def stop_node(node_id: int, server: TheServer) -> NodeState:
-    """Stop a node: others take over what it leads, where they have a copy; its connections and its port are closed."""
+    """Stop a node and close its connections and its port.
+
+    Other nodes with replicas become the leaders of its partitions.
+    """
     node = the_node(server, node_id)
     if not node.running:
         raise refused(f"node {node_id} is stopped already")
@@ -42,14 +45,14 @@ async def stop_node(node_id: int, server: TheServer) -> NodeState:
 
 @router.post("/{node_id}/start", responses=refusals(NOT_THERE))
 async def start_node(node_id: int, server: TheServer) -> NodeState:
-    """Start a node that was stopped, on the port it had."""
+    """Start a stopped node on its previous port."""
     node = the_node(server, node_id)
     if node.running:
         raise refused(f"node {node_id} runs already")
     try:
         await server.start_node(node)
-    except ListenError as problem:
-        raise refused(f"node {node_id} cannot start: {problem}") from problem
+    except ListenError as error:
+        raise refused(f"node {node_id} cannot start: {error}") from error
     return _state(node)
 
 

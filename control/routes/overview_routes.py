@@ -1,4 +1,4 @@
-"""Everything at one look, for whoever draws it: `kohort watch`."""
+"""Overview of a cluster in one response, for displays such as `kohort watch`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
     from kohort.control.lab_streams_group import StreamsGroup
 
 router = APIRouter(prefix="/overview", tags=["overview"])
-REBALANCES = 3
-"""The last ones of each group."""
+REBALANCES = 3  # the newest ones of each group
 
 
 class WaitOverview(BaseModel):
     """Something that a group waits for."""
 
-    for_whom: list[str] = Field(description="nobody: it waits for time to go by")
+    for_whom: list[str] = Field(description="empty: it only waits for time to pass")
     what: str
-    ends_in_ms: int | None = Field(description="when a timer ends it, on the brokers' clock; null: none does")
+    ends_in_ms: int | None = Field(
+        description="time until a timer ends the wait, on the brokers' clock; null: no timer does"
+    )
     then: str
 
 
@@ -45,12 +46,12 @@ class MemberOverview(BaseModel):
     waits_for: str = Field(description="join, sync, partitions, tasks, or nothing")
     is_alive: bool
     speaks: str = Field(description="classic, consumer, share or streams")
-    epoch: int = Field(description="in a classic group the generation, else its member epoch")
-    target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
-    revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
-    session_ends_in_ms: int | None = Field(description="null: not while its request waits")
+    epoch: int = Field(description="the member epoch; in a classic group the generation")
+    target: dict[str, list[int]] = Field(description="target assignment; in a classic group the current assignment")
+    revoking: dict[str, list[int]] = Field(description="partitions that it must revoke and has not revoked yet")
+    session_ends_in_ms: int | None = Field(description="null while its request waits")
     partitions: dict[str, list[int]] = Field(description="by topic")
-    tasks: str = Field(description="of a streams group's member: its tasks by role; empty: it is none, or has none")
+    tasks: str = Field(description="tasks by role; empty without tasks or in a group of another type")
 
 
 class RebalanceOverview(BaseModel):
@@ -68,31 +69,33 @@ class RebalanceOverview(BaseModel):
 
 
 class GroupOverview(BaseModel):
-    """A group, whom it waits for, and what happened to it last."""
+    """A group, what it waits for, and its latest rebalances."""
 
     id: str
     type: str = Field(description="classic, consumer, share or streams")
     state: str
-    generation: int = Field(description="of all groups but classic ones the group epoch")
+    generation: int = Field(description="the group epoch; in a classic group the generation")
     assignment_epoch: int
     protocol: str
     coordinator: int | None
     members: list[MemberOverview]
     waits: list[WaitOverview]
-    rebalances: list[RebalanceOverview] = Field(description="the last ones, the newest last")
-    lags: dict[str, dict[int, int]] = Field(description="by topic and partition, where something is committed")
-    shared: list[SharedPartition] = Field(description="of a share group: how far it is with each partition")
+    rebalances: list[RebalanceOverview] = Field(description="the latest rebalances, the newest last")
+    lags: dict[str, dict[int, int]] = Field(
+        description="by topic and partition, for partitions with a committed offset"
+    )
+    shared: list[SharedPartition] = Field(description="of a share group: the state of each partition")
 
 
 class Overview(BaseModel):
-    """A cluster at one look."""
+    """Overview of a cluster."""
 
-    brokers: int = Field(description="how many run")
+    brokers: int = Field(description="number of running nodes")
     now_ms: int
     paused: bool
     scale: float
-    rules: list[str] = Field(description="faults at work")
-    gates: list[str] = Field(description="gates that hold, and who waits there")
+    rules: list[str] = Field(description="active rules")
+    gates: list[str] = Field(description="closed gates with their waiting requests")
     groups: list[GroupOverview]
 
 
@@ -102,57 +105,57 @@ class GroupSummary(BaseModel):
     id: str
     type: str = Field(description="classic, consumer, share or streams")
     state: str
-    generation: int = Field(description="of all groups but classic ones the group epoch")
-    members: int = Field(description="how many")
+    generation: int = Field(description="the group epoch; in a classic group the generation")
+    members: int = Field(description="number of members")
 
 
 @router.get("/groups")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupSummary]:
-    """All groups in a word each, for whoever lists many of them again and again."""
+    """List all groups briefly, for clients that poll long lists."""
     groups = [group_of(laboratory, group_id) for group_id in laboratory.group_ids()]
-    return [view(GroupSummary, each, members=each.size) for each in groups]
+    return [view(GroupSummary, group, members=group.size) for group in groups]
 
 
 class MarkOverview(BaseModel):
-    """A rebalance on the axis of time."""
+    """A rebalance on the time axis."""
 
     began_ms_ago: int
-    took_ms: float | None = Field(description="null: it is not over")
+    took_ms: float | None = Field(description="null: it is still open")
     cause: str
-    laggard: str = Field(description="who was waited for last")
+    laggard: str = Field(description="last member that the group waited for")
 
 
 class GlanceOverview(BaseModel):
-    """A group that something has happened to lately."""
+    """A group with recent events."""
 
     id: str
     type: str = Field(description="classic, consumer, share or streams")
     state: str
-    members: int = Field(description="how many")
+    members: int = Field(description="number of members")
     waits: list[WaitOverview]
-    since_ms: int | None = Field(description="for how long its rebalance has been going on; null: it is in none")
+    since_ms: int | None = Field(description="duration of the current rebalance; null without one")
     marks: list[MarkOverview] = Field(description="its rebalances of the last ten minutes, the newest last")
 
 
 @router.get("/summary")
 async def at_a_glance(laboratory: TheLaboratory) -> list[GlanceOverview]:
-    """The groups of the last ten minutes by the brokers' clock, at most 30, the most troubled first."""
+    """List at most 30 groups with events in the last ten minutes of the brokers' clock, most problems first."""
     return [
         view(
             GlanceOverview,
-            each.group,
-            members=each.group.size,
-            waits=[view(WaitOverview, wait) for wait in each.waits],
-            since_ms=each.since_ms,
-            marks=[view(MarkOverview, mark) for mark in each.marks],
+            entry.group,
+            members=entry.group.size,
+            waits=[view(WaitOverview, wait) for wait in entry.waits],
+            since_ms=entry.since_ms,
+            marks=[view(MarkOverview, mark) for mark in entry.marks],
         )
-        for each in glance(laboratory)
+        for entry in glance(laboratory)
     ]
 
 
 @router.get("")
 async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
-    """The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?)."""
+    """Return the clock, the active rules and gates, and the groups whose ids match a pattern (with * and ?)."""
     clock = laboratory.clock
     return view(
         Overview,
@@ -160,8 +163,8 @@ async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
         brokers=laboratory.brokers_running,
         now_ms=clock.now_ms(),
         rules=laboratory.rules_at_work,
-        gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'nobody'}" for gate in laboratory.gates],
-        groups=[_group(laboratory, each) for each in laboratory.group_ids() if fnmatchcase(each, groups)],
+        gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'none'}" for gate in laboratory.gates],
+        groups=[_group(laboratory, group_id) for group_id in laboratory.group_ids() if fnmatchcase(group_id, groups)],
     )
 
 
@@ -177,13 +180,13 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
             view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms, tasks=_tasks(member))
             for member, advice in zip(group.members, explanation.clients, strict=True)
         ],
-        waits=[view(WaitOverview, each) for each in explanation.waits],
+        waits=[view(WaitOverview, entry) for entry in explanation.waits],
         rebalances=[
-            view(RebalanceOverview, each, number=number, began_ms_ago=(now_us - each.events[0].mono_us) // 1000)
-            for number, each in history
+            view(RebalanceOverview, entry, number=number, began_ms_ago=(now_us - entry.events[0].mono_us) // 1000)
+            for number, entry in history
         ],
         lags=_lags(laboratory, group),
-        shared=[view(SharedPartition, each) for each in getattr(group, "partitions", ())],
+        shared=[view(SharedPartition, entry) for entry in getattr(group, "partitions", ())],
     )
 
 

@@ -1,4 +1,4 @@
-"""The page for a browser: static files, that ask the same endpoints as everybody else."""
+"""The page for browsers: static files that use the same endpoints as other clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPES = {
     "js": "text/javascript; charset=utf-8",
 }
 HEADERS = {
-    # Nothing comes from elsewhere and nothing goes there, whatever a client has called itself.
+    # The page loads nothing from other hosts and sends nothing to them, whatever names clients have.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -29,26 +29,25 @@ HEADERS = {
 
 
 def is_page(path: str) -> bool:
-    """Whether a path leads to a file of the page."""
     return path == "/" or path.startswith(FOLDER)
 
 
 @router.get("/")
 async def page() -> Response:
-    """The page itself."""
+    """Return the HTML page."""
     return _file("index.html")
 
 
 @router.get(FOLDER + "offers.js")
 async def offers(request: Request) -> Response:
-    """Return a module that names the paths served here: a proxy serves fewer than a broker."""
+    """Return a module that lists the paths served here: a proxy serves fewer than a broker."""
     paths = json.dumps(request.app.state.paths)
     return Response(f"export const paths = new Set({paths})\n", media_type=TYPES["js"], headers=HEADERS)
 
 
 @router.get(FOLDER + "{name}")
 async def part_of_page(name: str) -> Response:
-    """Its style sheet and its modules."""
+    """Return a style sheet or a module of the page."""
     return _file(name)
 
 
@@ -61,6 +60,6 @@ def _file(name: str) -> Response:
 
 @cache
 def _files() -> dict[str, bytes]:
-    """All of them, read once: no name of a request becomes a path."""
-    there = files("kohort.control.page").iterdir()
-    return {each.name: each.read_bytes() for each in there if each.name.rpartition(".")[2] in TYPES}
+    """Return all files, which are read once, so that no name in a request becomes a path."""
+    entries = files("kohort.control.page").iterdir()
+    return {entry.name: entry.read_bytes() for entry in entries if entry.name.rpartition(".")[2] in TYPES}

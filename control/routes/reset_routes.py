@@ -1,4 +1,4 @@
-"""The end of a test that shares a broker with others."""
+"""Reset at the end of a test that shares a broker with others."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ router = APIRouter(prefix="/reset", tags=["reset"])
 
 
 class Left(BaseModel):
-    """What a test has left behind."""
+    """State that a test has left behind."""
 
-    gates: list[str] = Field(description="gates that were still held, and who waited there; they are open now")
-    violations: list[str] = Field(description="what has happened since the last time that must never happen")
-    groups: list[str] = Field(description="with `data`: groups that still have members, and so stay")
+    gates: list[str] = Field(description="gates that were still closed, with their waiting requests; they are open now")
+    violations: list[str] = Field(description="safety violations since the previous reset")
+    groups: list[str] = Field(description="with `data`: groups that were not deleted because they have members")
 
 
 @router.post("")
 async def reset(
     laboratory: TheLaboratory,
-    data: Annotated[bool, Query(description="delete all topics, and all groups without members, too")] = False,
+    data: Annotated[bool, Query(description="also delete all topics, and all groups without members")] = False,
 ) -> Left:
-    """End all rules, open all gates, and let the clock run like the machine's. Groups, topics and time stay."""
+    """Remove all rules, open all gates, and let the clock run like the machine's. Groups, topics and time stay."""
     gates, violations = laboratory.reset()
-    left: list[str] = []
+    remaining: list[str] = []
     if data:
-        for topic in [each.name for each in laboratory.cluster.topics if not each.internal]:
+        for topic in [entry.name for entry in laboratory.cluster.topics if not entry.internal]:
             laboratory.topics.delete(topic)
-        for group in [group_of(laboratory, each) for each in laboratory.group_ids()]:
+        for group in [group_of(laboratory, entry) for entry in laboratory.group_ids()]:
             if group.members:
-                left.append(group.id)
+                remaining.append(group.id)
             else:
                 await group.delete()
-    return Left(gates=gates, violations=violations, groups=left)
+    return Left(gates=gates, violations=violations, groups=remaining)

@@ -1,6 +1,6 @@
-"""Streams groups (KIP-1071): who has which tasks, what the topology needs, and waiting until everybody has theirs.
+"""Streams groups (KIP-1071): tasks of members, requirements of the topology, and waiting for all assignments.
 
-Timeline, explanation and deletion are asked for as those of any other group: see `groups_routes.py`.
+Timeline, explanation and deletion use the endpoints of other groups: see `groups_routes.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
-from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S
+from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.lab_streams_group import StreamsGroup
@@ -39,15 +39,15 @@ class StreamsMemberState(BaseModel):
     process_id: str = Field(description="members of one process share its state")
     epoch: int
     state: str = Field(
-        description="Stable, UnrevokedTasks: it is to give some up, or UnreleasedTasks: it waits for some"
+        description="Stable, UnrevokedTasks (it must revoke tasks) or UnreleasedTasks (it waits for tasks)"
     )
     is_alive: bool
     topology_epoch: int
-    tasks: TaskLists = Field(description="what it has")
-    pending: TaskLists = Field(description="what it is to give up and has not yet")
-    target_tasks: TaskLists = Field(description="what it is to have")
+    tasks: TaskLists = Field(description="assigned tasks")
+    pending: TaskLists = Field(description="tasks that it must revoke and has not revoked yet")
+    target_tasks: TaskLists = Field(description="tasks of its target assignment")
     session_ends_in_ms: int | None
-    revocation_ends_in_ms: int | None = Field(description="when it is removed if it gives nothing up")
+    revocation_ends_in_ms: int | None = Field(description="time until it is removed if it does not revoke them")
 
 
 class SubtopologyState(BaseModel):
@@ -58,14 +58,14 @@ class SubtopologyState(BaseModel):
     repartition_source_topics: list[str]
     repartition_sink_topics: list[str]
     state_changelog_topics: list[str]
-    tasks: int | None = Field(description="null: not known, as topics are missing or do not fit")
+    tasks: int | None = Field(description="null: not known, because topics are missing or do not match")
 
 
 class TopologyState(BaseModel):
-    """What an application does."""
+    """The processing topology of an application."""
 
     epoch: int
-    is_ready: bool = Field(description="all its topics are there and fit")
+    is_ready: bool = Field(description="all its topics exist and match")
     subtopologies: list[SubtopologyState]
 
 
@@ -77,16 +77,16 @@ class StreamsGroupState(BaseModel):
     generation: int = Field(description="the group epoch")
     assignment_epoch: int
     members: list[StreamsMemberState]
-    topology: TopologyState | None = Field(description="null: nobody has described it")
-    status: dict[str, str] = Field(description="what members are told beside their tasks")
+    topology: TopologyState | None = Field(description="null: no member has sent it")
+    status: dict[str, str] = Field(description="status that members receive with their tasks")
 
 
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> StreamsGroupState:
-    """One streams group: who has which tasks, what the topology needs, and what keeps tasks from being handed out."""
-    group = _found(laboratory, group_id)
+    """Return one streams group: the tasks of members, the topology, and the reasons for unassigned tasks."""
+    group = _find_group(laboratory, group_id)
     if not group.type:
-        raise not_found(f"there is no streams group {group_id}, or nobody coordinates it at the moment")
+        raise not_found(f"streams group {group_id} does not exist or has no coordinator")
     return _state(group)
 
 
@@ -94,31 +94,31 @@ async def read(group_id: str, laboratory: TheLaboratory) -> StreamsGroupState:
 async def wait(
     group_id: str,
     laboratory: TheLaboratory,
-    members: Annotated[int | None, Query(description="there are so many of them, too")] = None,
-    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = PATIENCE_S,
+    members: Annotated[int | None, Query(description="exact number of members")] = None,
+    timeout: Annotated[float, Query(gt=0, le=MAX_WAIT_S, description="in seconds")] = PATIENCE_S,
 ) -> StreamsGroupState:
-    """Answered when every member has the tasks that it is to have; 408 when it takes long."""
-    group = _found(laboratory, group_id)
+    """Wait until every member has its target tasks. The status is 408 after the timeout."""
+    group = _find_group(laboratory, group_id)
     try:
         await group.wait_stable(members, timeout)
-    except TimeoutError as late:
-        raise HTTPException(408, str(late)) from None
+    except TimeoutError as error:
+        raise HTTPException(408, str(error)) from None
     return _state(group)
 
 
-def _found(laboratory: Laboratory, group_id: str) -> StreamsGroup:
-    from kohort.control.lab_streams_group import StreamsGroup  # not for brokers without such groups
+def _find_group(laboratory: Laboratory, group_id: str) -> StreamsGroup:
+    from kohort.control.lab_streams_group import StreamsGroup  # not loaded by brokers without such groups
 
     return StreamsGroup(laboratory, group_id)
 
 
 def _state(group: StreamsGroup) -> StreamsGroupState:
     topology = group.topology
-    shown = None
+    topology_state = None
     if topology is not None:
-        parts = [view(SubtopologyState, each) for each in topology.subtopologies]
-        shown = view(TopologyState, topology, subtopologies=parts)
-    return view(StreamsGroupState, group, members=[_member(each) for each in group.members], topology=shown)
+        parts = [view(SubtopologyState, entry) for entry in topology.subtopologies]
+        topology_state = view(TopologyState, topology, subtopologies=parts)
+    return view(StreamsGroupState, group, members=[_member(entry) for entry in group.members], topology=topology_state)
 
 
 def _member(member: TaskMember) -> StreamsMemberState:

@@ -1,4 +1,4 @@
-"""Topics: made, given partitions and records, without a Kafka client."""
+"""Topics: creating them, adding partitions and records, without a Kafka client."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from kohort.control.lab_topics import StoredRecord
 from kohort.storage.topic import Topic
 
 router = APIRouter(prefix="/topics", tags=["topics"])
-MOST_RECORDS = 10_000
+MAX_RECORDS = 10_000
 
 
 class NewTopic(Body):
-    """A topic to be."""
+    """A topic to create."""
 
     name: str
     partitions: int = Field(1, ge=1)
-    replicas: int | None = Field(None, ge=1, description="how many nodes have a copy; null: as the brokers are set")
-    configs: dict[str, str] = Field({}, description="by Kafka's names; all else has the cluster's default")
+    replicas: int | None = Field(None, ge=1, description="number of replicas; null: as configured for the brokers")
+    configs: dict[str, str] = Field({}, description="by Kafka's names; other configs have the cluster's defaults")
 
 
 class MorePartitions(Body):
-    """How far a topic is to grow."""
+    """New number of partitions of a topic."""
 
-    partitions: int = Field(ge=1, description="how many there are then")
+    partitions: int = Field(ge=1, description="new number of partitions")
 
 
 class NewRecords(Body):
     """Records of one batch."""
 
     values: list[str | None] = Field(min_length=1, description="null: a tombstone")
-    key: str | None = Field(None, description="of all of them")
-    headers: dict[str, str | None] = Field({}, description="of all of them")
+    key: str | None = Field(None, description="key of all records")
+    headers: dict[str, str | None] = Field({}, description="headers of all records")
     partition: int = Field(0, ge=0)
 
 
 class Appended(BaseModel):
-    """Where records went."""
+    """Position of appended records."""
 
-    offset: int = Field(description="of the first one")
+    offset: int = Field(description="offset of the first record")
 
 
 class Trim(Body):
-    """What a partition is to forget."""
+    """Records to delete from a partition."""
 
     before: int = Field(ge=0, description="records before this offset are deleted")
     partition: int = Field(0, ge=0)
@@ -59,19 +59,19 @@ class Trim(Body):
 class Bytes(BaseModel):
     """A key, a value, or a header's value."""
 
-    text: str | None = Field(description="null where the bytes are no UTF-8")
+    text: str | None = Field(description="null if the bytes are not UTF-8")
     base64: str
 
 
 class HeaderState(BaseModel):
-    """A header of a record; a name may come twice."""
+    """A header of a record; a name may occur more than once."""
 
     name: str
     value: Bytes | None
 
 
 class RecordState(BaseModel):
-    """A record as it stands in a partition's log."""
+    """A record as it is stored in the log of a partition."""
 
     partition: int
     offset: int
@@ -82,11 +82,11 @@ class RecordState(BaseModel):
 
 
 class PartitionState(BaseModel):
-    """A partition's log."""
+    """The log of a partition."""
 
     partition: int
     start_offset: int
-    end_offset: int = Field(description="what the next record gets")
+    end_offset: int = Field(description="offset of the next record")
 
 
 class TopicState(BaseModel):
@@ -95,39 +95,39 @@ class TopicState(BaseModel):
     name: str
     id: str
     internal: bool
-    configs: dict[str, str] = Field(description="what was set for it")
+    configs: dict[str, str] = Field(description="configs that were set for the topic")
     partitions: list[PartitionState]
 
 
 @router.get("")
 async def list_topics(laboratory: TheLaboratory) -> list[TopicState]:
-    """All topics, internal ones too, in the order in which they were created."""
-    return [_state(each) for each in laboratory.cluster.topics]
+    """List all topics, including internal ones, in the order in which they were created."""
+    return [_state(topic) for topic in laboratory.cluster.topics]
 
 
 @router.post("", status_code=201)
 async def create(topic: NewTopic, laboratory: TheLaboratory) -> TopicState:
-    """Make a topic, its leaders spread over the nodes."""
+    """Create a topic, with its leaders spread over the nodes."""
     laboratory.topics.create(topic.name, topic.partitions, topic.configs, topic.replicas)
     return _state(laboratory.topics.find(topic.name))
 
 
 @router.get("/{topic}", responses=refusals(NOT_THERE))
 async def read(topic: str, laboratory: TheLaboratory) -> TopicState:
-    """One topic."""
+    """Return one topic."""
     return _state(laboratory.topics.find(topic))
 
 
 @router.post("/{topic}/partitions", responses=refusals(NOT_THERE))
 async def create_partitions(topic: str, more: MorePartitions, laboratory: TheLaboratory) -> TopicState:
-    """Give a topic more partitions. Consumers see that when they ask for metadata the next time."""
+    """Add partitions to a topic. Consumers discover them with their next metadata request."""
     laboratory.topics.create_partitions(topic, more.partitions)
     return _state(laboratory.topics.find(topic))
 
 
 @router.post("/{topic}/records", status_code=201, responses=refusals(NOT_THERE))
 async def append(topic: str, records: NewRecords, laboratory: TheLaboratory) -> Appended:
-    """Write records as one batch, and wake whoever waits for them."""
+    """Append records as one batch, and wake waiting fetches."""
     offset = laboratory.topics.append(
         topic, *records.values, partition=records.partition, key=records.key, headers=records.headers
     )
@@ -138,13 +138,13 @@ async def append(topic: str, records: NewRecords, laboratory: TheLaboratory) -> 
 async def records(
     topic: str,
     laboratory: TheLaboratory,
-    partition: Annotated[int | None, Query(ge=0, description="left out: all, one after the other")] = None,
-    offset: Annotated[int, Query(ge=0, description="from this one on")] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = 1_000,
+    partition: Annotated[int | None, Query(ge=0, description="left out: all partitions, one after the other")] = None,
+    offset: Annotated[int, Query(ge=0, description="first offset")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_RECORDS)] = 1_000,
 ) -> list[RecordState]:
-    """The records that are there. Markers of transactions are left out, records of aborted ones are not."""
-    found = laboratory.topics.iterate(topic, partition)
-    return [_record(each) for each in islice((each for each in found if each.offset >= offset), limit)]
+    """Return stored records, including those of aborted transactions, but no transaction markers."""
+    stored = laboratory.topics.iterate(topic, partition)
+    return [_record(record) for record in islice((record for record in stored if record.offset >= offset), limit)]
 
 
 @router.post("/{topic}/delete-records", responses=refusals(NOT_THERE))
@@ -156,7 +156,7 @@ async def delete_records(topic: str, to: Trim, laboratory: TheLaboratory) -> Top
 
 @router.delete("/{topic}", responses=refusals(NOT_THERE))
 async def delete(topic: str, laboratory: TheLaboratory) -> None:
-    """Delete a topic with its records; groups forget what they have committed for it."""
+    """Delete a topic with its records and the offsets that groups have committed for it."""
     laboratory.topics.delete(topic)
 
 
@@ -190,8 +190,10 @@ def _state(topic: Topic) -> TopicState:
         configs=topic.configs,
         partitions=[
             PartitionState(
-                partition=each.index, start_offset=each.log.log_start_offset, end_offset=each.log.log_end_offset
+                partition=partition.index,
+                start_offset=partition.log.log_start_offset,
+                end_offset=partition.log.log_end_offset,
             )
-            for each in topic.partitions
+            for partition in topic.partitions
         ],
     )

@@ -1,4 +1,4 @@
-"""What has happened that must never happen."""
+"""Violations of safety guarantees."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ router = APIRouter(prefix="/violations", tags=["violations"])
 
 @router.get("")
 async def list_violations(laboratory: TheLaboratory) -> list[str]:
-    """A sentence each: two owners of a partition, a commit that goes back or comes from a fenced generation."""
+    """List the violations as sentences: two owners of a partition, a commit that goes backwards, and others."""
     return list(laboratory.safety.violations) if laboratory.safety is not None else []
 
 
 @router.delete("")
 async def clear(laboratory: TheLaboratory) -> list[str]:
-    """Begin anew, as between two tests. Answers what there was."""
+    """Clear the violations, as between two tests, and return them."""
     if laboratory.safety is None:
         return []
-    found, laboratory.safety.violations = laboratory.safety.violations, []
-    return found
+    violations, laboratory.safety.violations = laboratory.safety.violations, []
+    return violations

@@ -120,7 +120,7 @@ def test_answers_are_printed_as_json(broker: tuple[str, Ctl]) -> None:
     assert json.loads(ctl("--json", "clock", "show")[1])["paused"] is False
     assert json.loads(ctl("--json", "gates", "list")[1]) == []
     code, refused = ctl("--json", "groups", "show", "nobody")
-    assert (code, refused) == (1, "kohort: there is no group nobody, or nobody coordinates it at the moment")
+    assert (code, refused) == (1, "kohort: group nobody does not exist or has no coordinator")
 
 
 def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -> None:
@@ -149,7 +149,9 @@ def test_rights_are_given_and_taken_away() -> None:
         assert set(ctl("acls", "list")[1].splitlines()) == {reads, denied}
         assert ctl("acls", "remove", "--cluster", "--permission", "deny") == (0, denied)
         assert ctl("acls", "remove", "--topic", "ord", "--literal") == (0, "")
-        assert ctl("acls", "add", "alice", "--topic", "ord")[1].startswith("kohort: a principal is a type and a name")
+        assert ctl("acls", "add", "alice", "--topic", "ord")[1].startswith(
+            "kohort: a principal must have a type and a name"
+        )
         assert ctl("acls", "remove") == (0, reads)
         assert ctl("acls", "list") == (0, "")
 
@@ -187,7 +189,7 @@ def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
 def test_refusals_are_one_sentence(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     assert ctl("groups", "show", "nobody") == (
-        1, "kohort: there is no group nobody, or nobody coordinates it at the moment"
+        1, "kohort: group nobody does not exist or has no coordinator"
     )  # fmt: skip
     code, told = ctl("gates", "hold", "join-completed")
     assert (code, "did you mean join-complete?" in told) == (1, True)

@@ -130,7 +130,7 @@ def test_refusals_are_values_too(generated: Path, broker: tuple[str, str]) -> No
     client, models = client_of(broker[1]), part("models")
     missing = operation("groups", "read").sync("nobody", client=client)
     assert isinstance(missing, models.Problem)
-    assert missing.detail == "there is no group nobody, or nobody coordinates it at the moment"
+    assert missing.detail == "group nobody does not exist or has no coordinator"
     late = operation("groups", "wait").sync("nobody", client=client, timeout=0.01)
     assert isinstance(late, models.Problem)
     delay = models.NewRule(do=models.NewRuleDo.DELAY, with_=models.NewRuleWith(until=Misspelt.STABLE))

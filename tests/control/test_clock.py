@@ -44,7 +44,7 @@ def test_it_runs_faster_and_slower() -> None:
 
 @pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan"), 1e6])
 def test_a_scale_that_is_none_is_refused(scale: float) -> None:
-    with pytest.raises(ValueError, match="pause it"):
+    with pytest.raises(ValueError, match="pause the clock"):
         LabClock(ManualClock()).run(scale)
 
 
@@ -94,7 +94,7 @@ def test_a_jump_spares_those_who_live(lab: Lab) -> None:
 async def test_a_jump_halts_for_who_hears_only_on_its_way_which_member_it_is(lab: Lab) -> None:
     lab.talk("ada JoinGroup v2 {}")
     (told,) = await jump(lab.laboratory, 3_600_000, patience_s=0.01)
-    assert "which lives and has not synced in group" in told
+    assert "which is alive and has not synced in group" in told
 
 
 async def test_a_jump_halts_for_who_was_given_an_id_and_has_not_joined_with_it(lab: Lab) -> None:
@@ -103,7 +103,7 @@ async def test_a_jump_halts_for_who_was_given_an_id_and_has_not_joined_with_it(l
           <- MEMBER_ID_REQUIRED
         """)
     (told,) = await jump(lab.laboratory, 3_600_000, patience_s=0.01)
-    assert "which lives and has not joined group" in told
+    assert "which is alive and has not joined group" in told
 
 
 async def test_a_jump_halts_for_nobody_who_was_given_an_id_and_is_kept_from_joining_with_it(lab: Lab) -> None:

@@ -78,7 +78,7 @@ def test_reconciliation_waits_for_who_does_not_give_up_a_partition(lab: Lab) -> 
     assert advice["eve"] == f"has nothing; waits for {partition}, which {slow} still has"
     assert group.history[-1].laggard == slow.client_id
     assert group.history[-1].laggard_ms is None
-    assert "has not given up partitions" in str(group.history[-1])
+    assert "has not revoked partitions" in str(group.history[-1])
 
 
 def test_who_holds_it_up_is_removed_and_named(lab: Lab) -> None:
@@ -267,7 +267,7 @@ def test_frozen_member_is_laggard_at_expiry(lab: Lab) -> None:
     held_up, after = lab.laboratory.recorder.history(lab.name("group"))[-2:]
     assert (held_up.outcome, held_up.laggard) == ("superseded", "bob")
     assert 43_000 < (held_up.laggard_ms or 0) <= 45_000
-    assert "ms for bob to give up partitions" in str(held_up)
+    assert "ms for bob to revoke partitions" in str(held_up)
     assert (after.cause, after.left, after.evicted) == ("session expired", (lab.name("bob"),), ())
 
 

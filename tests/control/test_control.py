@@ -87,8 +87,8 @@ async def test_a_leader_moves(control: httpx.AsyncClient, broker: Broker) -> Non
 @pytest.mark.parametrize(
     ("path", "body", "status", "detail"),
     [
-        ("/leaders/nowhere/0", {"node": 1}, 404, "there is no topic nowhere"),
-        ("/leaders/orders/2", {"node": 1}, 404, "orders has no partition 2; it has 2, from 0 on"),
+        ("/leaders/nowhere/0", {"node": 1}, 404, "topic nowhere does not exist"),
+        ("/leaders/orders/2", {"node": 1}, 404, "orders has no partition 2; it has 2 partitions"),
         ("/leaders/orders/0", {"node": 7}, 404, "there is no node 7; there are 1, 2, 3"),
         ("/leaders/orders/0", {}, 422, "node: Field required"),
         ("/leaders/orders/first", {"node": 1}, 422, "partition: Input should be a valid integer"),

@@ -163,7 +163,7 @@ def test_settings_that_do_not_go_together_are_named(lab: Lab) -> None:
           rebalance_timeout_ms: 35000, protocols: {sticky: m, range: m}}}
         """)
     assert explained(lab).badly_set == (
-        "only bob lists the assignor sticky, which so is never chosen; what all list is range",
+        "only bob lists the assignor sticky, which is therefore never chosen; all members list range",
         "the members' session.timeout.ms differs: 10 s (ada), 40 s (bob); each has its own",
         "the members' rebalance timeout differs: 30 s (ada), 35 s (bob); the longest counts for all",
         "bob's rebalance timeout (35 s; in Java max.poll.interval.ms) is shorter than its session (40 s)",

@@ -101,7 +101,7 @@ def test_a_member_that_is_slower_than_its_locks_is_told_so(shared: SharingLab) -
     shared.talk("wait 2000 ms")
     (told,) = shared.queue.explain().badly_set
     assert told.startswith(
-        "ada has been slower than its locks 2 times, and others were given its records: they last 2 s "
+        "ada has let its locks expire 2 times, and its records were delivered to other members: locks last 2 s "
         "(share.record.lock.duration.ms)"
     )
 

@@ -75,7 +75,7 @@ def test_a_zombie_lets_members_join_and_never_hands_out_anything(lab: Lab) -> No
     group = group_of(lab)
     assert (group.generation, [each.client_id for each in group.members]) == (2, ["ada", "bob"])
     assert len(group.history) == before, "what a zombie begins is no rebalance of the group"
-    assert "says the zombie, node" in group.timeline()
+    assert "reported by zombie node" in group.timeline()
 
 
 def test_a_zombie_names_itself_and_others_name_the_new_coordinator(lab: Lab) -> None:

@@ -373,9 +373,9 @@ def test_what_can_never_happen_is_refused(lab: Lab) -> None:
         plan.error("REBALANCE_IN_PROGRES")
     with pytest.raises(ControlError, match="only a SyncGroup"):
         plan.assign(assignments.NOTHING)
-    with pytest.raises(ControlError, match="times is a whole number, 1 or more, not 0"):
+    with pytest.raises(ControlError, match="times must be an integer of at least 1, got 0"):
         plan.drop(times=0)
-    with pytest.raises(ControlError, match="nth is a whole number, 1 or more, not 0"):
+    with pytest.raises(ControlError, match="nth must be an integer of at least 1, got 0"):
         plan.drop(nth=0)
     with pytest.raises(ControlError, match=r"did you mean times\?"):
         plan.drop(time=1)  # type: ignore[call-arg]
@@ -388,7 +388,7 @@ def test_what_can_never_happen_is_refused(lab: Lab) -> None:
 def test_a_length_that_is_none_is_refused(lab: Lab, length: Any) -> None:
     with pytest.raises(ControlError, match="a delay"):
         lab.faults.on("Heartbeat").delay(length)
-    with pytest.raises(ControlError, match="a delay is a number of seconds from 0"):
+    with pytest.raises(ControlError, match="a delay must be from 0"):
         lab.laboratory.appends.of("group").delay(length)
     assert len(lab.faults) == len(lab.laboratory.appends.rules) == 0
 
@@ -403,7 +403,7 @@ def test_a_number_that_is_none_is_refused(lab: Lab, number: Any) -> None:
         lambda: plan.error(number),
     )
     for spoil in spoils:
-        with pytest.raises(ControlError, match=f"not {number!r}|no error {number!r}"):
+        with pytest.raises(ControlError, match=f"got {number!r}|no error {number!r}"):
             spoil()
     assert len(lab.faults) == 0
 

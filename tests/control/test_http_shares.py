@@ -90,13 +90,13 @@ async def test_one_waits_until_nothing_is_left(http: httpx.AsyncClient, shared: 
 @pytest.mark.parametrize("path", ["", "/in-flight", "/records/orders/0/1"])
 async def test_what_is_not_there_is_not_found(http: httpx.AsyncClient, path: str) -> None:
     answer = await http.get(f"/share-groups/nope{path}")
-    assert (answer.status_code, answer.json()["detail"][:29]) == (404, "there is no share group nope,")
+    assert (answer.status_code, answer.json()["detail"][:29]) == (404, "share group nope does not exi")
 
 
 async def test_a_group_of_another_kind_is_refused(http: httpx.AsyncClient, shared: SharingLab) -> None:
     await http.put("/groups/billing/offsets", json={"offsets": {f"{shared.topic}-0": 1}})
     answer = await http.get("/share-groups/billing")
-    assert (answer.status_code, "is no share group" in answer.json()["detail"]) == (422, True)
+    assert (answer.status_code, "is not a share group" in answer.json()["detail"]) == (422, True)
     answer = await http.put(f"/groups/{shared.name('group')}/offsets", json={"offsets": {f"{shared.topic}-0": 1}})
     assert (answer.status_code, "is a share group" in answer.json()["detail"]) == (422, True)
 

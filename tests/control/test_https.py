@@ -47,7 +47,7 @@ def test_what_is_no_certificate_is_refused_with_the_file(tmp_path: Path, content
     file = tmp_path / "control.pem"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(ListenError, match=r"--control-certificate .*control\.pem cannot be used: .*" + reason):
+    with pytest.raises(ListenError, match=r"cannot use --control-certificate .*control\.pem: .*" + reason):
         Control("127.0.0.1", 0, certificate=file)
 
 
@@ -60,7 +60,7 @@ def test_the_key_of_another_certificate_is_refused(authority: trustme.CA, tmp_pa
     one, other = authority.issue_cert("127.0.0.1"), authority.issue_cert("127.0.0.1")
     file = tmp_path / "control.pem"
     file.write_bytes(one.private_key_pem.bytes() + other.cert_chain_pems[0].bytes())
-    with pytest.raises(ListenError, match="cannot be used"):
+    with pytest.raises(ListenError, match="cannot use --control-certificate"):
         check_certificate(file)
 
 

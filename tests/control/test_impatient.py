@@ -42,13 +42,13 @@ async def test_half_a_request_is_hung_up_on(half: bytes, monkeypatch: pytest.Mon
 async def test_whole_requests_may_follow_one_another_as_slowly_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(impatient, "REQUEST_S", 30.0)
     started: list[object] = []
-    hurry = impatient.ImpatientProtocol._hurry
+    hurry = impatient.ImpatientProtocol._start_timer
 
     def noted(self: impatient.ImpatientProtocol) -> None:
         started.append(self)
         hurry(self)
 
-    monkeypatch.setattr(impatient.ImpatientProtocol, "_hurry", noted)
+    monkeypatch.setattr(impatient.ImpatientProtocol, "_start_timer", noted)
     async with serve(application(), "127.0.0.1", 0) as where:
         reader, writer = await asyncio.open_connection(*where.split(":"))
         for _ in range(3):

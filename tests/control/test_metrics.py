@@ -127,7 +127,7 @@ def test_commits_are_counted_at_once_and_once(lab: Lab, metrics: Metrics) -> Non
 
 
 def test_groups_beyond_the_limit_share_a_counter(lab: Lab) -> None:
-    metrics = Metrics(lab.laboratory.cluster, most_groups=1)
+    metrics = Metrics(lab.laboratory.cluster, max_groups=1)
     metrics.text()
     for number in range(3):
         lab.talk(f"""

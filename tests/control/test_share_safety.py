@@ -49,7 +49,7 @@ class Told:
             ts=0, mono_us=0, co_partition=-1, co_epoch=-1, group_id="g", group_type="share", kind=kind,
             member_id=member, cause=cause, detail=about,
         )  # fmt: skip
-        self.safety.hear(Recorded(node, "", 1, event))
+        self.safety.on_event(Recorded(node, "", 1, event))
 
     def reads_anew(self, start: int, node: int = 1) -> None:
         """A leader has read what is written."""
@@ -63,21 +63,21 @@ class Told:
 STORIES: dict[str, tuple[list[tuple[str, str, str | None]], list[str]]] = {
     "two hold a record": (
         [("records_acquired", "0-9", "ada"), ("records_acquired", "7-12", "bob")],
-        ["group g: t-0 7-9 was given to bob, and ada holds it"],
+        ["group g: t-0 7-9 was delivered to bob, and ada holds it"],
     ),
     "one is given what it holds": (
         [("records_acquired", "3", "ada"), ("records_acquired", "3", "ada")],
-        ["group g: t-0 3 was given to ada, and ada holds it"],
+        ["group g: t-0 3 was delivered to ada, and ada holds it"],
     ),
     "accepted, and delivered again": (
         [("records_acquired", "0-9", "ada"), ("records_accepted", "2-4", "ada"), ("records_released", "0-1", "ada"),
          ("records_acquired", "1-3", "bob")],
-        ["group g: t-0 2-3 was given to bob, and it was done with"],
+        ["group g: t-0 2-3 was delivered to bob, and it was already finished"],
     ),
     "archived, and delivered again": (
         [("records_acquired", "0", "ada"), ("lock_expired", "0", "ada"), ("records_archived", "0", None),
          ("records_acquired", "0", "bob")],
-        ["group g: t-0 0 was given to bob, and it was done with"],
+        ["group g: t-0 0 was delivered to bob, and it was already finished"],
     ),
     "accepted by one who does not hold it": (
         [("records_acquired", "0-3", "ada"), ("records_accepted", "2-3", "bob")],
@@ -85,7 +85,7 @@ STORIES: dict[str, tuple[list[tuple[str, str, str | None]], list[str]]] = {
     ),
     "renewed when the lock has expired": (
         [("records_acquired", "0", "ada"), ("lock_expired", "0", "ada"), ("records_renewed", "0", "ada")],
-        ["group g: t-0 0: records renewed of ada, and nobody holds it"],
+        ["group g: t-0 0: records renewed of ada, and no member holds it"],
     ),
 }  # fmt: skip
 
@@ -107,11 +107,11 @@ def test_what_is_skipped_or_given_from_below_the_start_is_noticed() -> None:
     told.moves_start(0, 6)
     assert told.violations == [
         "group g: t-0 4 was skipped: the start moved to 6, and ada holds it",
-        "group g: t-0 5 was skipped: the start moved to 6, and nobody holds it",
+        "group g: t-0 5 was skipped: the start moved to 6, and no member holds it",
     ]
     told.violations.clear()
     told.hear("records_acquired", "3-5", "bob")
-    assert told.violations == ["group g: t-0 3-5 was given to bob, and lies before the start"]
+    assert told.violations == ["group g: t-0 3-5 was delivered to bob below the start"]
 
 
 def test_a_batch_in_which_the_log_begins_is_given_as_a_whole() -> None:
@@ -164,8 +164,8 @@ def test_what_a_leader_has_not_told_of_the_next_one_may_know() -> None:
     assert told.violations == []
     told.hear("records_acquired", "5-6", "ada", node=2)
     assert told.violations == [
-        "group g: t-0 5 was given to ada, and it was done with",
-        "group g: t-0 6 was given to ada, and bob holds it",
+        "group g: t-0 5 was delivered to ada, and it was already finished",
+        "group g: t-0 6 was delivered to ada, and bob holds it",
     ]
 
 
@@ -185,7 +185,7 @@ def test_a_node_that_reads_anew_gives_nobody_what_others_hold() -> None:
     told.hear("records_released", "0-2", "ada", "state_forgotten")
     told.reads_anew(0)
     told.hear("records_acquired", "0-3", "bob")
-    assert told.violations == ["group g: t-0 3 was given to bob, and ada holds it"]
+    assert told.violations == ["group g: t-0 3 was delivered to bob, and ada holds it"]
     told.violations.clear()
     told.reads_anew(5)
     assert told.violations == [
@@ -205,7 +205,7 @@ def test_a_write_that_was_reported_as_failed_may_be_there() -> None:
     told.hear("records_acquired", "5", "bob")
     told.hear("records_released", "5", "bob")
     told.moves_start(4, 6)
-    assert told.violations == ["group g: t-0 5 was skipped: the start moved to 6, and nobody holds it"]
+    assert told.violations == ["group g: t-0 5 was skipped: the start moved to 6, and no member holds it"]
 
 
 def test_a_start_that_is_read_anew_may_be_an_earlier_one_but_what_was_accepted_stays_done_with() -> None:
@@ -220,7 +220,7 @@ def test_a_start_that_is_read_anew_may_be_an_earlier_one_but_what_was_accepted_s
     assert told.violations == []
     told.reads_anew(0)
     told.hear("records_acquired", "0-2", "cyd")
-    assert told.violations == ["group g: t-0 0-2 was given to cyd, and it was done with"]
+    assert told.violations == ["group g: t-0 0-2 was delivered to cyd, and it was already finished"]
 
 
 def test_what_was_written_to_be_passed_is_not_given_out_after_a_start_went_back() -> None:
@@ -230,7 +230,7 @@ def test_what_was_written_to_be_passed_is_not_given_out_after_a_start_went_back(
     told.reads_anew(8, node=2)
     told.reads_anew(0, node=2)
     told.hear("records_acquired", "4-9", "bob", node=2)
-    assert told.violations == ["group g: t-0 4-7 was given to bob, and it was done with"]
+    assert told.violations == ["group g: t-0 4-7 was delivered to bob, and it was already finished"]
 
 
 @pytest.mark.parametrize("cause", ["delivery_limit", "below_start", "compacted", "aborted"])
@@ -241,10 +241,10 @@ def test_what_a_leader_archives_may_never_be_written(cause: str) -> None:
     told.hear("records_archived", "0-1", "ada", cause)
     told.hear("records_archived", "2", "ada", "gap")
     told.hear("records_acquired", "0", "bob")
-    assert told.violations == ["group g: t-0 0 was given to bob, and it was done with"]
+    assert told.violations == ["group g: t-0 0 was delivered to bob, and it was already finished"]
     told.violations.clear()
     told.reads_anew(0, node=2)
     told.hear("records_acquired", "0-1", "bob", node=2)
     assert told.violations == []
     told.hear("records_acquired", "2", "bob", node=2)
-    assert told.violations == ["group g: t-0 2 was given to bob, and it was done with"]
+    assert told.violations == ["group g: t-0 2 was delivered to bob, and it was already finished"]

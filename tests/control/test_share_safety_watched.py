@@ -94,7 +94,7 @@ def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None
     assert ada.acquires(0) == [(0, 1, 1)]
     watched.broker.cluster.nodes[0].led_share_partitions._share_partitions.clear()
     assert bob.acquires(0) == [(0, 1, 1)]
-    assert watched.violations == ["group g: t-0 0-1 was given to bob, and ada holds it"]
+    assert watched.violations == ["group g: t-0 0-1 was delivered to bob, and ada holds it"]
 
 
 def test_what_the_next_leader_has_read_the_last_one_may_tell_late() -> None:

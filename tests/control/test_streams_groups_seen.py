@@ -181,17 +181,17 @@ def test_standby_tasks_and_the_process_that_is_missing(streams: StreamsLab) -> N
 def test_a_group_is_of_one_kind(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     name = streams.words.id
-    with pytest.raises(ControlError, match=f"is a streams group; ask for it with streams_group\\('{name}'\\)"):
+    with pytest.raises(ControlError, match=f"is a streams group; use streams_group\\('{name}'\\)"):
         _ = Group(streams.laboratory, name).members
-    with pytest.raises(ControlError, match="is no share group"):
+    with pytest.raises(ControlError, match="is not a share group"):
         _ = ShareGroup(streams.laboratory, name).members
     streams.talk("""
         bob share-beats {group_id: $group2, topics: [$topic]}
           <- NONE
         """)
-    with pytest.raises(ControlError, match="is no streams group"):
+    with pytest.raises(ControlError, match="is not a streams group"):
         _ = StreamsGroup(streams.laboratory, streams.name("group2")).members
-    assert "another kind" in str(StreamsGroup(streams.laboratory, streams.name("group2")))
+    assert "another type" in str(StreamsGroup(streams.laboratory, streams.name("group2")))
     assert isinstance(group_of(streams.laboratory, name), StreamsGroup)
 
 

@@ -70,7 +70,7 @@ def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pyte
         """)
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
-    assert all("active task 0_1 was given to" in each and "has not given it up" in each for each in found)
+    assert all("active task 0_1 was given to" in each and "has not revoked it" in each for each in found)
     assert all("Budget(two_owners=True)" in violation for violation in found)
 
 
@@ -101,7 +101,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
         ("ada", 4, "at epoch 4, when it was at 3"),
         ("bob", 2, "at epoch 2, given to it at 3"),
         ("ada", 2, "at epoch 2, when it was at 3 and had it no more"),
-        ("zoe", 3, "and is no member"),
+        ("zoe", 3, "and is not a member"),
     ],
 )
 def test_a_commit_that_must_be_refused(

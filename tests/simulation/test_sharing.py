@@ -84,7 +84,7 @@ def _watches(queues: Queues) -> list[str]:
 
     def hear(recorded: Recorded) -> None:
         if recorded.event.group_type == "share":
-            safety.hear(recorded)
+            safety.on_event(recorded)
 
     queues.cluster.group_events.listen(hear)
     return violations

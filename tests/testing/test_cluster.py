@@ -87,7 +87,7 @@ async def test_two_clusters_do_not_know_of_each_other() -> None:
     async with Cluster() as one, Cluster() as other:
         one.topics.create("orders")
         assert one.topics.end("orders") == 0
-        with pytest.raises(ValueError, match="there is no topic orders"):
+        with pytest.raises(ValueError, match="topic orders does not exist"):
             other.topics.end("orders")
         await one.clock.advance(hours=1)
         assert other.clock.now_ms < 3_600_000 <= one.clock.now_ms
@@ -181,7 +181,7 @@ def test_a_cluster_is_asked_within_its_block() -> None:
 def test_what_cannot_be_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match=r"did you mean test\?"):
         Cluster(profile="tests")
-    with pytest.raises(ValueError, match="nodes is a whole number"):
+    with pytest.raises(ValueError, match="nodes must be an integer"):
         Cluster(nodes=0)
     with Cluster() as kafka:
         with pytest.raises(ValueError, match=r"did you mean Stable\?"):

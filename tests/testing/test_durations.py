@@ -86,5 +86,5 @@ def test_setting_may_be_a_timedelta() -> None:
 
 @pytest.mark.parametrize("value", [SHORT, "1", -1, True])
 def test_budget_refuses_invalid_duration(value: Any) -> None:
-    with pytest.raises(ControlError, match="unowned_ms is a whole number"):
+    with pytest.raises(ControlError, match="unowned_ms must be an integer"):
         Budget(unowned_ms=value)

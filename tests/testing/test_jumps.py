@@ -118,7 +118,7 @@ def test_whom_a_jump_did_not_wait_for_any_longer_is_told() -> None:
     """Her heartbeats hear of the rebalance, and she can't rejoin: nobody polls."""
     with left_by_bob() as (kafka, group):
         with pytest.warns(
-            UserWarning, match="went on without ada, which lives and has not rejoined group billing"
+            UserWarning, match="continued without ada, which is alive and has not rejoined group billing"
         ) as told:
             kafka.clock.advance(minutes=6, patience=0.5)
         assert [each.filename for each in told] == [__file__]

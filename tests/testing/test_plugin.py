@@ -205,7 +205,7 @@ WRONG_MARKS = {
     "node=3": "did you mean nodes[?]",
     "3, 'faithful'": "give 'faithful' one",
     "profile='tests'": "did you mean test[?]",
-    "nodes=0": "nodes is a whole number, 1 or more, not 0",
+    "nodes=0": "nodes must be an integer of at least 1, got 0",
     "safety=True": "safety is a Budget",
 }
 """With the advice that each brings."""

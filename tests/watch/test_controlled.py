@@ -75,7 +75,7 @@ async def test_what_is_done_to_the_cluster_stands_above(lab: Lab) -> None:
     lab.faults.on("Heartbeat").drop()
     lab.gates.hold("sync-response")
     told = (await seen(lab)).laboratory
-    assert told == ("clock 0.0 s, paused", "rule 1: Heartbeat: drop it", "gate sync-response: nobody")
+    assert told == ("clock 0.0 s, paused", "rule 1: Heartbeat: drop it", "gate sync-response: none")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ test('a refusal says what to do', async () => {
   await assert.rejects(control().groups.read('nobody'), (problem) => {
     assert.ok(problem instanceof Refused)
     assert.equal(problem.status, 404)
-    assert.equal(problem.message, 'there is no group nobody, or nobody coordinates it at the moment')
+    assert.equal(problem.message, 'group nobody does not exist or has no coordinator')
     return true
   })
   await assert.rejects(Kohort.start({ settings: { 'group.max.syze': 2 } }), /did you mean group.max.size/)

@@ -62,7 +62,7 @@ class KohortTestTest {
     void refusalsSayWhatToDo(Control kafka) {
         var missing = assertThrows(Refused.class, () -> kafka.groups.read("nobody, ever"));
         assertEquals(404, missing.status());
-        assertEquals("there is no group nobody, ever, or nobody coordinates it at the moment", missing.getMessage());
+        assertEquals("group nobody, ever does not exist or has no coordinator", missing.getMessage());
         var late = assertThrows(Refused.class, () -> kafka.groups.wait("nobody", new GroupsWait().timeout(0.01)));
         assertEquals(408, late.status());
     }

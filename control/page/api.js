@@ -1,10 +1,10 @@
-// The control address: requests with the token, and the stream of events, taken up again when it breaks.
+// Client of the control address: requests with the token, and the event stream, which is reopened when it breaks.
 
 const TOKEN = 'kohort control token'
-const LONGEST_PAUSE_MS = 5_000
-const SILENCE_MS = 40_000 // the stream gives a sign of life every 15 s
+const MAX_PAUSE_MS = 5_000
+const SILENCE_MS = 40_000 // the stream sends a comment every 15 s
 
-/** The broker said no; `message` is its sentence. */
+/** The broker rejected a request; `message` is its reason. */
 export class Refused extends Error {
   constructor(status, detail) {
     super(detail)
@@ -12,7 +12,7 @@ export class Refused extends Error {
   }
 }
 
-/** Keeps the token for as long as the tab is open. */
+/** Store the token until the tab is closed. */
 export function setToken(token) {
   sessionStorage.setItem(TOKEN, token)
 }
@@ -22,39 +22,39 @@ function headers() {
   return token ? {Authorization: 'Bearer ' + token} : {}
 }
 
-/** What an endpoint answers. Throws Refused, or TypeError where nobody answers. */
-export async function ask(path, method = 'GET', body = undefined) {
-  const answer = await fetch(path, {
+/** Return the response of an endpoint. Throws Refused, or TypeError if the broker is unreachable. */
+export async function request(path, method = 'GET', body = undefined) {
+  const response = await fetch(path, {
     method,
     headers: {...headers(), ...(body === undefined ? {} : {'Content-Type': 'application/json'})},
     body: body === undefined ? undefined : JSON.stringify(body),
     signal: AbortSignal.timeout(60_000),
   })
-  const said = await answer.json().catch(() => null)
-  if (!answer.ok) throw new Refused(answer.status, said?.detail ?? answer.statusText)
-  return said
+  const content = await response.json().catch(() => null)
+  if (!response.ok) throw new Refused(response.status, content?.detail ?? response.statusText)
+  return content
 }
 
-/** Follows the events for as long as the page is open. `up` is called at each (new) beginning, `down` when it breaks. */
-export async function follow(hear, up, down) {
-  for (let pause = 250; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+/** Read events until the page is closed. `up` is called when the stream (re)opens, `down` when it breaks. */
+export async function follow(onEvent, up, down) {
+  for (let pause = 250; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     try {
-      await read(hear, () => { pause = 250; up() })
+      await read(onEvent, () => { pause = 250; up() })
       down(null)
-    } catch (problem) {
-      down(problem)
-      if (problem instanceof Refused) return
+    } catch (error) {
+      down(error)
+      if (error instanceof Refused) return
     }
-    await new Promise(go => setTimeout(go, pause))
+    await new Promise(resolve => setTimeout(resolve, pause))
   }
 }
 
-async function read(hear, up) {
+async function read(onEvent, up) {
   const silent = new AbortController()
-  const answer = await fetch('events', {headers: headers(), signal: silent.signal})
-  if (!answer.ok) throw new Refused(answer.status, (await answer.json().catch(() => null))?.detail ?? answer.statusText)
+  const response = await fetch('events', {headers: headers(), signal: silent.signal})
+  if (!response.ok) throw new Refused(response.status, (await response.json().catch(() => null))?.detail ?? response.statusText)
   up()
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   for (let rest = ''; ;) {
     const timer = setTimeout(() => silent.abort(), SILENCE_MS)
     const {value, done} = await reader.read().finally(() => clearTimeout(timer))
@@ -63,7 +63,7 @@ async function read(hear, up) {
     rest = parts.pop()
     for (const part of parts) {
       const data = part.split('\n').filter(line => line.startsWith('data: ')).map(line => line.slice(6)).join('\n')
-      if (data) hear(JSON.parse(data))
+      if (data) onEvent(JSON.parse(data))
     }
   }
 }

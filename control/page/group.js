@@ -1,22 +1,22 @@
-// One group: what it waits for, its members and their timers, and its last rebalances.
+// Details of one group: what it waits for, its members and their timers, and its latest rebalances.
 
 import {fill, h, name} from './dom.js'
 import {stateClass} from './groups.js'
-import {calledBy, duration, left, progress, ranges} from './model.js'
+import {displayName, duration, progress, ranges, remaining} from './model.js'
 
-const MOST_MEMBERS = 200, MOST_PARTITIONS = 200
+const MAX_MEMBERS = 200, MAX_PARTITIONS = 200
 
-/** Draws a group. `timers` gets a function for each timer, called again and again to let it run down. */
+/** Show a group. A function for each timer is added to `timers`; it must be called regularly to update the display. */
 export function showGroup(section, group, clock, timers) {
   fill(section, group, () => {
     timers.length = 0
-    if (group === null) return h('p', {class: 'soft'}, 'Choose a group. New ones appear in the list as soon as somebody joins.')
+    if (group === null) return h('p', {class: 'soft'}, 'Choose a group. New groups appear in the list when a member joins.')
     const count = group.type !== 'classic' ? 'epoch' : 'generation'
     return [
       h('h2', {}, name(group.id, 80), ' ', h('span', {class: stateClass(group.state)}, group.state)),
       h('p', {class: 'soft'}, `${group.type || 'no'} group, ${count} ${group.generation}`
         + (group.protocol ? `, assignor ${group.protocol}` : '')
-        + (group.coordinator === null ? ', nobody coordinates it' : `, coordinator ${group.coordinator}`)),
+        + (group.coordinator === null ? ', no coordinator' : `, coordinator ${group.coordinator}`)),
       barrier(group),
       group.waits.map(wait => waiting(wait, clock, timers)),
       members(group, clock, timers),
@@ -26,63 +26,63 @@ export function showGroup(section, group, clock, timers) {
 }
 
 function barrier(group) {
-  const found = progress(group)
-  if (found === null || found[1] === 0) return null
-  const [there, all, done] = found
-  const text = `${there} of ${all} members ${done}`
-  return h('p', {}, h('progress', {value: there, max: all, 'aria-label': text}), ' ', text)
+  const counts = progress(group)
+  if (counts === null || counts[1] === 0) return null
+  const [ready, all, verb] = counts
+  const text = `${ready} of ${all} members ${verb}`
+  return h('p', {}, h('progress', {value: ready, max: all, 'aria-label': text}), ' ', text)
 }
 
 function waiting(wait, clock, timers) {
   const time = h('span')
-  const asked = performance.now()
+  const receivedAt = performance.now()
   timers.push(() => {
-    const ms = left(wait.ends_in_ms, clock(), performance.now() - asked)
-    time.textContent = ms === null ? 'no timer is known to end this' : ms > 0 ? 'in ' + duration(ms) : 'now'
+    const ms = remaining(wait.ends_in_ms, clock(), performance.now() - receivedAt)
+    time.textContent = ms === null ? 'no known timer ends this' : ms > 0 ? 'in ' + duration(ms) : 'now'
   })
-  const whom = wait.for_whom.flatMap((each, at) => [at ? ', ' : '', name(each)])
+  const whom = wait.for_whom.flatMap((member, at) => [at ? ', ' : '', name(member)])
   return h('p', {class: 'waits'}, 'Waits for ', whom, whom.length ? ' ' : '', wait.what, '; ', time, ': ', wait.then)
 }
 
 function members(group, clock, timers) {
-  if (!group.members.length) return h('p', {class: 'soft'}, 'Nobody is in it.')
-  const shown = group.members.slice(0, MOST_MEMBERS)
-  const rest = group.members.length - shown.length
+  if (!group.members.length) return h('p', {class: 'soft'}, 'No members.')
+  const listed = group.members.slice(0, MAX_MEMBERS)
+  const rest = group.members.length - listed.length
   return [
     h('div', {class: 'scroll'}, h('table', {},
-      h('caption', {}, `${group.members.length} members` + (rest ? `, the first ${shown.length} are listed` : '')),
-      h('thead', {}, h('tr', {}, ['member', 'host', 'waits for', 'session ends', 'has', 'lag'].map(each => h('th', {scope: 'col'}, each)))),
-      h('tbody', {}, shown.map(each => member(each, group, clock, timers))))),
+      h('caption', {}, `${group.members.length} members` + (rest ? `, the first ${listed.length} are listed` : '')),
+      h('thead', {}, h('tr', {}, ['member', 'host', 'waits for', 'session ends', 'assigned', 'lag'].map(title => h('th', {scope: 'col'}, title)))),
+      h('tbody', {}, listed.map(entry => member(entry, group, clock, timers))))),
   ]
 }
 
-function member(each, group, clock, timers) {
+function member(entry, group, clock, timers) {
   const session = h('td')
-  const asked = performance.now()
+  const receivedAt = performance.now()
   timers.push(() => {
-    const ms = left(each.session_ends_in_ms, clock(), performance.now() - asked)
+    const ms = remaining(entry.session_ends_in_ms, clock(), performance.now() - receivedAt)
     session.textContent = ms === null ? '' : duration(ms)
   })
   return h('tr', {},
-    h('th', {scope: 'row'}, name(calledBy(each)), group.type === 'consumer' || group.type === 'share' ? h('span', {class: 'soft'}, ` ${each.speaks}, epoch ${each.epoch}`) : null),
-    h('td', {}, each.client_host),
-    h('td', {}, each.waits_for, each.is_alive ? null : h('span', {class: 'gone'}, ' nobody is there')),
+    h('th', {scope: 'row'}, name(displayName(entry)), group.type === 'consumer' || group.type === 'share' ? h('span', {class: 'soft'}, ` ${entry.speaks}, epoch ${entry.epoch}`) : null),
+    h('td', {}, entry.client_host),
+    h('td', {}, entry.waits_for, entry.is_alive ? null : h('span', {class: 'gone'}, ' not connected')),
     session,
-    h('td', {}, partitions(each.partitions), each.tasks ? h('span', {class: 'soft'}, h('br'), name(each.tasks)) : null, gap(each)),
-    h('td', {class: 'n'}, lag(each, group.lags)))
+    h('td', {}, partitions(entry.partitions), entry.tasks ? h('span', {class: 'soft'}, h('br'), name(entry.tasks)) : null, gap(entry)),
+    h('td', {class: 'n'}, lag(entry, group.lags)))
 }
 
 function partitions(byTopic) {
   return Object.entries(byTopic).map(([topic, numbers], at) => [at ? h('br') : null, name(topic), ' ' + ranges(numbers)])
 }
 
-function gap(each) {
-  return Object.keys(each.revoking).length ? h('span', {class: 'gone'}, h('br'), 'gives up ', partitions(each.revoking)) : null
+function gap(entry) {
+  return Object.keys(entry.revoking).length ? h('span', {class: 'gone'}, h('br'), 'revoking ', partitions(entry.revoking)) : null
 }
 
-function lag(each, lags) {
+function lag(entry, lags) {
   let sum = null
-  for (const [topic, numbers] of Object.entries(each.partitions)) {
+  for (const [topic, numbers] of Object.entries(entry.partitions)) {
     for (const number of numbers) {
       const records = lags[topic]?.[number]
       if (records !== undefined) sum = (sum ?? 0) + records
@@ -95,46 +95,46 @@ function shared(group) {
   if (!group.shared.length) return null
   const number = value => h('td', {class: 'n'}, value === null ? '' : String(value))
   return h('div', {class: 'scroll'}, h('table', {},
-    h('caption', {}, 'records that members share out'),
-    h('thead', {}, h('tr', {}, ['partition', 'begins at', 'held', 'to be had again', 'lag', 'leader', 'fetched by'].map(each => h('th', {scope: 'col'}, each)))),
-    h('tbody', {}, group.shared.slice(0, MOST_PARTITIONS).map(each => h('tr', {},
-      h('th', {scope: 'row'}, name(each.topic), ` ${each.partition}`),
-      number(each.start_offset), number(each.acquired), number(each.available), number(each.lag),
-      h('td', {}, each.leader === null ? 'nobody' : each.progress === 'active' ? `node ${each.leader}` : `node ${each.leader}, ${each.progress}`),
-      h('td', {}, fetchers(group, each)))))))
+    h('caption', {}, 'state of the share partitions'),
+    h('thead', {}, h('tr', {}, ['partition', 'start offset', 'acquired', 'available', 'lag', 'leader', 'fetched by'].map(title => h('th', {scope: 'col'}, title)))),
+    h('tbody', {}, group.shared.slice(0, MAX_PARTITIONS).map(part => h('tr', {},
+      h('th', {scope: 'row'}, name(part.topic), ` ${part.partition}`),
+      number(part.start_offset), number(part.acquired), number(part.available), number(part.lag),
+      h('td', {}, part.leader === null ? 'none' : part.progress === 'active' ? `node ${part.leader}` : `node ${part.leader}, ${part.progress}`),
+      h('td', {}, fetchers(group, part)))))))
 }
 
-/** Who fetches from a partition, as people call them. */
+/** Return the display names of the members that fetch from a partition. */
 function fetchers(group, partition) {
-  const called = new Map(group.members.map(each => [each.member_id, calledBy(each)]))
-  return partition.fetched_by.flatMap((id, at) => [at ? ', ' : '', name(called.get(id) ?? id)])
+  const names = new Map(group.members.map(entry => [entry.member_id, displayName(entry)]))
+  return partition.fetched_by.flatMap((id, at) => [at ? ', ' : '', name(names.get(id) ?? id)])
 }
 
-/** The last rebalances: why, who, how long each phase took, what it moved. */
+/** Show the latest rebalances: cause, client, duration of each phase, moved partitions. */
 export function showRebalances(section, history) {
   fill(section, history, () => {
     if (!history?.length) return []
     const last = history.toReversed()
-    const longest = Math.max(1, ...last.map(each => (each.prepare_ms ?? 0) + (each.complete_ms ?? 0)))
+    const longest = Math.max(1, ...last.map(entry => (entry.prepare_ms ?? 0) + (entry.complete_ms ?? 0)))
     return [h('h2', {}, 'Rebalances'), h('div', {class: 'scroll'}, h('table', {},
       h('caption', {}, `the last ${last.length}, the newest first`),
-      h('thead', {}, h('tr', {}, ['', 'cause', 'whose doing', 'took', 'waited for', 'moved'].map(each => h('th', {scope: 'col'}, each)))),
-      h('tbody', {}, last.map(each => rebalance(each, longest)))))]
+      h('thead', {}, h('tr', {}, ['', 'cause', 'caused by', 'took', 'waited for', 'moved'].map(title => h('th', {scope: 'col'}, title)))),
+      h('tbody', {}, last.map(entry => rebalance(entry, longest)))))]
   })
 }
 
-function rebalance(each, longest) {
-  const took = (each.prepare_ms ?? 0) + (each.complete_ms ?? 0)
+function rebalance(entry, longest) {
+  const took = (entry.prepare_ms ?? 0) + (entry.complete_ms ?? 0)
   const bar = h('span', {class: 'bar', 'aria-hidden': 'true'}, ['prepare', 'complete'].map(phase => {
     const part = h('i', {class: phase})
-    part.style.width = `${100 * (each[phase + '_ms'] ?? 0) / longest}%`
+    part.style.width = `${100 * (entry[phase + '_ms'] ?? 0) / longest}%`
     return part
   }))
   return h('tr', {},
-    h('td', {class: 'n'}, String(each.generation)),
-    h('td', {}, each.cause, each.outcome === 'completed' ? null : h('span', {class: 'soft'}, ` (${each.outcome})`)),
-    h('td', {}, name(each.actor)),
-    h('td', {}, bar, each.prepare_ms === null ? '' : duration(took)),
-    h('td', {}, each.laggard ? [name(each.laggard), each.laggard_ms === null ? '' : ' ' + duration(each.laggard_ms)] : ''),
-    h('td', {class: 'n'}, each.moved === null ? '' : String(each.moved)))
+    h('td', {class: 'n'}, String(entry.generation)),
+    h('td', {}, entry.cause, entry.outcome === 'completed' ? null : h('span', {class: 'soft'}, ` (${entry.outcome})`)),
+    h('td', {}, name(entry.actor)),
+    h('td', {}, bar, entry.prepare_ms === null ? '' : duration(took)),
+    h('td', {}, entry.laggard ? [name(entry.laggard), entry.laggard_ms === null ? '' : ' ' + duration(entry.laggard_ms)] : ''),
+    h('td', {class: 'n'}, entry.moved === null ? '' : String(entry.moved)))
 }

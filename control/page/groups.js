@@ -1,16 +1,16 @@
-// The list of groups: those that rebalance first.
+// List of groups, with those that are rebalancing first.
 
 import {h, name} from './dom.js'
 import {isMoving, listed} from './model.js'
 
-const MOST = 1_000
+const MAX_GROUPS = 1_000
 
-/** How a state is painted. */
+/** Return the CSS class of a state. */
 export function stateClass(state) {
   return 'state ' + (isMoving(state) ? 'moving' : state)
 }
 
-/** The list, kept up to date row by row, so that focus and scrolling stay where they are. */
+/** List that is updated row by row, which preserves focus and scroll position. */
 export class GroupList {
   constructor(list, count, choose) {
     this.list = list
@@ -20,28 +20,28 @@ export class GroupList {
     list.addEventListener('keydown', event => this.move(event))
   }
 
-  /** Shows groups whose name has `part` in it; `chosen` is marked. */
+  /** Show groups whose id contains `part`, and mark `chosen`. */
   show(groups, part, chosen) {
-    const wanted = listed(groups, part)
-    const shown = wanted.slice(0, MOST)
-    this.count.textContent = wanted.length === groups.length
+    const matching = listed(groups, part)
+    const rows = matching.slice(0, MAX_GROUPS)
+    this.count.textContent = matching.length === groups.length
       ? `${groups.length} group${groups.length === 1 ? '' : 's'}`
-      : `${wanted.length} of ${groups.length} groups`
-    if (shown.length < wanted.length) this.count.textContent += `, the first ${MOST} are listed`
-    const before = new Set(this.rows.keys())
-    shown.forEach((group, at) => {
-      const row = this.rows.get(group.id) ?? this.made(group.id)
-      before.delete(group.id)
+      : `${matching.length} of ${groups.length} groups`
+    if (rows.length < matching.length) this.count.textContent += `, the first ${MAX_GROUPS} are listed`
+    const obsolete = new Set(this.rows.keys())
+    rows.forEach((group, at) => {
+      const row = this.rows.get(group.id) ?? this.addRow(group.id)
+      obsolete.delete(group.id)
       row.update(group, group.id === chosen)
       if (this.list.children[at] !== row.item) this.list.insertBefore(row.item, this.list.children[at] ?? null)
     })
-    for (const id of before) {
+    for (const id of obsolete) {
       this.rows.get(id).item.remove()
       this.rows.delete(id)
     }
   }
 
-  made(id) {
+  addRow(id) {
     const state = h('span'), about = h('span', {class: 'soft'})
     const button = h('button', {onclick: () => this.choose(id)}, h('span', {class: 'name'}, name(id)), state, about)
     const row = {

@@ -1,4 +1,4 @@
-// What one may do to the brokers: their clock, gates, faults; and what happened.
+// Controls of the brokers: clock, gates and faults; and the event list.
 
 import {fill, h, name, visible} from './dom.js'
 import {duration} from './model.js'
@@ -7,38 +7,38 @@ const ACTS = {
   drop: null, hold: null, lose_response: null, close: null, delay: 'seconds', delay_response: 'seconds', error: 'name', zombie: null,
 }
 const APIS = ['JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup', 'ConsumerGroupHeartbeat', 'OffsetCommit', 'OffsetFetch',
-  'FindCoordinator', 'Metadata', 'Fetch', 'Produce'] // suggested; any other may be typed
-const MOST_EVENTS = 200
+  'FindCoordinator', 'Metadata', 'Fetch', 'Produce'] // suggestions; other names are accepted
+const MAX_EVENTS = 200
 
-const NEEDS = {zombie: '/leaders/{topic}/{partition}'} // what happens only where that path is served: a proxy moves no leaders
+const NEEDS = {zombie: '/leaders/{topic}/{partition}'} // actions that require an endpoint: a proxy cannot move leaders
 
 /** Show the clock, and the buttons that pause and move it where they are served. `act(method, path, body)` sends a request. */
 export function showClock(section, clock, act, paths) {
   fill(section, {...clock, now_ms: null}, () => [
     h('h2', {}, 'Clock'),
-    h('p', {}, clock.paused ? 'It stands still: no timer ends. ' : clock.scale === 1 ? 'It runs. ' : `It runs ${clock.scale} times as fast. `,
+    h('p', {}, clock.paused ? 'Paused: no timer expires. ' : clock.scale === 1 ? 'Running. ' : `Running at ${clock.scale} times the normal speed. `,
       h('span', {id: 'now', class: 'soft'})),
     !paths.has('/clock/advance') ? null : h('form', {onsubmit: sent(form => act('POST', 'clock/advance', {seconds: Number(form.get('seconds'))}))},
       clock.paused
-        ? h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/run')}, 'Go on')
+        ? h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/run')}, 'Resume')
         : h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/pause')}, 'Pause'),
       h('button', {'data-key': 'advance'}, 'Advance by'),
       h('label', {}, 'seconds', h('input', {name: 'seconds', type: 'number', min: 0, step: 'any', value: 10, 'data-key': 'seconds'}))),
-    h('form', {onsubmit: sent(() => act('POST', 'reset'))}, h('button', {'data-key': 'reset'}, 'End all rules, open all gates')),
+    h('form', {onsubmit: sent(() => act('POST', 'reset'))}, h('button', {'data-key': 'reset'}, 'Remove all rules, open all gates')),
   ])
   const now = section.querySelector('#now')
   if (now) now.textContent = `${duration(clock.now_ms)} since the start`
 }
 
-/** The gates that hold, who waits there, and a form for another one. */
+/** Show the closed gates with their waiting requests, and a form for another gate. */
 export function showGates(section, gates, stops, act) {
   fill(section, [gates, stops], () => [
     h('h2', {}, 'Gates'),
-    gates.length ? gates.map(gate => held(gate, act)) : h('p', {class: 'soft'}, 'None holds.'),
+    gates.length ? gates.map(gate => held(gate, act)) : h('p', {class: 'soft'}, 'No gate is closed.'),
     h('form', {onsubmit: sent(form => act('POST', 'gates', {name: form.get('name'), group: form.get('group') || null}))},
       h('label', {}, 'hold at', h('select', {name: 'name', 'data-key': 'gate'},
-        stops.map(each => h('option', {value: each.name, title: each.about}, each.name)))),
-      h('label', {}, 'group', h('input', {name: 'group', placeholder: 'every one', 'data-key': 'gate group'})),
+        stops.map(stop => h('option', {value: stop.name, title: stop.about}, stop.name)))),
+      h('label', {}, 'group', h('input', {name: 'group', placeholder: 'all', 'data-key': 'gate group'})),
       h('button', {'data-key': 'hold'}, 'Hold')),
   ])
 }
@@ -50,15 +50,15 @@ function held(gate, act) {
   return h('div', {},
     h('h3', {}, gate.name, gate.group === null ? '' : [' of ', name(gate.group)]),
     h('ul', {class: 'plain'}, gate.held.length
-      ? gate.held.map(each => h('li', {}, name(each.text, 90), ' ', each.member || each.client_id
-        ? h('button', {'data-key': `release ${key} ${each.text}`, onclick: () => act('POST', `${at}/release${query}`, {who: each.member || each.client_id})}, 'Let through')
+      ? gate.held.map(request => h('li', {}, name(request.text, 90), ' ', request.member || request.client_id
+        ? h('button', {'data-key': `release ${key} ${request.text}`, onclick: () => act('POST', `${at}/release${query}`, {who: request.member || request.client_id})}, 'Release')
         : null))
-      : h('li', {class: 'soft'}, 'nobody waits')),
-    h('button', {'data-key': `all ${key}`, onclick: () => act('POST', `${at}/release${query}`, {who: null})}, 'Let all through'), ' ',
+      : h('li', {class: 'soft'}, 'no waiting requests')),
+    h('button', {'data-key': `all ${key}`, onclick: () => act('POST', `${at}/release${query}`, {who: null})}, 'Release all'), ' ',
     h('button', {'data-key': `open ${key}`, onclick: () => act('DELETE', at + query)}, 'Open'))
 }
 
-/** The rules at work, and a form for another one. */
+/** Show the active rules, and a form for another rule. */
 export function showFaults(section, rules, act, paths) {
   fill(section, rules, () => {
     const value = h('input', {name: 'value', placeholder: 'seconds, or an error', 'data-key': 'value'})
@@ -66,28 +66,28 @@ export function showFaults(section, rules, act, paths) {
       h('h2', {}, 'Faults'),
       h('ul', {class: 'plain'}, rules.length
         ? rules.map(rule => h('li', {}, visible(rule.text), h('span', {class: 'soft'}, ` acted ${rule.acted} of ${rule.seen} times `),
-          h('button', {'data-key': `end ${rule.number}`, onclick: () => act('DELETE', `faults/${rule.number}`)}, 'End')))
-        : h('li', {class: 'soft'}, 'No rule is at work.')),
+          h('button', {'data-key': `end ${rule.number}`, onclick: () => act('DELETE', `faults/${rule.number}`)}, 'Remove')))
+        : h('li', {class: 'soft'}, 'No active rules.')),
       h('form', {onsubmit: sent(form => act('POST', 'faults', rule(form)))},
-        h('datalist', {id: 'apis'}, APIS.map(each => h('option', {value: each}))),
+        h('datalist', {id: 'apis'}, APIS.map(api => h('option', {value: api}))),
         h('label', {}, 'request', h('input', {name: 'api', list: 'apis', placeholder: 'any', 'data-key': 'api'})),
-        h('label', {}, 'client id', h('input', {name: 'client_id', placeholder: 'anybody', 'data-key': 'client'})),
-        h('label', {}, 'group', h('input', {name: 'group', placeholder: 'every one', 'data-key': 'fault group'})),
-        h('label', {}, 'what happens', h('select', {name: 'do', 'data-key': 'do'}, Object.keys(ACTS).filter(each => !NEEDS[each] || paths.has(NEEDS[each])).map(each => h('option', {value: each}, each.replaceAll('_', ' '))))),
+        h('label', {}, 'client id', h('input', {name: 'client_id', placeholder: 'any', 'data-key': 'client'})),
+        h('label', {}, 'group', h('input', {name: 'group', placeholder: 'all', 'data-key': 'fault group'})),
+        h('label', {}, 'action', h('select', {name: 'do', 'data-key': 'do'}, Object.keys(ACTS).filter(action => !NEEDS[action] || paths.has(NEEDS[action])).map(action => h('option', {value: action}, action.replaceAll('_', ' '))))),
         h('label', {}, 'with', value),
         h('label', {}, 'times', h('input', {name: 'times', type: 'number', min: 1, placeholder: 'always', 'data-key': 'times'})),
-        h('button', {'data-key': 'add'}, 'Make a rule')),
+        h('button', {'data-key': 'add'}, 'Add rule')),
     ]
   })
 }
 
 function rule(form) {
-  const given = names => Object.fromEntries(names.map(each => [each, form.get(each)]).filter(([, value]) => value))
+  const fields = names => Object.fromEntries(names.map(field => [field, form.get(field)]).filter(([, value]) => value))
   const argument = ACTS[form.get('do')]
   const value = form.get('value')
   const seconds = argument === 'seconds' ? Number(value) : value
   return {
-    match: given(['api', 'client_id', 'group']),
+    match: fields(['api', 'client_id', 'group']),
     do: form.get('do'),
     with: argument && value ? {[argument]: seconds} : {},
     times: form.get('times') ? Number(form.get('times')) : null,
@@ -101,32 +101,32 @@ function sent(act) {
   }
 }
 
-/** The last events, the newest first; of one group, where one is chosen. */
+/** Show the latest events, the newest first, of one group if it is chosen. */
 export function showEvents(section, events, group) {
-  const last = events.filter(each => group === null || each.group_id === group).slice(-MOST_EVENTS).reverse()
-  fill(section, [group, last.map(each => each.event_id)], () => [
+  const last = events.filter(event => group === null || event.group_id === group).slice(-MAX_EVENTS).reverse()
+  fill(section, [group, last.map(event => event.event_id)], () => [
     h('h2', {}, 'Events'),
     h('ol', {class: 'log', tabindex: 0, 'aria-label': 'the newest first', 'data-key': 'log'}, last.length
-      ? last.map(each => h('li', {}, line(each, group)))
-      : h('li', {class: 'soft'}, group === null ? 'Nothing has happened since this page was opened.' : 'Nothing has happened to this group since this page was opened.')),
+      ? last.map(event => h('li', {}, line(event, group)))
+      : h('li', {class: 'soft'}, group === null ? 'No events since this page was opened.' : 'No events of this group since this page was opened.')),
   ])
 }
 
-/** Which records of a share group an event is about, or where the group begins now. */
+/** Return the records in an event of a share group, or its new start offset. */
 function records(detail) {
   if (detail?.topic === undefined) return ''
-  const where = [' ', name(detail.topic, 30), `-${detail.partition}`]
-  if (detail.first_offset === undefined) return [...where, ` from ${detail.from} to ${detail.to}`]
-  return [...where, detail.first_offset === detail.last_offset ? ` ${detail.first_offset}` : ` ${detail.first_offset}-${detail.last_offset}`]
+  const place = [' ', name(detail.topic, 30), `-${detail.partition}`]
+  if (detail.first_offset === undefined) return [...place, ` from ${detail.from} to ${detail.to}`]
+  return [...place, detail.first_offset === detail.last_offset ? ` ${detail.first_offset}` : ` ${detail.first_offset}-${detail.last_offset}`]
 }
 
 function line(event, group) {
   const words = text => text.replaceAll('_', ' ')
-  const who = event.instance_id || event.client_id || event.member_id
+  const member = event.instance_id || event.client_id || event.member_id
   return [
     h('time', {class: 'soft'}, new Date(event.ts).toISOString().slice(11, 23)), ' ', words(event.kind),
     group === null && event.group_id ? [' ', name(event.group_id, 30)] : '',
-    who ? [' ', name(who, 30)] : '',
+    member ? [' ', name(member, 30)] : '',
     records(event.detail),
     event.cause ? ` (${words(event.cause)})` : '',
     event.error ? ` ${event.error}` : '',

@@ -1,6 +1,6 @@
-// The page: what happens is heard at once, what is shown is asked for anew, a few times a second and only if needed.
+// The page: events arrive at once; the data shown are requested again a few times a second, if they may have changed.
 
-import {ask, follow, Refused, setToken} from './api.js'
+import {follow, Refused, request, setToken} from './api.js'
 import {showGlance} from './glance.js'
 import {showGroup, showRebalances} from './group.js'
 import {GroupList} from './groups.js'
@@ -18,36 +18,36 @@ const at = id => document.getElementById(id)
 const open = id => { location.hash = 'group=' + encodeURIComponent(id) }
 const list = new GroupList(at('groups'), at('count'), open)
 const timers = []
-const seen = new Map() // group id to Ownership
-let byHand = false // whether somebody has chosen the group that is open, or the page: the most troubled one
+const ownerships = new Map() // group id to Ownership
+let byHand = false // whether the user chose the open group; otherwise the page shows the group with most errors
 let groups = [], group = null, chosen = null, events = [], stops = []
 let clock = {now_ms: 0, paused: false, scale: 1}
 let lostSince = null, boot = null
 let stale = {groups: true, group: true, events: true}
 
-/** Calls something now and then, never twice at a time, and less often where it takes long. */
-function nowAndThen(every, what) {
+/** Call a function repeatedly, never twice at a time, and less often if it is slow. */
+function repeat(intervalMs, action) {
   const next = async () => {
     const began = performance.now()
-    if (!document.hidden && lostSince === null) await tried(what)
-    setTimeout(next, Math.max(every, 4 * (performance.now() - began)))
+    if (!document.hidden && lostSince === null) await attempt(action)
+    setTimeout(next, Math.max(intervalMs, 4 * (performance.now() - began)))
   }
   next()
 }
 
-async function tried(what) {
+async function attempt(action) {
   try {
-    await what()
-  } catch (problem) {
-    if (problem instanceof Refused) refused(problem)
-    else if (!(problem instanceof TypeError || problem.name === 'TimeoutError')) throw problem // the stream says that nobody answers
+    await action()
+  } catch (error) {
+    if (error instanceof Refused) refused(error)
+    else if (!(error instanceof TypeError || error.name === 'TimeoutError')) throw error // the event stream reports that the broker is unreachable
   }
 }
 
-function refused(problem) {
-  at('refused').textContent = problem.message
+function refused(error) {
+  at('refused').textContent = error.message
   at('refused').className = 'bad'
-  if (problem.status === 401) {
+  if (error.status === 401) {
     at('login').hidden = false
     at('cluster-view').hidden = true
     at('login').token.focus()
@@ -56,7 +56,7 @@ function refused(problem) {
 
 async function act(method, path, body) {
   at('refused').textContent = ''
-  await tried(() => ask(path, method, body))
+  await attempt(() => request(path, method, body))
   stale.groups = stale.group = true
   await refreshLaboratory()
 }
@@ -64,13 +64,13 @@ async function act(method, path, body) {
 async function refreshGroups() {
   if (!stale.groups) return
   stale.groups = false
-  groups = await ask('overview/groups')
+  groups = await request('overview/groups')
   at('cluster-view').hidden = false
   list.show(groups, at('filter').value, chosen)
 }
 
 async function refreshGlance() {
-  const rows = await ask('overview/summary')
+  const rows = await request('overview/summary')
   if (!byHand) {
     const worst = rows[0]?.id ?? groups[0]?.id ?? null
     if (chosen === null || (rows.length && isMoving(rows[0].state) && !isMoving(group?.state))) show(worst)
@@ -87,39 +87,39 @@ async function refreshGroup() {
     showRebalances(at('rebalances'), null)
     return showOwnership(at('owners'), null, 0)
   }
-  const overview = await ask('overview?groups=' + encodeURIComponent(exactly(id)))
-  const isThere = overview.groups.length > 0
-  const history = isThere ? await ask(`groups/${encodeURIComponent(id)}/history?last=12`) : []
+  const overview = await request('overview?groups=' + encodeURIComponent(exactly(id)))
+  const exists = overview.groups.length > 0
+  const history = exists ? await request(`groups/${encodeURIComponent(id)}/history?last=12`) : []
   if (id !== chosen) return
   clock = overview
-  group = isThere ? overview.groups[0] : {
+  group = exists ? overview.groups[0] : {
     id, type: '', state: 'Dead', generation: 0, assignment_epoch: 0, protocol: '', coordinator: null, members: [], waits: [], lags: {}, shared: []}
-  if (!seen.has(id)) seen.set(id, new Ownership())
-  seen.get(id).note(overview.now_ms, group)
+  if (!ownerships.has(id)) ownerships.set(id, new Ownership())
+  ownerships.get(id).note(overview.now_ms, group)
   showGroup(at('group'), group, () => clock, timers)
-  timers.forEach(each => each())
+  timers.forEach(update => update())
   showRebalances(at('rebalances'), history)
-  showOwnership(at('owners'), group.type === 'share' ? null : seen.get(id), overview.now_ms) // there several have a partition
+  showOwnership(at('owners'), group.type === 'share' ? null : ownerships.get(id), overview.now_ms) // in a share group several members have a partition
 }
 
 async function refreshLaboratory() {
-  const [overview, gates, faults] = await Promise.all([ask('overview?groups='), ask('gates'), ask('faults')])
-  if (!stops.length) stops = await ask('gates/points')
+  const [overview, gates, faults] = await Promise.all([request('overview?groups='), request('gates'), request('faults')])
+  if (!stops.length) stops = await request('gates/points')
   clock = overview
   at('cluster').textContent = `${overview.brokers} broker${overview.brokers === 1 ? '' : 's'}, ${groups.length} group${groups.length === 1 ? '' : 's'}`
   showClock(at('clock'), {now_ms: clock.now_ms, paused: clock.paused, scale: clock.scale}, act, paths)
   showGates(at('gates'), gates, stops, act)
   showFaults(at('faults'), faults, act, paths)
-  if (group !== null && !clock.paused) stale.group = true // timers, lag, and who owns what go on without events
+  if (group !== null && !clock.paused) stale.group = true // timers, lag and owners change without events
 }
 
-function showTheEvents() {
+function updateEvents() {
   if (!stale.events) return
   stale.events = false
   showEvents(at('events'), events, chosen)
 }
 
-function hear(event) {
+function onEvent(event) {
   if (event.boot_id !== boot) {
     if (boot !== null) events = []
     boot = event.boot_id
@@ -138,25 +138,25 @@ function up() {
   at('refused').textContent = ''
   at('login').hidden = true
   stale = {groups: true, group: true, events: true}
-  tried(hearThePast)
+  attempt(loadPastEvents)
 }
 
-function down(problem) {
-  if (problem instanceof Refused) return refused(problem)
+function down(error) {
+  if (error instanceof Refused) return refused(error)
   lostSince ??= new Date()
-  at('connection').textContent = `Nobody answers since ${lostSince.toTimeString().slice(0, 8)}; what is shown is from before. Trying again.`
+  at('connection').textContent = `No response since ${lostSince.toTimeString().slice(0, 8)}; the data shown are older. Reconnecting.`
   at('connection').className = 'lost'
 }
 
 function choose() {
-  const words = new URLSearchParams(location.hash.slice(1))
-  if (words.has('token')) {
-    setToken(words.get('token'))
-    words.delete('token')
-    history.replaceState(null, '', words.size ? '#' + words : location.pathname)
+  const parameters = new URLSearchParams(location.hash.slice(1))
+  if (parameters.has('token')) {
+    setToken(parameters.get('token'))
+    parameters.delete('token')
+    history.replaceState(null, '', parameters.size ? '#' + parameters : location.pathname)
   }
-  byHand = words.has('group')
-  show(byHand ? words.get('group') : chosen)
+  byHand = parameters.has('group')
+  show(byHand ? parameters.get('group') : chosen)
 }
 
 function show(id) {
@@ -166,16 +166,16 @@ function show(id) {
   document.title = chosen === null ? 'kohort' : `${chosen} - kohort`
 }
 
-/** What happened before somebody looked. */
-async function hearThePast() {
-  const past = await ask('events/past?last=' + PAST_EVENTS)
+/** Load events from before the page was opened. */
+async function loadPastEvents() {
+  const past = await request('events/past?last=' + PAST_EVENTS)
   const latest = past.at(-1)?.boot_id
   if (latest !== undefined && latest !== boot) {
     events = []
     boot = latest
   }
-  const heard = new Set(events.map(each => each.event_id))
-  events = [...past.filter(each => !heard.has(each.event_id) && !COUNTED_ONLY.includes(each.kind)), ...events]
+  const received = new Set(events.map(event => event.event_id))
+  events = [...past.filter(event => !received.has(event.event_id) && !COUNTED_ONLY.includes(event.kind)), ...events]
   stale.events = true
 }
 
@@ -183,7 +183,7 @@ at('filter').addEventListener('input', () => list.show(groups, at('filter').valu
 at('login').addEventListener('submit', event => {
   event.preventDefault()
   setToken(at('login').token.value)
-  follow(hear, up, down)
+  follow(onEvent, up, down)
 })
 document.addEventListener('keydown', event => {
   if (event.key === '/' && !['INPUT', 'SELECT'].includes(document.activeElement.tagName)) {
@@ -194,9 +194,9 @@ document.addEventListener('keydown', event => {
 addEventListener('hashchange', choose)
 
 choose()
-follow(hear, up, down)
-nowAndThen(LIST_MS, refreshGroups)
-nowAndThen(GLANCE_MS, refreshGlance)
-nowAndThen(GROUP_MS, refreshGroup)
-nowAndThen(LABORATORY_MS, refreshLaboratory)
-setInterval(() => { if (!document.hidden) { showTheEvents(); timers.forEach(each => each()) } }, TIMERS_MS)
+follow(onEvent, up, down)
+repeat(LIST_MS, refreshGroups)
+repeat(GLANCE_MS, refreshGlance)
+repeat(GROUP_MS, refreshGroup)
+repeat(LABORATORY_MS, refreshLaboratory)
+setInterval(() => { if (!document.hidden) { updateEvents(); timers.forEach(update => update()) } }, TIMERS_MS)

@@ -1,6 +1,6 @@
-// What is shown, worked out without a page: node plays its tests (tests/control/page).
+// Calculations for the page that need no browser: their tests run in node (tests/control/page).
 
-/** A length of time as people say it. */
+/** Format a duration. */
 export function duration(ms) {
   if (ms === null || ms === undefined) return ''
   if (ms < 1_000) return Math.round(ms) + ' ms'
@@ -10,7 +10,7 @@ export function duration(ms) {
   return `${Math.floor(seconds / 3_600)} h ${Math.floor(seconds / 60) % 60} min`
 }
 
-/** `0-3, 7`: numbers with neighbours joined. */
+/** Format numbers as ranges: `0-3, 7`. */
 export function ranges(numbers) {
   const parts = []
   for (const number of [...numbers].sort((a, b) => a - b)) {
@@ -21,73 +21,73 @@ export function ranges(numbers) {
   return parts.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(', ')
 }
 
-/** A pattern that matches this name only, where * ? [ mean something. */
+/** Return a pattern that matches only this name, with * ? [ escaped. */
 export function exactly(name) {
-  return name.replace(/[*?[]/g, found => `[${found}]`)
+  return name.replace(/[*?[]/g, special => `[${special}]`)
 }
 
-/** Whom people mean by a member. */
-export function calledBy(member) {
+/** Return the display name of a member. */
+export function displayName(member) {
   return member.instance_id || member.client_id || member.member_id
 }
 
-/** Whether a group is between two assignments. */
+/** Return whether a group is between two assignments. */
 export function isMoving(state) {
   return ['PreparingRebalance', 'CompletingRebalance', 'Assigning', 'Reconciling'].includes(state)
 }
 
-/** Groups as they are listed: those that rebalance first, then by name; those whose name has `part` in it. */
+/** Return the groups whose id contains `part`, sorted: those that are rebalancing first, then by name. */
 export function listed(groups, part = '') {
-  const wanted = part.toLowerCase()
+  const text = part.toLowerCase()
   return groups
-    .filter(each => each.id.toLowerCase().includes(wanted))
+    .filter(group => group.id.toLowerCase().includes(text))
     .sort((a, b) => isMoving(b.state) - isMoving(a.state) || (a.id < b.id ? -1 : 1))
 }
 
-/** How many members have come as far as the group: [how many, of how many, what they have done]. */
+/** Return how many members have reached the phase of the group: [count, total, verb]. */
 export function progress(group) {
   const all = group.members.length
   const count = test => group.members.filter(test).length
-  if (group.state === 'PreparingRebalance') return [count(each => each.waits_for === 'join'), all, 'have joined']
-  if (group.state === 'CompletingRebalance') return [count(each => each.waits_for === 'sync'), all, 'wait for their share']
-  if (group.state === 'Reconciling') return [count(each => each.epoch === group.assignment_epoch), all, 'have reached the target']
+  if (group.state === 'PreparingRebalance') return [count(member => member.waits_for === 'join'), all, 'have joined']
+  if (group.state === 'CompletingRebalance') return [count(member => member.waits_for === 'sync'), all, 'wait for their assignment']
+  if (group.state === 'Reconciling') return [count(member => member.epoch === group.assignment_epoch), all, 'have reached the target']
   return null
 }
 
-/** What is left of a timer, on the brokers' clock, since it was asked for. */
-export function left(ms, clock, sinceMs) {
+/** Return the remaining time of a timer on the brokers' clock, `sinceMs` after it was received. */
+export function remaining(ms, clock, sinceMs) {
   return ms === null ? null : Math.max(0, ms - (clock.paused ? 0 : sinceMs * clock.scale))
 }
 
-/** Who had each partition when, from what was seen one after the other. */
+/** History of the owners of each partition, from consecutive states of the group. */
 export class Ownership {
-  constructor(longestMs = 15 * 60_000) {
-    this.longestMs = longestMs
-    this.partitions = new Map() // "topic-3" to [{owner, fromMs, toMs}]; toMs null: still
+  constructor(windowMs = 15 * 60_000) {
+    this.windowMs = windowMs
+    this.partitions = new Map() // "topic-3" to [{owner, fromMs, toMs}]; toMs is null for the current owner
     this.states = [] // [{state, fromMs, toMs}]
     this.beganMs = null
-    this.seenMs = null
+    this.notedMs = null
   }
 
-  /** Notes how a group is now. */
+  /** Record the current state of a group. */
   note(nowMs, group) {
-    if (this.seenMs === null || nowMs < this.seenMs) this.forget(nowMs)
-    this.seenMs = nowMs
+    if (this.notedMs === null || nowMs < this.notedMs) this.forget(nowMs)
+    this.notedMs = nowMs
     const owners = new Map()
     for (const member of group.members) {
       for (const had of [member.revoking, member.partitions]) {
         for (const [topic, numbers] of Object.entries(had)) {
-          for (const number of numbers) owners.set(`${topic}-${number}`, calledBy(member))
+          for (const number of numbers) owners.set(`${topic}-${number}`, displayName(member))
         }
       }
     }
     for (const key of owners.keys()) if (!this.partitions.has(key)) this.partitions.set(key, [])
     for (const [key, spans] of this.partitions) change(spans, 'owner', owners.get(key) ?? null, nowMs)
     change(this.states, 'state', group.state, nowMs)
-    this.drop(nowMs - this.longestMs)
+    this.drop(nowMs - this.windowMs)
   }
 
-  /** Begins anew: the broker was started again, and its clock with it. */
+  /** Clear the history, because the broker was restarted, and its clock with it. */
   forget(nowMs) {
     this.partitions.clear()
     this.states = []
@@ -106,7 +106,7 @@ export class Ownership {
     }
   }
 
-  /** Partitions in the order of their topics and numbers. */
+  /** Return the partitions in the order of their topics and numbers. */
   rows() {
     const split = key => [key.slice(0, key.lastIndexOf('-')), Number(key.slice(key.lastIndexOf('-') + 1))]
     return [...this.partitions].sort(([a], [b]) => {

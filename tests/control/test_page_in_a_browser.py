@@ -71,8 +71,8 @@ def test_a_group_from_its_first_member_to_a_barrier_that_somebody_holds_up(brows
                 browser.until(shows("join new (open)", "#rebalances"))
                 browser.until(shows("member added bob (join new)", "#events"))
                 browser.until(shows("JoinGroup with client_id ada: hold it", "#faults"))
-                browser.ask(click("End all rules"))
-                browser.until(shows("No rule is at work", "#faults"))
+                browser.ask(click("Remove all rules"))
+                browser.until(shows("No active rules", "#faults"))
                 browser.until("document.querySelectorAll('#owners rect.c1').length == 2")
         assert browser.problems == []
 
@@ -90,7 +90,7 @@ def test_a_share_group_shows_what_is_held_and_what_is_left(browser: Tab) -> None
         browser.open(f"{control}/#group=queue", SCREEN)
         browser.until(shows("share group, epoch", "#group"))
         browser.until(shows("Waits for ada to acknowledge orders-0 0-1", "#group"))
-        browser.until(shows("records that members share out", "#group"))
+        browser.until(shows("state of the share partitions", "#group"))
         found = browser.ask("[...document.querySelectorAll('#group tbody:last-of-type tr')].at(-1).innerText")
         assert found.split("\t") == ["orders 0", "0", "2", "0", "2", "node 1", "ada"]
         browser.until(shows("records acquired ada orders-0 0-1", "#events"))
@@ -125,34 +125,34 @@ def test_the_clock_and_gates_answer_to_their_buttons(browser: Tab) -> None:
     with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
         http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
         browser.open(control, SCREEN)
-        browser.until(shows("None holds", "#gates"))
+        browser.until(shows("No gate is closed", "#gates"))
         browser.ask(click("Pause"))
-        browser.until(shows("It stands still", "#clock"))
+        browser.until(shows("Paused", "#clock"))
         assert http.get("/clock").json()["paused"] is True
         before_ms = http.get("/clock").json()["now_ms"]
         browser.ask(click("Advance by"))
-        browser.until(shows("It stands still", "#clock"))
+        browser.until(shows("Paused", "#clock"))
         browser.until(f"fetch('clock').then(it => it.json()).then(it => it.now_ms === {before_ms + 10_000})")
-        browser.ask(click("Go on"))
-        browser.until(shows("It runs", "#clock"))
+        browser.ask(click("Resume"))
+        browser.until(shows("Running", "#clock"))
         browser.ask("document.querySelector('#gates select').value = 'sync-received'")
         browser.ask(click("Hold"))
         with polling(bootstrap, "billing", "ada"):
-            browser.until(shows("Let through", "#gates"))
-            browser.ask(click("Let through"))
-            browser.until(shows("nobody waits", "#gates"))
+            browser.until(shows("Release", "#gates"))
+            browser.ask(click("Release"))
+            browser.until(shows("no waiting requests", "#gates"))
             assert browser.ask("document.activeElement.tagName") in ("BODY", "BUTTON")
             browser.ask(click("Open"))
-            browser.until(shows("None holds", "#gates"))
+            browser.until(shows("No gate is closed", "#gates"))
         assert browser.problems == []
 
 
 def test_what_cannot_be_is_said(browser: Tab) -> None:
     with broker() as (_, control):
         browser.open(control, SCREEN)
-        browser.until(shows("No rule is at work", "#faults"))
+        browser.until(shows("No active rules", "#faults"))
         browser.ask("document.querySelector('#faults [name=api]').value = 'Hartbeat'")
-        browser.ask(click("Make a rule"))
+        browser.ask(click("Add rule"))
         browser.until(shows("did you mean Heartbeat?", "#refused"))
     assert browser.problems == []
 
@@ -206,7 +206,7 @@ def test_it_stays_open_over_a_restart(browser: Tab) -> None:
             browser.open(control, SCREEN)
             with polling(bootstrap, "billing", "ada"):
                 browser.until(shows("billing", "#groups"))
-        browser.until(shows("Nobody answers since", "#connection"))
+        browser.until(shows("No response since", "#connection"))
         assert browser.ask(shows("billing", "#groups"))
         with broker(control=address):
             browser.until(shows("0 groups", "#count"))
@@ -218,7 +218,7 @@ def test_it_stays_open_over_a_restart(browser: Tab) -> None:
 def test_nothing_sticks_out(browser: Tab, width: int) -> None:
     with broker() as (_, control):
         browser.open(control, width)
-        browser.until(shows("No rule is at work", "#faults"))
+        browser.until(shows("No active rules", "#faults"))
         assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
         names = browser.ask(
             "[...document.querySelectorAll('button, input:not([type=hidden]), select')]"
@@ -232,7 +232,7 @@ def test_nothing_sticks_out(browser: Tab, width: int) -> None:
 def test_what_is_worked_out(browser: Tab) -> None:
     with broker() as (_, control):
         browser.open(control, SCREEN)
-        browser.until(shows("No rule is at work", "#faults"))
+        browser.until(shows("No active rules", "#faults"))
 
         def model(expression: str) -> Any:
             return browser.ask(f"import('/page/model.js').then(m => {expression})")
@@ -242,8 +242,8 @@ def test_what_is_worked_out(browser: Tab) -> None:
         assert model("[0, 999, 1000, 59_999, 61_000, 3_700_000].map(m.duration)") == [
             "0 ms", "999 ms", "1.0 s", "60.0 s", "1 min 1 s", "1 h 1 min",
         ]  # fmt: skip
-        assert model("m.left(10_000, {paused: false, scale: 2}, 1_000)") == 8_000
-        assert model("m.left(10_000, {paused: true, scale: 2}, 1_000)") == 10_000
+        assert model("m.remaining(10_000, {paused: false, scale: 2}, 1_000)") == 8_000
+        assert model("m.remaining(10_000, {paused: true, scale: 2}, 1_000)") == 10_000
         groups = "[{id: 'b', state: 'Stable'}, {id: 'a', state: 'Empty'}, {id: 'z', state: 'Reconciling'}]"
         assert model(f"m.listed({groups}).map(each => each.id)") == ["z", "a", "b"]
         spans = model(

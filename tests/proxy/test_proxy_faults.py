@@ -317,7 +317,7 @@ async def test_page_offers_only_served_paths() -> None:
                 assert (await client.post("/gates", json={"name": name})).status_code == 201
                 await client.delete(f"/gates/{name}")
             scripts = "".join(file.read_text() for file in PAGE.iterdir() if file.name.endswith(".js"))
-            matches = re.findall(r"(?:ask\(|act\('[A-Z]+', )['`]([a-z/]+)", scripts)
+            matches = re.findall(r"(?:request\(|act\('[A-Z]+', )['`]([a-z/]+)", scripts)
             requested = {match.partition("?")[0] for match in matches}
             assert {"overview", "gates", "faults", "reset", "clock/pause"} <= requested
             unserved = {name for name in requested if not any(path.startswith(f"/{name}") for path in served)}

@@ -153,7 +153,7 @@ def _move_in(
         current = CurrentAssignment(epoch=epoch, previous_epoch=epoch, assigned=assigned)
         changes.make(Kind.CURRENT, member_id, current)
         keep_alive(group, group.members[member_id], now_ms)
-    changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.made))
+    changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.applied))
 
 
 def _consumer_group_takes_over(

@@ -1,1 +1,1 @@
-"""Groups of the consumer protocol (KIP-848): the coordinator assigns, and members only send heartbeats."""
+"""Groups of the consumer protocol (KIP-848): the coordinator assigns partitions, and members only send heartbeats."""

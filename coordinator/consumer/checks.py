@@ -1,4 +1,4 @@
-"""What a heartbeat must and must not say, in Kafka's order (consumer-groups §5.1, §5.2)."""
+"""Validation of heartbeat requests, in Kafka's order (consumer-groups §5.1, §5.2)."""
 
 from collections.abc import Collection, Mapping
 from uuid import UUID
@@ -28,12 +28,12 @@ from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeart
 
 
 def is_served(settings: GroupSettings) -> bool:
-    """Whether this broker has consumer groups (`group.coordinator.rebalance.protocols`)."""
+    """Return whether the consumer protocol is enabled (`group.coordinator.rebalance.protocols`)."""
     return CONSUMER in settings.group_coordinator_rebalance_protocols
 
 
 def check_request(settings: GroupSettings, request: ConsumerGroupHeartbeatRequest, version: int) -> Refusal | None:
-    """What can be judged without the group. Blank is empty."""
+    """Return the error that can be determined without the group, if any. Blank strings count as empty."""
     epoch = request.member_epoch
     if not is_served(settings):
         return NOT_SERVED
@@ -69,10 +69,10 @@ def _check_joining(request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
 
 
 def check_epoch(member: ConsumerMember, epoch: int, reported: Mapping[UUID, Collection[int]] | None) -> Refusal | None:
-    """Whether a member may go on with an epoch.
+    """Return an error if the member must not continue with this epoch.
 
-    One epoch behind is right for a member that has not heard the last answer, as long as it says what it owns and owns
-    nothing else than it was given. A topic of which it owns nothing counts, too: Kafka looks for its id first.
+    The previous epoch is accepted from a member that may have missed the last response, if it reports its partitions
+    and each of them is assigned to it. A reported topic without partitions counts, too: Kafka looks up its ID first.
     """
     current = member.current
     if epoch in (0, current.epoch):

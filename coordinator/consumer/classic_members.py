@@ -1,7 +1,7 @@
-"""Members of a consumer group that speak the classic protocol (consumer-groups §17.3).
+"""Members of a consumer group that use the classic protocol (consumer-groups §17.3).
 
-They are served by JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Nobody leads: the coordinator assigns, and a member
-has to join again whenever there is something to give up or to take.
+They use JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The coordinator computes the assignment, not a leader, and a
+member must rejoin whenever it has partitions to revoke or to receive.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.static_members import Found, find_or_replace, new_member_id
+from kohort.coordinator.consumer.static_members import Identity, find_or_replace, new_member_id
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
 from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
@@ -38,15 +38,16 @@ from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 
 
 def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms: int) -> JoinGroupResponse | None:
-    """Admits a classic member, or lets one go on. None: it is answered when that is written; it never waits for others.
+    """Add a classic member, or let one rejoin, and return a rejection, or None if the response follows the write.
 
-    GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. The
-    session timeout has been checked before. Only MEMBER_ID_REQUIRED names a member id.
+    The response never depends on other members. Errors: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL,
+    MEMBER_ID_REQUIRED (the only one with a member ID), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. The caller has validated
+    the session timeout.
     """
     member_id, instance_id = request.member_id, request.group_instance_id
     protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
-    known = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
-    if not known and len(group.members) >= group.coordinator.settings.group_consumer_max_size:
+    is_member = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
+    if not is_member and len(group.members) >= group.coordinator.settings.group_consumer_max_size:
         return join_refused(ErrorCode.group_max_size_reached, "")
     if request.protocol_type != CONSUMER or not _is_common(group, protocols):
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
@@ -56,19 +57,19 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
     changes.ticket = joiner.ticket
     downgrade = _would_be_classic(group, instance_id)
     epoch_before = group.epoch
-    found = _find(group, changes, member_id, instance_id)
-    if isinstance(found, Refusal):
-        return join_refused(found.error, "")
+    identity = _find(group, changes, member_id, instance_id)
+    if isinstance(identity, Refusal):
+        return join_refused(identity.error, "")
     subscription = _subscription(protocols)
     if subscription is None:
         changes.abandon(now_ms)
-        return join_refused(ErrorCode.unknown_server_error, "")  # Kafka does not foresee it
-    wanted = _merged(found.metadata, request, joiner, subscription, protocols)
-    subscribed = subscribe(group, changes, found, wanted, now_ms)
-    member = group.members[found.member_id]
+        return join_refused(ErrorCode.unknown_server_error, "")  # Kafka does not handle this case
+    metadata = _merged(identity.metadata, request, joiner, subscription, protocols)
+    subscribed = subscribe(group, changes, identity, metadata, now_ms)
+    member = group.members[identity.member_id]
     owned = _owned(group, subscription)
     if downgrade:
-        # A classic group with a target that is due rebalances: until then nobody is given anything.
+        # A classic group whose target is due rebalances: until then no member receives partitions.
         rebalance = group.target_epoch < group.epoch
         if not rebalance:
             advance_member(group, member, changes, owned, False, now_ms)
@@ -76,26 +77,25 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
         return None
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
-        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=wanted.assignor)
+        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=metadata.assignor)
     advance_member(group, member, changes, owned, subscribed.changed, now_ms)
     _answer_when_written(group, member, changes, request, joiner, now_ms)
     return None
 
 
 def _would_be_classic(group: ConsumerGroup, instance_id: str | None) -> bool:
-    """Whether who joins takes the place of the last member that speaks the other protocol."""
     holder = None if instance_id is None else group.member_of_instance(instance_id)
     return holder is not None and not holder.is_classic and group.coordinator.may_downgrade_without(group, holder)
 
 
 def _is_common(group: ConsumerGroup, protocols: tuple[tuple[str, bytes], ...]) -> bool:
-    """Whether one of the protocols is known to all classic members, the joiner as it was before included.
+    """Return whether all classic members, including an earlier state of this one, support one of the protocols.
 
-    As in Kafka each listing counts: a member that lists a protocol twice knows it twice, which is not once each.
+    As in Kafka, each entry counts: a protocol that one member lists twice counts twice.
     """
-    known = [name for member in group.members.values() for name in _names(member.metadata.classic)]
+    supported = [name for member in group.members.values() for name in _names(member.metadata.classic)]
     classic = sum(member.is_classic for member in group.members.values())
-    return any(not classic or known.count(name) == classic for name, _ in protocols)
+    return any(not classic or supported.count(name) == classic for name, _ in protocols)
 
 
 def _names(classic: ClassicMetadata | None) -> list[str]:
@@ -109,24 +109,23 @@ def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription | No
         return None
 
 
-def _find(group: ConsumerGroup, changes: ChangeSet, member_id: str, instance_id: str | None) -> Found | Refusal:
-    """A static member that names its member id must be the one that has the name, and stays the member it is."""
+def _find(group: ConsumerGroup, changes: ChangeSet, member_id: str, instance_id: str | None) -> Identity | Refusal:
     if instance_id is None or not member_id:
         return find_or_replace(group, changes, member_id, 0, instance_id, classic=True)
     error = _check_member(group, member_id, instance_id)
-    return Refusal(error) if error is not ErrorCode.none else Found(member_id, group.members[member_id].metadata)
+    return Refusal(error) if error is not ErrorCode.none else Identity(member_id, group.members[member_id].metadata)
 
 
 def _merged(
-    before: MemberMetadata,
+    old_metadata: MemberMetadata,
     request: JoinGroupRequest,
     joiner: Joiner,
     subscription: Subscription,
     protocols: tuple[tuple[str, bytes], ...],
 ) -> MemberMetadata:
-    return before._replace(
-        instance_id=before.instance_id if request.group_instance_id is None else request.group_instance_id,
-        rack_id=subscription.rack_id or before.rack_id,
+    return old_metadata._replace(
+        instance_id=old_metadata.instance_id if request.group_instance_id is None else request.group_instance_id,
+        rack_id=subscription.rack_id or old_metadata.rack_id,
         client_id=joiner.client_id,
         client_host=joiner.client_host,
         topic_names=tuple(sorted(set(subscription.topics))),
@@ -141,7 +140,6 @@ def _rebalance_timeout_ms(request: JoinGroupRequest, joiner: Joiner) -> int:
 
 
 def _owned(group: ConsumerGroup, subscription: Subscription) -> Mapping[UUID, frozenset[int]]:
-    """What the member says it owns; older subscriptions do not say, and count as nothing."""
     owned = {}
     for name, partitions in subscription.owned_partitions.items():
         topic = group.coordinator.topics.by_name(name)
@@ -165,8 +163,8 @@ def _answer_when_written(
             group.coordinator.effects.append(Reply(joiner.ticket, join_refused(error, "")))
             return
         group.coordinator.effects.append(Reply(joiner.ticket, response))
-        is_there = group.coordinator.consumer_groups.get(group.group_id) is group
-        if is_there and group.members.get(member.member_id) is member:
+        is_current = group.coordinator.consumer_groups.get(group.group_id) is group
+        if is_current and group.members.get(member.member_id) is member:
             stop(group, member.join_timer)
             stop(group, member.sync_timer)
             member.join_timer = None
@@ -188,7 +186,10 @@ def _answer_as_classic(
     epoch_before: int,
     rebalance: bool,
 ) -> None:
-    """The group is classic from now on. The member hears its epoch as the generation, whatever the group's is."""
+    """Write the conversion to a classic group.
+
+    The response contains the member's epoch as generation, not the group's.
+    """
     response = _admitted(member, request)
     effects = group.coordinator.effects
 
@@ -226,8 +227,10 @@ def _did_not_rejoin(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest, now_ms: int) -> SyncGroupResponse:
-    """What a classic member has now. UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+    """Return the current assignment of a classic member.
+
+    Errors: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
+    REBALANCE_IN_PROGRESS.
     """
     error = _check_member(group, request.member_id, request.group_instance_id)
     if error is not ErrorCode.none:
@@ -255,7 +258,6 @@ def sync(group: ConsumerGroup, request: SyncGroupRequest, now_ms: int) -> SyncGr
 
 
 def _assignment(group: ConsumerGroup, member: ConsumerMember, classic: ClassicMetadata) -> bytes:
-    """In the version of the protocol that the member speaks."""
     partitions = {}
     for topic_id, numbers in member.current.assigned.items():
         topic = group.coordinator.topics.by_id(topic_id)
@@ -269,7 +271,7 @@ def _assignment(group: ConsumerGroup, member: ConsumerMember, classic: ClassicMe
 def heartbeat(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, now_ms: int
 ) -> ErrorCode:
-    """Keeps a classic member alive; REBALANCE_IN_PROGRESS makes it join again."""
+    """Extend the session of a classic member; REBALANCE_IN_PROGRESS makes it rejoin."""
     error = _check_member(group, member_id, instance_id)
     if error is not ErrorCode.none:
         return error
@@ -280,7 +282,7 @@ def heartbeat(
         return ErrorCode.illegal_generation
     keep_alive(group, member, now_ms)
     if member.stats is not None:
-        group.coordinator.consumer_observer.heard(group, member, now_ms)
+        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
     if not _should_rejoin(group, member):
         return ErrorCode.none
     if member.join_timer is None or member.join_timer.completed:
@@ -316,16 +318,16 @@ def _check_member(group: ConsumerGroup, member_id: str, instance_id: str | None)
 
 
 def leave(group: ConsumerGroup, request: LeaveGroupRequest, ticket: object, now_ms: int) -> LeaveGroupResponse | None:
-    """Takes members out, whichever protocol they speak; None: answered when that is written."""
+    """Remove members of both protocols and return the response, or None if it follows the write."""
     leavers: dict[str, ConsumerMember] = {}
     entries = []
-    for each in request.members:
-        member = _leaver(group, each)
+    for identity in request.members:
+        member = _leaver(group, identity)
         if isinstance(member, ErrorCode):
-            entries.append(_entry(each, member))
+            entries.append(_entry(identity, member))
         else:
             leavers[member.member_id] = member
-            entries.append(_entry(each, ErrorCode.none))
+            entries.append(_entry(identity, ErrorCode.none))
     response = LeaveGroupResponse(error_code=ErrorCode.none, members=tuple(entries))
     if not leavers:
         return response
@@ -334,21 +336,21 @@ def leave(group: ConsumerGroup, request: LeaveGroupRequest, ticket: object, now_
         answer = response if error is ErrorCode.none else LeaveGroupResponse(error_code=error, members=())
         group.coordinator.effects.append(Reply(ticket, answer))
 
-    fence(group, leavers.values(), Cause("leave_explicit", *_who(leavers)), now_ms, written)
+    fence(group, leavers.values(), Cause("leave_explicit", *_last_identity(leavers)), now_ms, written)
     return None
 
 
-def _who(leavers: Mapping[str, ConsumerMember]) -> tuple[str, str, str]:
+def _last_identity(leavers: Mapping[str, ConsumerMember]) -> tuple[str, str, str]:
     last = list(leavers.values())[-1]
     return last.member_id, last.metadata.client_id, last.metadata.client_host
 
 
-def _leaver(group: ConsumerGroup, each: MemberIdentity) -> ConsumerMember | ErrorCode:
-    if not each.member_id and each.group_instance_id is not None:
-        return group.member_of_instance(each.group_instance_id) or ErrorCode.unknown_member_id
-    error = _check_member(group, each.member_id, each.group_instance_id)
-    return group.members[each.member_id] if error is ErrorCode.none else error
+def _leaver(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember | ErrorCode:
+    if not identity.member_id and identity.group_instance_id is not None:
+        return group.member_of_instance(identity.group_instance_id) or ErrorCode.unknown_member_id
+    error = _check_member(group, identity.member_id, identity.group_instance_id)
+    return group.members[identity.member_id] if error is ErrorCode.none else error
 
 
-def _entry(each: MemberIdentity, error: ErrorCode) -> MemberResponse:
-    return MemberResponse(member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=error)
+def _entry(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)

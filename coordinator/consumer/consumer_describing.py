@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (consumer-groups §16.1)."""
+"""Response to ConsumerGroupDescribe (consumer-groups §16.1)."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -17,7 +17,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def describe_consumer_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no consumer group, or who else to ask."""
+    """Describe a group, or return INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or the error of an unavailable partition."""
     if not group_id:
         return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
     group = coordinator.described_group(group_id)
@@ -49,11 +49,10 @@ def _hash_of(member: ConsumerMember) -> int:
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
-    """What it has includes what it is still giving up."""
     metadata, current = member.metadata, member.current
-    has: dict[UUID, set[int]] = {topic_id: set(partitions) for topic_id, partitions in current.assigned.items()}
+    owned: dict[UUID, set[int]] = {topic_id: set(partitions) for topic_id, partitions in current.assigned.items()}
     for topic_id, partitions in current.revoking.items():
-        has.setdefault(topic_id, set()).update(partitions)
+        owned.setdefault(topic_id, set()).update(partitions)
     return Member(
         member_id=member.member_id,
         instance_id=metadata.instance_id,
@@ -63,18 +62,17 @@ def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
         client_host=metadata.client_host,
         subscribed_topic_names=metadata.topic_names,
         subscribed_topic_regex=metadata.topic_regex,
-        assignment=_assignment(group, has),
+        assignment=_assignment(group, owned),
         target_assignment=_assignment(group, group.target_of(member.member_id)),
         member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
     )
 
 
 def _assignment(group: ConsumerGroup, partitions: Mapping[UUID, set[int] | frozenset[int]]) -> Assignment:
-    """By topic; topics that are gone are left out."""
-    found = []
+    entries = []
     for topic_id, numbers in partitions.items():
         topic = group.coordinator.topics.by_id(topic_id)
         if topic is not None:
-            each = TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=tuple(sorted(numbers)))
-            found.append(each)
-    return Assignment(topic_partitions=tuple(found))
+            entry = TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=tuple(sorted(numbers)))
+            entries.append(entry)
+    return Assignment(topic_partitions=tuple(entries))

@@ -1,6 +1,6 @@
-"""A consumer group: the state that its records make, and what follows from it (consumer-groups §4).
+"""A consumer group: state built from its records, and values derived from it (consumer-groups §4).
 
-`apply` takes over one record, when it is written as well as when a log is replayed. Nothing else changes the state.
+`apply` applies one record, both when it is written and when a log is replayed. Nothing else changes the state.
 """
 
 from collections import Counter
@@ -28,15 +28,13 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
 
-UNKNOWN = MemberMetadata()
-"""The metadata of a member that only a record of its assignment names, so far."""
+UNKNOWN = MemberMetadata()  # metadata of a member of which only an assignment record has been read so far
 
-CONSUMER = "consumer"
-"""The type of these groups, and of their protocol."""
+CONSUMER = "consumer"  # name of the group type and of the protocol
 
 
 class ConsumerGroup(SubscribingGroup):
-    """Members, targets and patterns of one group, with the indexes that answer questions about them quickly."""
+    """Members, targets and patterns of one group, with indexes for fast lookups."""
 
     __slots__ = (
         "assignors",
@@ -60,31 +58,23 @@ class ConsumerGroup(SubscribingGroup):
         self.coordinator: ConsumerHost = coordinator
         self.members: dict[str, ConsumerMember] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
-        self.static_members: dict[str, str] = {}
-        """Group instance id to member id."""
-        self.owners: dict[UUID, dict[int, str]] = {}
-        """By topic and partition, who has it, or is still giving it up."""
+        self.static_members: dict[str, str] = {}  # member ID by group instance ID
+        self.owners: dict[UUID, dict[int, str]] = {}  # member ID by topic and partition, until the partition is revoked
+        # existing topics by the names and pattern matches of a subscription; see `targets.topic_ids`
         self.ids: dict[tuple[tuple[str, ...], tuple[str, ...]], frozenset[UUID]] = {}
-        """By the names and matches of a subscription, the topics that exist; see `targets.topic_ids`."""
-        self.ids_version: int | None = None
-        """The version of the topics that `ids` are of."""
-        self.regex_counts: Counter[str] = Counter()
-        """How many members have a pattern."""
-        self.assignors: Counter[str] = Counter()
-        """Votes for server-side assignors."""
-        self.classic_count = 0
-        """Members that speak the classic protocol."""
-        self.settled = 0
-        """Members that have reached the target."""
-        self.resolving = False
-        """Whether patterns are about to be resolved."""
+        self.ids_version: int | None = None  # version of the topics for which `ids` is valid
+        self.regex_counts: Counter[str] = Counter()  # number of subscribers by pattern
+        self.assignors: Counter[str] = Counter()  # votes for server-side assignors
+        self.classic_count = 0  # members that use the classic protocol
+        self.settled = 0  # members that have reached the target
+        self.resolving = False  # whether patterns are being resolved
+        # Version of the topics when this process last matched patterns for a caller that sees all topics.
         self.matched_version = -1
-        """The topics' version at which this process has matched patterns the last time, for somebody who sees all."""
         self.event_state: ConsumerEventState | None = None
 
     @property
     def state(self) -> GroupState:
-        """Follows from members and epochs (consumer-groups §4.2)."""
+        """State derived from members and epochs (consumer-groups §4.2)."""
         if not self.members:
             return GroupState.EMPTY
         if self.epoch > self.target_epoch:
@@ -93,48 +83,47 @@ class ConsumerGroup(SubscribingGroup):
 
     @property
     def siblings(self) -> "dict[str, ConsumerGroup]":
-        """The coordinator's consumer groups."""
         return self.coordinator.consumer_groups
 
     def member_of_instance(self, instance_id: str) -> ConsumerMember | None:
-        """The static member of that group instance id."""
         member_id = self.static_members.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
     def subscribed_names(self) -> set[str]:
-        """The topics that somebody names, or that somebody's pattern has matched."""
+        """Return the topics that members subscribe to by name or pattern."""
         names = set(self.names)
         for regex in self.regexes.values():
             names.update(regex.topics)
         return names
 
     def names_of(self, metadata: MemberMetadata) -> Iterable[str]:
-        """The topics that one member subscribes to. A pattern that is not resolved yet matches nothing."""
+        """Return the topics that a member subscribes to. A pattern that is not resolved yet matches nothing."""
         resolved = self.regexes.get(metadata.topic_regex) if metadata.topic_regex else None
         if resolved is None:
             return metadata.topic_names
         return {*metadata.topic_names, *resolved.topics}
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether anybody subscribes to a topic."""
         return topic in self.names or any(topic in regex.topics for regex in self.regexes.values())
 
-    # What expiry and deletion ask (consumer-groups §15.4, §16.4)
+    # Expiration and deletion (consumer-groups §15.4, §16.4)
 
     def refuses_offset_delete(self) -> ErrorCode:
-        """NONE: what members subscribe to is always known."""
+        """Return NONE: the subscriptions are always known."""
         return ErrorCode.none
 
     def is_in_use(self, topic: str) -> bool:
-        """Whether members subscribe to a topic."""
         return self.is_subscribed_to(topic)
 
     def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Since it was committed, unless members subscribe to the topic."""
+        """Return the time retention starts at, or None while a member subscribes to the topic."""
         return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
 
     def record_keys(self) -> list[bytes]:
-        """In Kafka's order; a tombstone for 4.0's partition metadata is written whether or not there is any."""
+        """Return the keys of all records in Kafka's order.
+
+        A tombstone for the partition metadata of Kafka 4.0 is always included.
+        """
         named = (
             *((Kind.CURRENT, name) for name in self.members),
             *((Kind.TARGET, name) for name in self.members),
@@ -149,17 +138,14 @@ class ConsumerGroup(SubscribingGroup):
     def check_commit(
         self, member_id: str, epoch: int, partitions: Iterable[CommittedPartition], *, knows_epochs: bool = True
     ) -> ErrorCode:
-        """Whether a member may commit; see member_epochs.py."""
         return check_commit(self.members, member_id, epoch, partitions, knows_epochs=knows_epochs)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether a member may ask for offsets; see member_epochs.py."""
         return check_fetch(self.members, member_id, epoch)
 
-    # What records do
+    # Records
 
     def apply(self, change: Change) -> object:
-        """Takes over a record. Returns the value that it replaces; None: there was none."""
         kind, name, value = change
         if name is None:
             if kind is Kind.GROUP_EPOCH:
@@ -174,44 +160,39 @@ class ConsumerGroup(SubscribingGroup):
         return set_value(self.regexes, name, value) if kind is Kind.REGEX else None
 
     def record_of(self, change: Change) -> Record:
-        """The record that says a change."""
         return key_of(self.group_id, change.kind, change.name), value_of(change)
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten | None:
-        """Tells the observer."""
         return self.coordinator.consumer_observer.changed(changes, cause)
 
-    def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
-        """Members have the timers that they would have without what was taken back; see rollback.py."""
-        self.coordinator.resume_timers(self, before, now_ms)  # type: ignore[arg-type]
+    def taken_back(self, old_members: Mapping[str, ModernMember], now_ms: int) -> None:
+        self.coordinator.resume_timers(self, old_members, now_ms)  # type: ignore[arg-type]
         self.coordinator.consumer_observer.taken_back(self)
 
     def measured_from_us(self) -> int | None:
-        """Where a measurement begins, if the observer wants one."""
         return self.coordinator.consumer_observer.measured_from_us()
 
     def measured_us(self, began_us: int | None) -> int:
-        """How long it has been since then, for the observer."""
         return self.coordinator.consumer_observer.measured_us(began_us)
 
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
-        before = super()._set_target_epoch(value)
+        old_epoch = super()._set_target_epoch(value)
         self.settled = sum(member.has_reached(self.target_epoch) for member in self.members.values())
-        return before
+        return old_epoch
 
     def _set_member(self, member_id: str, value: MemberMetadata | None) -> MemberMetadata | None:
         member = self.members.get(member_id)
-        before = None if member is None else member.metadata
-        if before is not None:
-            self._count(before, -1)
-            if before.instance_id is not None and self.static_members.get(before.instance_id) == member_id:
-                del self.static_members[before.instance_id]
+        old_metadata = None if member is None else member.metadata
+        if old_metadata is not None:
+            self._count(old_metadata, -1)
+            if old_metadata.instance_id is not None and self.static_members.get(old_metadata.instance_id) == member_id:
+                del self.static_members[old_metadata.instance_id]
         if value is None:
             if member is not None:
                 self.settled -= member.has_reached(self.target_epoch)
                 self._disown(member)
                 del self.members[member_id]
-            return before
+            return old_metadata
         self._count(value, 1)
         if value.instance_id is not None:
             self.static_members[value.instance_id] = member_id
@@ -221,7 +202,7 @@ class ConsumerGroup(SubscribingGroup):
             self.settled += member.has_reached(self.target_epoch)
         else:
             member.metadata = value
-        return before
+        return old_metadata
 
     def _count(self, metadata: MemberMetadata, by: int) -> None:
         self._count_names(metadata.topic_names, by)
@@ -237,28 +218,31 @@ class ConsumerGroup(SubscribingGroup):
         if member is None:
             if value is None:
                 return None
-            # In a log that was compacted a member's metadata may come behind its assignment.
+            # In a compacted log the metadata of a member can follow its assignment.
             member = self.members[member_id] = ConsumerMember(member_id, UNKNOWN)
             self.most_members = max(self.most_members, len(self.members))
             self._count(UNKNOWN, 1)
             self.settled += member.has_reached(self.target_epoch)
-        before = member.current
-        after = FIRST if value is None else value
+        old_assignment = member.current
+        new_assignment = FIRST if value is None else value
         self.settled -= member.has_reached(self.target_epoch)
-        keeps = before.assigned is after.assigned or before.assigned == after.assigned  # a UUID takes long to hash
-        if before.revoking or after.revoking or not keeps:
+        is_kept = (
+            old_assignment.assigned is new_assignment.assigned or old_assignment.assigned == new_assignment.assigned
+        )  # a UUID takes long to hash
+        if old_assignment.revoking or new_assignment.revoking or not is_kept:
             self._disown(member)
-            member.current = after
+            member.current = new_assignment
             self._own(member)
         else:
-            member.current = after
+            member.current = new_assignment
         self.settled += member.has_reached(self.target_epoch)
-        return None if before is FIRST else before
+        return None if old_assignment is FIRST else old_assignment
 
-    def index_anew(self) -> None:
-        """Works out anew who has which partition, and which instance id.
+    def rebuild_indexes(self) -> None:
+        """Rebuild the owners of partitions and instance IDs.
 
-        A log may name the next holder of either before the last one lets go: a write had failed (consumer-groups §19).
+        After a failed write, a log can name a new owner before the old one has released the partition. Source:
+        consumer-groups §19.
         """
         self.static_members = {
             member.metadata.instance_id: member.member_id
@@ -272,7 +256,7 @@ class ConsumerGroup(SubscribingGroup):
     def _own(self, member: ConsumerMember) -> None:
         for owned in (member.current.assigned, member.current.revoking):
             for topic_id, partitions in owned.items():
-                if partitions:  # a share may name a topic and none of its partitions
+                if partitions:  # an assignment can contain a topic without partitions
                     self.owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
 
     def _disown(self, member: ConsumerMember) -> None:

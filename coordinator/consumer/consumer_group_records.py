@@ -1,4 +1,4 @@
-"""Keys and values of a consumer group's records, as Kafka 4.3 writes them (consumer-groups §18)."""
+"""Keys and values of the records of a consumer group, in the format of Kafka 4.3 (consumer-groups §18)."""
 
 import struct
 from collections.abc import Callable, Iterable
@@ -33,32 +33,33 @@ from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_str
 
 _NOTHING = compact_length(0)
 
-EPOCHS = struct.Struct(">ii")
-"""A member's epoch and the one before, with which the value of its assignment begins."""
+EPOCHS = struct.Struct(">ii")  # epoch and previous epoch of a member: the start of an assignment value
 
-NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)
-"""Kinds whose keys name a member, or a pattern, besides the group."""
+NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)  # record types whose keys contain a member ID or a pattern
 
 
 def value_of(change: Change) -> bytes | None:
-    """The value of a record; None deletes."""
     if change.value is None:
         return None
     return VERSION_0 + _WRITERS[change.kind](change.value)
 
 
 def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str, Change]:
-    """The group and the change that a record describes; `key` stands behind the type. Raises UnreadableRecord."""
+    """Decode a record and return its group ID and change; `key` is positioned after the record type.
+
+    Raises:
+        UnreadableRecord: The record cannot be decoded.
+    """
     group_id = key.string()
-    known = Kind(kind)
-    name = key.string() if known in NAMED else None
-    if value is None or known is Kind.PARTITION_METADATA:
-        return group_id, Change(known, name, None)
+    record_type = Kind(kind)
+    name = key.string() if record_type in NAMED else None
+    if value is None or record_type is Kind.PARTITION_METADATA:
+        return group_id, Change(record_type, name, None)
     reader = RecordReader(value)
     version = reader.int16()
     if version != 0:
-        raise UnreadableRecord(f"a record of type {kind} in version {version}; known is 0")
-    return group_id, Change(known, name, _READERS[known](reader))
+        raise UnreadableRecord(f"record of type {kind} has unsupported version {version}; expected 0")
+    return group_id, Change(record_type, name, _READERS[record_type](reader))
 
 
 # Writing
@@ -115,7 +116,7 @@ def _write_regex(value: ResolvedRegex) -> bytes:
 
 
 def record_around_epochs(group_id: str, member_id: str, assigned: Owned) -> tuple[bytes, bytes]:
-    """What stands before and behind both epochs in a stable member's record, where it is the first of its batch."""
+    """Encode a stable member's record as the first one of a batch; return the parts before and after both epochs."""
     value = VERSION_0 + _write_current(CurrentAssignment(assigned=assigned))
     record = encode_record(key_of(group_id, Kind.CURRENT, member_id), value, 0)
     at = record.rindex(value) + len(VERSION_0)
@@ -156,9 +157,9 @@ def _read_classic(data: bytes) -> ClassicMetadata | None:
     session_timeout_ms = reader.int32()
 
     def protocol() -> tuple[str, bytes]:
-        found = reader.compact_string(), reader.compact_bytes()
+        entry = reader.compact_string(), reader.compact_bytes()
         reader.tags()
-        return found
+        return entry
 
     return ClassicMetadata(session_timeout_ms, tuple(reader.array(protocol)))
 
@@ -176,8 +177,6 @@ def _read_current(reader: RecordReader) -> CurrentAssignment:
 
 
 def _read_owned(reader: RecordReader, default_epoch: int) -> dict[UUID, dict[int, int]]:
-    """Brokers before 4.3 did not write since which assignment a partition is held: since the member's epoch, then."""
-
     def topic() -> tuple[UUID, dict[int, int]]:
         topic_id, partitions = reader.uuid(), list(reader.array(reader.int32))
         tag = reader.tags().get(0)

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: a member says what it wants and has, and hears what it is to have (consumer-groups §5)."""
+"""ConsumerGroupHeartbeat: takes a member's subscription and partitions, returns its assignment (consumer-groups §5)."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from kohort.coordinator.consumer.checks import check_epoch, check_request
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.group_lookup import found_or_created
+from kohort.coordinator.consumer.group_lookup import find_or_create
 from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_share
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
@@ -36,23 +36,21 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
 
 
 class Sender(NamedTuple):
-    """Whose heartbeat it is, as far as the request does not say."""
+    """Details of the sender that are not part of the heartbeat request."""
 
     ticket: Any
     client_id: str
-    client_host: str
-    """As Java prints an address: `/127.0.0.1`."""
+    client_host: str  # in Java's notation: `/127.0.0.1`
     version: int
-    sees_topic: SeesTopic = sees_all
-    """Whether a pattern of the sender's may find a topic."""
+    sees_topic: SeesTopic = sees_all  # whether a pattern of the sender may match a topic
 
 
 def consumer_group_heartbeat(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse | None:
-    """Keeps a member alive and takes it one step further. None: answered when what it changed is written.
+    """Extend the session of a member and advance it. Return the response, or None if it follows the write.
 
-    Refusals, in this order: UNSUPPORTED_VERSION, INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR,
+    Errors, in this order: UNSUPPORTED_VERSION, INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR,
     COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, UNRELEASED_INSTANCE_ID,
     FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, INVALID_REGULAR_EXPRESSION.
     """
@@ -66,21 +64,21 @@ def consumer_group_heartbeat(
         member = _with_nothing_new(group, request, sender)
         if member is not None:
             if member.has_reached(group.epoch):
-                response = _hear_unchanged(group, member, sender, now_ms)
+                response = _keep_unchanged(group, member, sender, now_ms)
                 return _behind_unwritten(group, member, sender, response, now_ms)
             share = steady_share(group, member)
             if share is not None:
                 _take_next_epoch(group, member, share, sender, now_ms)
                 return None
-    return _beat(coordinator, request, sender, now_ms)
+    return _process(coordinator, request, sender, now_ms)
 
 
 def nothing_new(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse | None:
-    """Keeps a member alive that neither says nor hears anything new. None: nothing is done, as that is not known.
+    """Extend the session of a member without changes in either direction; return None, without effect, otherwise.
 
-    `request` has been checked (`checks.py`), but for its epoch.
+    `request` has been validated (`checks.py`), except for its epoch.
     """
     group = coordinator.consumer_groups.get(request.group_id)
     if group is None or request.member_epoch != group.epoch or group.group_id in coordinator.unwritten:
@@ -88,22 +86,21 @@ def nothing_new(
     member = _with_nothing_new(group, request, sender)
     if member is None or not member.has_reached(group.epoch):
         return None
-    return _hear_unchanged(group, member, sender, now_ms)
+    return _keep_unchanged(group, member, sender, now_ms)
 
 
 def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a member that is refused."""
     return ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
-# A member that has nothing new to say. Both answers are what `_beat` would answer, in a fraction of the time: the first
-# is the most frequent of all, the second is what nearly all members of a large group hear after each change.
+# Heartbeats without changes. Both paths return the response of `_process` in a fraction of the time: the first one is
+# the most frequent of all, and the second one serves nearly all members of a large group after each change.
 
 
 def _with_nothing_new(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sender: Sender
 ) -> ConsumerMember | None:
-    """The member, if this heartbeat changes nothing of what its group knows of it, and no target is due."""
+    """Return the member if this heartbeat changes nothing and no target is due."""
     member = group.members.get(request.member_id)
     if (
         member is None
@@ -124,11 +121,11 @@ def _with_nothing_new(
     return member if same and metadata.classic is None else None
 
 
-def _hear_unchanged(
+def _keep_unchanged(
     group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse:
     if member.stats is not None:
-        group.coordinator.consumer_observer.heard(group, member, now_ms)
+        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
     config = group.coordinator.consumer_config(group.group_id)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
     if group.regex_counts:
@@ -142,7 +139,7 @@ def _hear_unchanged(
 def _behind_unwritten(
     group: ConsumerGroup, member: ConsumerMember, sender: Sender, response: ConsumerGroupHeartbeatResponse, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse | None:
-    """The answer, or None: it follows when all is written that the group has decided."""
+    """Return the response, or None if it follows the pending writes of the group."""
     if group.group_id not in group.coordinator.unwritten:
         return response
     ChangeSet(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
@@ -150,9 +147,9 @@ def _behind_unwritten(
 
 
 def _nothing_new_for(member: ConsumerMember, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    before, epoch = member.unchanged, member.current.epoch
-    if before is not None and before.heartbeat_interval_ms == interval_ms:
-        response = member.unchanged = in_epoch(before, epoch)
+    last_response, epoch = member.unchanged, member.current.epoch
+    if last_response is not None and last_response.heartbeat_interval_ms == interval_ms:
+        response = member.unchanged = in_epoch(last_response, epoch)
     else:
         response = member.unchanged = ConsumerGroupHeartbeatResponse(
             error_code=ErrorCode.none,
@@ -170,7 +167,7 @@ def _take_next_epoch(
     changes = NextEpoch(group, member, share)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
     if member.stats is not None:
-        group.coordinator.consumer_observer.heard(group, member, now_ms)
+        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
     if group.regex_counts:
         resolve_if_due(group, now_ms, sender.sees_topic, new_regex=False)
     changes.ticket = sender.ticket
@@ -178,125 +175,126 @@ def _take_next_epoch(
     changes.write(now_ms, share.cause, _replying(group, sender, response))
 
 
-# Any other heartbeat
+# All other heartbeats
 
 
-def _beat(
+def _process(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse | None:
-    found = found_or_created(coordinator, request, now_ms)
-    if isinstance(found, Refusal):
-        return refused(found)
-    group, changes = found
-    refusal = _join_or_go_on(group, changes, request, sender, now_ms)
+    lookup = find_or_create(coordinator, request, now_ms)
+    if isinstance(lookup, Refusal):
+        return refused(lookup)
+    group, changes = lookup
+    refusal = _update_member(group, changes, request, sender, now_ms)
     if refusal is not None:
         changes.abandon(now_ms)
-        _tell_refusal(coordinator, request, refusal, sender)
+        _report_refusal(coordinator, request, refusal, sender)
         return refused(refusal)
     return None
 
 
-def _tell_refusal(
+def _report_refusal(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, refusal: Refusal, sender: Sender
 ) -> None:
-    """Reports it to the observer; a group that only would have been there has no events."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
-        who = request.member_id, request.instance_id, request.member_epoch
-        coordinator.consumer_observer.refused(group, *who, refusal.error, sender.ticket)
+        identity = request.member_id, request.instance_id, request.member_epoch
+        coordinator.consumer_observer.refused(group, *identity, refusal.error, sender.ticket)
 
 
-def _join_or_go_on(
+def _update_member(
     group: ConsumerGroup, changes: ChangeSet, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> Refusal | None:
-    """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
+    """Process a heartbeat in its group. After an error the caller must undo the changes."""
     limit = group.coordinator.settings.group_consumer_max_size
     if len(group.members) >= limit and request.member_id not in group.members:
         return group_full(CONSUMER, limit)
-    found = find_or_replace(group, changes, request.member_id, request.member_epoch, request.instance_id)
-    if isinstance(found, Refusal):
-        return found
+    identity = find_or_replace(group, changes, request.member_id, request.member_epoch, request.instance_id)
+    if isinstance(identity, Refusal):
+        return identity
     reported = _reported(request)
-    known = group.members.get(found.member_id)
-    refusal = None if known is None else check_epoch(known, request.member_epoch, reported)
+    old_member = group.members.get(identity.member_id)
+    refusal = None if old_member is None else check_epoch(old_member, request.member_epoch, reported)
     if refusal is not None:
         return refusal
-    wanted = _merged(found.metadata, request, sender)
-    if _is_new_regex(group, wanted):
-        reason = why_invalid(wanted.topic_regex)
+    metadata = _merged(identity.metadata, request, sender)
+    if _is_new_regex(group, metadata):
+        reason = why_invalid(metadata.topic_regex)
         if reason is not None:
-            return invalid_regex(wanted.topic_regex, reason)
-    subscribed = subscribe(group, changes, found, wanted, now_ms, sender.sees_topic)
-    member = group.members[found.member_id]
+            return invalid_regex(metadata.topic_regex, reason)
+    subscribed = subscribe(group, changes, identity, metadata, now_ms, sender.sees_topic)
+    member = group.members[identity.member_id]
     had = member.current.assigned
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
-        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=wanted.assignor)
+        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=metadata.assignor)
     if not advance_member(group, member, changes, reported, subscribed.changed, now_ms):
         return UNKNOWN_STATE
     keep_alive(group, member, now_ms)
-    if known is not None and member.stats is not None:
-        group.coordinator.consumer_observer.heard(group, member, now_ms)
+    if old_member is not None and member.stats is not None:
+        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
     changes.ticket = sender.ticket
     response = _response(group, member, request, had)
-    cause = "join_new" if known is None else "metadata_changed" if subscribed.changed else "sent_a_heartbeat"
+    cause = "join_new" if old_member is None else "metadata_changed" if subscribed.changed else "sent_a_heartbeat"
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
     return None
 
 
-def _merged(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> MemberMetadata:
-    """What a member says of itself from now on; what it does not mention stays."""
+def _merged(old_metadata: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> MemberMetadata:
+    """Return the metadata with the fields that the request contains."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
-    if names is None and regex is None and _says_nothing_new(before, request, sender):
-        return before
-    return before._replace(
-        instance_id=before.instance_id if request.instance_id is None else request.instance_id,
-        rack_id=before.rack_id if request.rack_id is None else request.rack_id,
+    if names is None and regex is None and _keeps_metadata(old_metadata, request, sender):
+        return old_metadata
+    return old_metadata._replace(
+        instance_id=old_metadata.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=old_metadata.rack_id if request.rack_id is None else request.rack_id,
         client_id=sender.client_id,
         client_host=sender.client_host,
-        topic_names=before.topic_names if names is None else tuple(sorted(set(names))),
-        topic_regex=before.topic_regex if regex is None else regex,
-        rebalance_timeout_ms=before.rebalance_timeout_ms
+        topic_names=old_metadata.topic_names if names is None else tuple(sorted(set(names))),
+        topic_regex=old_metadata.topic_regex if regex is None else regex,
+        rebalance_timeout_ms=old_metadata.rebalance_timeout_ms
         if request.rebalance_timeout_ms == -1
         else request.rebalance_timeout_ms,
-        assignor=before.assignor if request.server_assignor is None else request.server_assignor,
+        assignor=old_metadata.assignor if request.server_assignor is None else request.server_assignor,
         classic=None,
     )
 
 
-def _says_nothing_new(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> bool:
-    """Whether all is as before, but perhaps the subscription."""
+def _keeps_metadata(old_metadata: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> bool:
     return (
-        before.classic is None
-        and (request.instance_id is None or request.instance_id == before.instance_id)
+        old_metadata.classic is None
+        and (request.instance_id is None or request.instance_id == old_metadata.instance_id)
         and request.rack_id is None
         and request.server_assignor is None
         and request.rebalance_timeout_ms == -1
-        and before.client_id == sender.client_id
-        and before.client_host == sender.client_host
+        and old_metadata.client_id == sender.client_id
+        and old_metadata.client_host == sender.client_host
     )
 
 
-def _is_new_regex(group: ConsumerGroup, wanted: MemberMetadata) -> bool:
-    return bool(wanted.topic_regex) and wanted.topic_regex not in group.regex_counts
+def _is_new_regex(group: ConsumerGroup, metadata: MemberMetadata) -> bool:
+    return bool(metadata.topic_regex) and metadata.topic_regex not in group.regex_counts
 
 
 def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset[int]] | None:
-    """What the member says it owns. A topic that it names twice is one."""
+    """Return the partitions that the member reports, with duplicate topics merged."""
     if request.topic_partitions is None:
         return None
     owned: dict[UUID, frozenset[int]] = {}
-    for each in request.topic_partitions:
-        topic_id = each.topic_id or UUID(int=0)
-        owned[topic_id] = owned.get(topic_id, frozenset()).union(each.partitions)
+    for entry in request.topic_partitions:
+        topic_id = entry.topic_id or UUID(int=0)
+        owned[topic_id] = owned.get(topic_id, frozenset()).union(entry.partitions)
     return owned
 
 
 def _response(
     group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, had: Owned
 ) -> ConsumerGroupHeartbeatResponse:
-    """The answer has the assignment for who joins, for who says everything, and when it has changed."""
-    named_all = (
+    """Build the response.
+
+    It contains the assignment when a member joins, sends all fields, or gets a different assignment.
+    """
+    is_full_request = (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
         and request.topic_partitions is not None
@@ -307,7 +305,7 @@ def _response(
         member_id=member.member_id,
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms,
-        assignment=_assignment(assigned) if request.member_epoch == 0 or named_all or assigned != had else None,
+        assignment=_assignment(assigned) if request.member_epoch == 0 or is_full_request or assigned != had else None,
     )
 
 
@@ -341,11 +339,11 @@ def _leave(
         error = coordinator.availability(request.group_id)
         if error is not ErrorCode.none:
             return refused(Refusal(error))
-        is_another = coordinator.group(request.group_id) is not None
-        return refused(not_a_consumer_group(request.group_id) if is_another else group_missing(request.group_id))
+        has_other_type = coordinator.group(request.group_id) is not None
+        return refused(not_a_consumer_group(request.group_id) if has_other_type else group_missing(request.group_id))
     member = find_leaver(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):
-        _tell_refusal(coordinator, request, member, sender)
+        _report_refusal(coordinator, request, member, sender)
         return refused(member)
     response = ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id=member.member_id, member_epoch=request.member_epoch

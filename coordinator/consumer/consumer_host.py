@@ -1,4 +1,4 @@
-"""What a consumer group asks of its coordinator."""
+"""Interface of the coordinator for consumer groups."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ConsumerConfig(NamedTuple):
-    """Settings that a single group may have; lengths in milliseconds."""
+    """Settings that can be configured per group."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -24,17 +24,16 @@ class ConsumerConfig(NamedTuple):
 
 
 class ConsumerHost(ModernHost, Protocol):
-    """Met by `GroupCoordinator`."""
+    """The parts of `GroupCoordinator` that consumer groups use."""
 
     consumer_groups: "dict[str, ConsumerGroup]"
     groups: "dict[str, ClassicGroup]"
-    consumer_config: Callable[[str], ConsumerConfig]
-    """The settings of a group, by its id."""
+    consumer_config: Callable[[str], ConsumerConfig]  # returns the settings of a group by its ID
     consumer_observer: "ConsumerObserver"
 
-    def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
-        """Members have the timers that they would have without what was taken back; see rollback.py."""
-        ...
+    def resume_timers(
+        self, group: "ConsumerGroup", old_members: "Mapping[str, ConsumerMember]", now_ms: int
+    ) -> None: ...
 
     def downgrade_if_classic(
         self,
@@ -45,11 +44,11 @@ class ConsumerHost(ModernHost, Protocol):
         on_written: OnWritten,
         leaving: "Iterable[ConsumerMember]",
     ) -> bool:
-        """Makes a group classic if only classic members are left; see group_conversion.py."""
+        """Convert a group to the classic protocol if only classic members are left; return whether it was converted."""
         ...
 
     def may_downgrade_without(self, group: "ConsumerGroup", replaced: "ConsumerMember") -> bool:
-        """Whether only classic members are left when one of them replaces this member; see group_conversion.py."""
+        """Return whether only classic members are left when one of them replaces this member."""
         ...
 
     def downgrade_after_replacing(
@@ -62,6 +61,4 @@ class ConsumerHost(ModernHost, Protocol):
         *,
         generation_id: int,
         rebalance: bool,
-    ) -> bool:
-        """Makes a group classic whose last consumer member was replaced; see group_conversion.py."""
-        ...
+    ) -> bool: ...

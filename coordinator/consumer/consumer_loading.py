@@ -1,4 +1,4 @@
-"""Consumer groups as the records of a partition of `__consumer_offsets` make them, and their end with it."""
+"""Load consumer groups from a partition of `__consumer_offsets`, and unload them with it."""
 
 from functools import partial
 
@@ -11,8 +11,6 @@ from kohort.coordinator.modern.modern_loading import ModernLoading, unload_group
 
 
 def consumer_loading(coordinator: GroupCoordinator, partition: int) -> ModernLoading[ConsumerGroup]:
-    """The consumer groups of one partition, while it is being replayed."""
-
     def new_group(group_id: str) -> ConsumerGroup:
         return ConsumerGroup(coordinator, group_id, partition)
 
@@ -21,11 +19,11 @@ def consumer_loading(coordinator: GroupCoordinator, partition: int) -> ModernLoa
 
 def _begin(coordinator: GroupCoordinator, group: ConsumerGroup, now_ms: int) -> None:
     coordinator.consumer_groups[group.group_id] = group
-    group.index_anew()
+    group.rebuild_indexes()
     begin_sessions(group, now_ms)
 
 
 def unload_consumer_groups(coordinator: GroupCoordinator, partition: int) -> None:
-    """Forgets the groups of a partition, which another node coordinates now."""
-    gone = coordinator.consumer_observer.group_gone
-    unload_groups(coordinator.consumer_groups, partition, gone, coordinator.forget_consumer_group)
+    """Drop the groups of a partition that has moved to another node."""
+    on_unload = coordinator.consumer_observer.group_gone
+    unload_groups(coordinator.consumer_groups, partition, on_unload, coordinator.forget_consumer_group)

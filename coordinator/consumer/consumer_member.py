@@ -1,4 +1,4 @@
-"""A member of a consumer group: what the log keeps of it, and the timers that watch it."""
+"""A member of a consumer group: its state in the log, and its timers."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -34,30 +34,24 @@ class ConsumerMember(ModernMember):
         super().__init__(member_id)
         self.metadata = metadata
         self.current = current
-        self.revocation: DelayedOperation | None = None
-        """Ends the membership of one that does not give up partitions in time."""
-        self.join_timer: DelayedOperation | None = None
-        """Ends the membership of a classic member that should rejoin and does not."""
-        self.sync_timer: DelayedOperation | None = None
-        """Ends the membership of a classic member that joined and does not sync."""
+        self.revocation: DelayedOperation | None = None  # removes a member that does not revoke partitions in time
+        self.join_timer: DelayedOperation | None = None  # removes a classic member that should rejoin and does not
+        self.sync_timer: DelayedOperation | None = None  # removes a classic member that joined and does not sync
+        # Statistics of its heartbeats and commits, while there is an event source.
         self.stats: MemberStats | None = None
-        """Its heartbeats and commits in sums, while somebody listens."""
+        # Last response without changes; most responses are equal to it.
         self.unchanged: ConsumerGroupHeartbeatResponse | None = None
-        """The last answer that told it nothing new; most answers are the same."""
-        self.steady_share: SteadyShare | None = None
-        """What stays of it while it takes one epoch after another, once it has taken one."""
+        self.steady_share: SteadyShare | None = None  # cached values for a member that only follows the group epoch
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:
-        """All its timers, which it has no more."""
         timers = (*super().take_timers(), self.revocation, self.join_timer, self.sync_timer)
         self.revocation = self.join_timer = self.sync_timer = None
         return timers
 
     @property
     def is_classic(self) -> bool:
-        """Whether it speaks the classic protocol."""
         return self.metadata.classic is not None
 
     def has_reached(self, epoch: int) -> bool:
-        """Whether it has all that the target of that epoch gives it, and nothing else."""
+        """Return whether the member has exactly the partitions of the target of that epoch."""
         return self.current.state is MemberState.STABLE and self.current.epoch == epoch

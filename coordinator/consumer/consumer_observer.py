@@ -1,4 +1,4 @@
-"""What happens to consumer groups, as an observer hears of it. No group decides anything by it."""
+"""Observer of changes to consumer groups. It does not influence any decision."""
 
 from typing import TYPE_CHECKING
 
@@ -11,32 +11,31 @@ if TYPE_CHECKING:
 
 
 class ConsumerObserver(ModernObserver["ConsumerGroup"]):
-    """Does nothing: so it is while nobody listens to a coordinator. `consumer_event_source.py` makes events of it.
+    """The observer that ignores everything; `consumer_event_source.py` has one that creates events.
 
-    A heartbeat that changes nothing asks it nothing.
+    It is not called for a heartbeat that changes nothing.
     """
 
     def measured_from_us(self) -> int | None:
-        """When an assignor begins, for `measured_us`; None: nobody measures it."""
+        """Return the start of a measurement for `measured_us`, or None if nothing is measured."""
         return None
 
     def measured_us(self, began_us: int | None) -> int:
-        """Microseconds since then."""
         return 0
 
-    def heard(self, group: "ConsumerGroup", member: "ConsumerMember", now_ms: int) -> None:
-        """A member has sent a heartbeat. Asked only for members that have `stats`."""
+    def heartbeat_received(self, group: "ConsumerGroup", member: "ConsumerMember", now_ms: int) -> None:
+        """Report a heartbeat. Called only for members with `stats`."""
 
     def committed(self, group: "ConsumerGroup", member_id: str, partitions: int) -> None:
-        """A commit was accepted."""
+        """Report an accepted commit."""
 
     def commit_rejected(
         self, group: "ConsumerGroup", member_id: str, epoch: int, error: ErrorCode, ticket: object | None
     ) -> None:
-        """A commit was refused. `ticket`: None if it is a producer that commits for the member."""
+        """Report a rejected commit. Without a `ticket` a producer commits for the member."""
 
     def offsets_expired(self, group: "ConsumerGroup", partitions: int) -> None:
-        """Offsets that are too old have been deleted."""
+        """Report that expired offsets were deleted."""
 
 
 UNOBSERVED = ConsumerObserver()

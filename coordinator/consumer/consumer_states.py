@@ -1,22 +1,22 @@
-"""The states of a consumer group and of its members (consumer-groups §4.2, §4.4)."""
+"""States of consumer groups and their members (consumer-groups §4.2, §4.4)."""
 
 from enum import Enum, IntEnum
 
 
 class GroupState(Enum):
-    """A group's state; the value is its name on the wire. It follows from epochs and members, and is not kept."""
+    """State of a group; the value is its name on the wire. It is derived from epochs and members, and is not stored."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     STABLE = "Stable"
 
-    # By identity: Enum's own hashes the name in Python, at each look into a table.
+    # By identity: Enum's own method hashes the name in Python at each dictionary lookup.
     __hash__ = object.__hash__
 
 
 class MemberState(IntEnum):
-    """How far a member is with its target; the value is the one in the log."""
+    """Progress of a member toward its target; the value is the one in the log."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1

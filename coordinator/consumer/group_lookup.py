@@ -1,4 +1,4 @@
-"""The group that a heartbeat is about. Who joins a group that does not exist creates it (consumer-groups §5.1)."""
+"""Lookup of the group of a heartbeat. A member that joins a missing group creates it (consumer-groups §5.1)."""
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
@@ -12,10 +12,10 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
-def found_or_created(
+def find_or_create(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, now_ms: int
 ) -> tuple[ConsumerGroup, ChangeSet] | Refusal:
-    """The group, and where to note what the heartbeat changes. GROUP_ID_NOT_FOUND, or who else to ask."""
+    """Return the group and an empty change set, GROUP_ID_NOT_FOUND, or the error of an unavailable partition."""
     group_id = request.group_id
     group = coordinator.consumer_groups.get(group_id)
     if group is not None:
@@ -33,7 +33,10 @@ def found_or_created(
     if request.member_epoch:
         return not_a_consumer_group(group_id)
     if classic.state is not State.EMPTY:
-        from kohort.coordinator.group_conversion import may_upgrade, upgrade  # for groups that change their protocol
+        from kohort.coordinator.group_conversion import (
+            may_upgrade,
+            upgrade,
+        )  # only needed when a group changes its protocol
 
         refusal = _would_be_refused(coordinator, classic, request) if may_upgrade(coordinator, classic) else None
         return refusal or upgrade(coordinator, classic, now_ms)
@@ -45,7 +48,7 @@ def found_or_created(
 def _would_be_refused(
     coordinator: GroupCoordinator, classic: ClassicGroup, request: ConsumerGroupHeartbeatRequest
 ) -> Refusal | None:
-    """What the newcomer would hear in the end. The group need not change its protocol for that."""
+    """Return the error that the new member would receive after a conversion, which makes the conversion unnecessary."""
     limit = coordinator.settings.group_consumer_max_size
     if len(classic.members) >= limit and request.member_id not in classic.members:
         return group_full(CONSUMER, limit)

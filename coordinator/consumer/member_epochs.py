@@ -1,4 +1,4 @@
-"""Whether a member may commit or fetch offsets with the epoch it names (consumer-groups §15; KIP-1251)."""
+"""Validation of member epochs in offset commits and fetches (consumer-groups §15; KIP-1251)."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -18,10 +18,12 @@ def check_commit(
     *,
     knows_epochs: bool = True,
 ) -> ErrorCode:
-    """NONE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH, or ILLEGAL_GENERATION for classic members.
+    """Return NONE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION (classic members).
 
-    An older epoch is right as long as the member has had each of the partitions since then. No session is extended.
-    `knows_epochs`: whether the request's version has member epochs.
+    An older epoch is accepted if the member has had each of the partitions since then. No session is extended.
+
+    Args:
+        knows_epochs: Whether the version of the request has member epochs.
     """
     if epoch < 0 and not members:
         return ErrorCode.none
@@ -41,15 +43,15 @@ def check_commit(
 
 
 def _since(current: CurrentAssignment, topic_id: UUID | None, partition: int) -> float:
-    """The epoch of the assignment that gave a partition to its member; beyond all epochs if none did."""
+    """Return the epoch of the assignment that added the partition, or infinity if the member does not own it."""
     epoch = None if topic_id is None else current.given_at(topic_id, partition)
     return inf if epoch is None else epoch
 
 
 def check_fetch(members: Mapping[str, ConsumerMember], member_id: str | None, epoch: int) -> ErrorCode:
-    """NONE for who does not say who it is; UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+    """Return NONE (also without a member), UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION.
 
-    An epoch without a member id is UNKNOWN_SERVER_ERROR: Kafka looks for a member under null, and fails.
+    An epoch without a member ID is UNKNOWN_SERVER_ERROR: Kafka looks up the member null, and fails.
     """
     if member_id is None:
         return ErrorCode.none if epoch < 0 else ErrorCode.unknown_server_error

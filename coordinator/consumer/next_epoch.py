@@ -1,4 +1,4 @@
-"""The step of a member that has what its target says, neither more nor less: only its epoch is an older one."""
+"""Update of a member that already has the partitions of its target and only needs the new epoch."""
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
@@ -11,7 +11,7 @@ from kohort.coordinator.modern.modern_values import Target
 
 
 class NextEpoch(ChangeSet):
-    """A member is in its group's epoch, and nothing else of it changes."""
+    """Moves a member to the epoch of its group and changes nothing else."""
 
     __slots__ = ("_record",)
 
@@ -23,12 +23,11 @@ class NextEpoch(ChangeSet):
         self.make(Kind.CURRENT, member.member_id, following)
 
     def encoded(self, at: int) -> list[bytes]:
-        """See `GroupChanges`."""
         return super().encoded(at) if at else [self._record]
 
 
 def steady_share(group: ConsumerGroup, member: ConsumerMember) -> SteadyShare | None:
-    """What stays of a member that only needs its group's epoch. None: it has something else than its target says."""
+    """Return the cached values of a member that only needs the group epoch, or None if it has to change partitions."""
     current, metadata = member.current, member.metadata
     if current.state is not MemberState.STABLE:
         return None

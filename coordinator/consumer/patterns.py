@@ -1,12 +1,11 @@
-"""Regular expressions that members subscribe with: RE2's, matched in linear time (consumer-groups §12.1).
+"""Regular expressions of subscriptions, in the RE2 syntax and matched in linear time (consumer-groups §12.1).
 
-Kafka uses RE2/J; the reasons for a refusal are put into its words.
+Kafka uses RE2/J; reasons for a rejection are translated to its messages.
 """
 
 from collections.abc import Callable
 
-MAX_MEMORY = 8 << 20
-"""Bytes that matching with one pattern may take; RE2's own default."""
+MAX_MEMORY = 8 << 20  # bytes for matching one pattern; the default of RE2
 
 _REASONS = (
     ("missing )", "missing closing )"),
@@ -20,32 +19,31 @@ _REASONS = (
     ("invalid named capture group", "invalid named capture"),
     ("unexpected )", "unmatched closing )"),
     ("trailing \\", "trailing backslash at end of expression"),
-)
-"""What RE2 says, and what RE2/J says."""
+)  # messages of RE2, and of RE2/J
 
 
 def why_invalid(regex: str) -> str | None:
-    """Why a pattern cannot be used; None: it can."""
+    """Return the reason why a pattern is invalid, or None."""
     reason = _compiled(regex)
     return reason if isinstance(reason, str) else None
 
 
 def matcher(regex: str) -> Callable[[str], object]:
-    """What tells whether a pattern matches a name as a whole. What is no pattern matches nothing."""
+    """Return a function that matches whole names. An invalid pattern matches nothing."""
     matches = _compiled(regex)
     return (lambda name: None) if isinstance(matches, str) else matches
 
 
 def _compiled(regex: str) -> "Callable[[str], object] | str":
-    import re2  # not for brokers whose groups have no patterns
+    import re2  # imported on first use: most groups have no patterns
 
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MAX_MEMORY
     try:
         matches: Callable[[str], object] = re2.compile(regex, options).fullmatch
-    except re2.error as problem:
-        raw = problem.args[0] if problem.args else ""
-        problem = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-        return next((words for known, words in _REASONS if problem.startswith(known)), problem)
+    except re2.error as error:
+        raw = error.args[0] if error.args else ""
+        error = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+        return next((message for prefix, message in _REASONS if error.startswith(prefix)), error)
     return matches

@@ -1,4 +1,4 @@
-"""One step of one member, and the timers that come with it (consumer-groups §8, §9)."""
+"""One step of one member, and its timers (consumer-groups §8, §9)."""
 
 from collections.abc import Collection, Mapping
 from uuid import UUID
@@ -22,7 +22,7 @@ def advance_member(
     subscription_changed: bool,
     now_ms: int,
 ) -> bool:
-    """Takes a member as far as it can go now. Returns False for one that must be fenced."""
+    """Move a member as far toward its target as possible. Return False if it must be fenced."""
     if not subscription_changed and member.has_reached(group.target_epoch):
         return True
     member_id = member.member_id
@@ -51,7 +51,7 @@ def advance_member(
 
 
 def watch_revocation(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-    """A member that is to give up partitions has its rebalance timeout for it."""
+    """Start the rebalance timeout of a member that has partitions to revoke."""
     stop(group, member.revocation)
     member.revocation = None
     if member.current.state is not MemberState.UNREVOKED_PARTITIONS or member.is_classic:
@@ -66,7 +66,6 @@ def watch_revocation(group: ConsumerGroup, member: ConsumerMember, now_ms: int) 
 
 
 def keep_alive(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-    """The session of a member begins anew."""
     classic = member.metadata.classic
     if classic is not None:
         timeout_ms = classic.session_timeout_ms
@@ -76,7 +75,7 @@ def keep_alive(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> Non
 
 
 def begin_sessions(group: ConsumerGroup, now_ms: int) -> None:
-    """Every member of a group that was loaded has a whole session, and time to give up what it must."""
+    """Start the session and the revocation timeout of each member of a loaded group."""
     timeout_ms = group.coordinator.consumer_config(group.group_id).session_timeout_ms
     for member in group.members.values():
         extend_session(group, member, timeout_ms, now_ms, session_expired)

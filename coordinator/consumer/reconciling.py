@@ -1,6 +1,6 @@
-"""The way of a member from what it has to what it is to have, step by step (consumer-groups §8).
+"""Reconciliation of a member's assignment with its target, step by step (consumer-groups §8).
 
-Partitions are taken away before any is given. What others still have is given when they have let go.
+Partitions are revoked before any is assigned. Partitions of other members are assigned when these have released them.
 Source: Kafka's `CurrentAssignmentBuilder`.
 """
 
@@ -11,11 +11,9 @@ from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, Owned
 from kohort.coordinator.modern.modern_values import Target
 
-Reported = Mapping[UUID, Collection[int]]
-"""The partitions that a member says it owns."""
+Reported = Mapping[UUID, Collection[int]]  # partitions that a member reports as its own
 
-FreeOf = Callable[[UUID, list[int]], list[int]]
-"""Those of some partitions of a topic that nobody else has."""
+FreeOf = Callable[[UUID, list[int]], list[int]]  # selects the partitions of a topic that no other member owns
 
 
 def reconcile(
@@ -28,9 +26,11 @@ def reconcile(
     subscribed: Collection[UUID],
     free_of: FreeOf,
 ) -> CurrentAssignment | None:
-    """The next step; `current` itself where there is none. None: the member must be fenced.
+    """Return the next assignment, `current` itself if nothing changes, or None if the member must be fenced.
 
-    `reported`: None where the member did not say. `subscribed`: the topics it subscribes to.
+    Args:
+        reported: None if the request contains no partitions.
+        subscribed: IDs of the topics that the member subscribes to.
     """
     state = current.state
     if state is MemberState.STABLE and current.epoch == target_epoch:
@@ -38,7 +38,7 @@ def reconcile(
     if state is MemberState.UNREVOKED_PARTITIONS and _owns_any(reported, current.revoking):
         return _trim(current, reported, subscribed) if subscription_changed else current
     if state is MemberState.UNKNOWN:
-        # Only a newer broker knows what this was: the member must begin without partitions.
+        # A newer broker wrote this state: the member must start without partitions.
         if reported is None or reported:
             return None
         current = CurrentAssignment(epoch=target_epoch, previous_epoch=current.epoch, assigned=current.assigned)
@@ -55,7 +55,7 @@ def _advance(
 ) -> CurrentAssignment:
     kept: dict[UUID, dict[int, int]] = {}
     revoked: dict[UUID, dict[int, int]] = {}
-    wanted: dict[UUID, list[int]] = {}
+    added: dict[UUID, list[int]] = {}
     waiting = False
     for topic_id in {**current.assigned, **target}:
         aim = target.get(topic_id, frozenset()) if topic_id in subscribed else frozenset()
@@ -70,7 +70,7 @@ def _advance(
             free = free_of(topic_id, missing)
             waiting |= len(free) < len(missing)
             if free:
-                wanted[topic_id] = free
+                added[topic_id] = free
     if revoked and _owns_any(reported, revoked):
         return CurrentAssignment(
             epoch=current.epoch,
@@ -79,7 +79,7 @@ def _advance(
             assigned=kept,
             revoking=revoked,
         )
-    for topic_id, partitions in wanted.items():
+    for topic_id, partitions in added.items():
         kept[topic_id] = {**kept.get(topic_id, {}), **dict.fromkeys(partitions, target_epoch)}
     return CurrentAssignment(
         epoch=target_epoch,
@@ -90,13 +90,15 @@ def _advance(
 
 
 def _trim(current: CurrentAssignment, reported: Reported | None, subscribed: Collection[UUID]) -> CurrentAssignment:
-    """Takes away at once what the member does not subscribe to any more, whenever the next target comes."""
-    gone = {topic_id: partitions for topic_id, partitions in current.assigned.items() if topic_id not in subscribed}
-    if not gone:
+    """Revoke partitions of unsubscribed topics at once, without waiting for the next target."""
+    unsubscribed = {
+        topic_id: partitions for topic_id, partitions in current.assigned.items() if topic_id not in subscribed
+    }
+    if not unsubscribed:
         return current
     kept = {topic_id: partitions for topic_id, partitions in current.assigned.items() if topic_id in subscribed}
     revoking = {**current.revoking}
-    for topic_id, partitions in gone.items():
+    for topic_id, partitions in unsubscribed.items():
         revoking[topic_id] = {**revoking.get(topic_id, {}), **partitions}
     if _owns_any(reported, revoking):
         return CurrentAssignment(
@@ -116,11 +118,10 @@ def _trim(current: CurrentAssignment, reported: Reported | None, subscribed: Col
 
 
 def _owns_any(reported: Reported | None, partitions: Owned) -> bool:
-    """Whether the member may still own one of the partitions. It may where it does not say."""
     if reported is None:
         return True
     return any(
-        not partitions[topic_id].keys().isdisjoint(mine)
-        for topic_id, mine in reported.items()
+        not partitions[topic_id].keys().isdisjoint(numbers)
+        for topic_id, numbers in reported.items()
         if topic_id in partitions
     )

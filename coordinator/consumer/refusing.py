@@ -1,4 +1,4 @@
-"""Refusals of consumer groups, with Kafka's messages (consumer-groups §24)."""
+"""Errors of consumer groups, with Kafka's messages (consumer-groups §24)."""
 
 from kohort.coordinator.consumer.consumer_group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, kind_missing, not_of_kind
@@ -12,34 +12,28 @@ NO_SUBSCRIPTION = Refusal(
 
 
 def unsupported_assignor(name: str, supported: tuple[str, ...]) -> Refusal:
-    """A server-side assignor that is not configured."""
     message = f"ServerAssignor {name} is not supported. Supported assignors: {', '.join(supported)}."
     return Refusal(ErrorCode.unsupported_assignor, message)
 
 
 def consumer_group_missing(group_id: str) -> Refusal:
-    """A member beats whose group does not exist."""
     return kind_missing(CONSUMER, group_id)
 
 
 def not_a_consumer_group(group_id: str) -> Refusal:
-    """The group is of another protocol."""
     return not_of_kind(CONSUMER, group_id)
 
 
 def unknown_instance(instance_id: str) -> Refusal:
-    """Nobody in the group has that group instance id."""
     return Refusal(ErrorCode.unknown_member_id, f"Instance id {instance_id} is unknown.")
 
 
 def fenced_instance(member_id: str, instance_id: str, holder: str) -> Refusal:
-    """Another member has that group instance id."""
     message = f"Static member {member_id} with instance id {instance_id} was fenced by member {holder}."
     return Refusal(ErrorCode.fenced_instance_id, message)
 
 
 def unreleased_instance(member_id: str, instance_id: str, holder: str) -> Refusal:
-    """Another member has that group instance id and has not stepped out."""
     message = (
         f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
         f"owned by {holder} member."
@@ -54,6 +48,5 @@ UNKNOWN_STATE = Refusal(
 
 
 def invalid_regex(regex: str, reason: str) -> Refusal:
-    """A pattern that RE2 does not understand."""
     message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
     return Refusal(ErrorCode.invalid_regular_expression, message)

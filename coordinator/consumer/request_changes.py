@@ -1,4 +1,4 @@
-"""What one request changes in a consumer group, which may be the group's protocol, too."""
+"""The changes that one request makes to a consumer group, which can include a conversion."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,15 +12,13 @@ if TYPE_CHECKING:
 
 
 class Conversion(NamedTuple):
-    """A group that changes its protocol with a batch, for whoever makes events of it."""
+    """A change of a group's protocol, for the event source."""
 
-    classic: "ClassicGroup"
-    """What it was before, or is from now on."""
+    classic: "ClassicGroup"  # the classic group before or after the conversion
     from_protocol: str
     to_protocol: str
     members: int
-    carried_over: int
-    """How many changes only say what was so before."""
+    carried_over: int  # number of changes that only repeat the previous state
 
 
 class ChangeSet(GroupChanges):
@@ -31,5 +29,5 @@ class ChangeSet(GroupChanges):
     def __init__(self, group: "ConsumerGroup") -> None:
         super().__init__(group)
         self.converts: Conversion | None = None
+        # Members that are removed by the conversion, without a change of their own.
         self.leaving: Iterable[ConsumerMember] = ()
-        """Members that go with the group's protocol, so that no change says it."""

@@ -1,4 +1,4 @@
-"""Which topics the patterns of a group match, found beside its heartbeats (consumer-groups §12.3, §12.4)."""
+"""Matches the patterns of a group with topics, in the background (consumer-groups §12.3, §12.4)."""
 
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
@@ -12,31 +12,27 @@ from kohort.coordinator.modern.beside import SteppedWork
 from kohort.coordinator.modern.group_epochs import bump, current_hash
 from kohort.protocol.errors import ErrorCode
 
-SeesTopic = Callable[[str], bool]
-"""Whether a topic may be found by who asks for a resolution: Kafka leaves out what they may not describe."""
+SeesTopic = Callable[[str], bool]  # whether the sender may find a topic: Kafka omits topics that it must not describe
 
 
 def sees_all(name: str) -> bool:
-    """Where nobody is kept from any topic."""
     return True
 
 
+# Names that are compared with a pattern in one slice. A slow pattern takes a millisecond for a name of 249 characters.
 NAMES_AT_ONCE = 48
-"""At most this many names are compared with a pattern before others are served. A slow pattern takes a millisecond for
-one of 249 characters."""
 
-AT_MOST_EVERY_MS = 10_000
-"""How long a group's patterns are left alone after they were resolved."""
+MIN_INTERVAL_MS = 10_000  # minimum time between two resolutions of a group's patterns
 
 
 def resolve_if_due(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = sees_all, *, new_regex: bool) -> None:
-    """Starts a resolution of all patterns of the group, if one is due and none is under way."""
+    """Start a resolution of all patterns of the group if one is due and none is running."""
     if not group.regex_counts or group.resolving:
         return
     host = group.coordinator
     wall_ms = host.wall_ms(now_ms)
     last_ms = max((regex.timestamp_ms for regex in group.regexes.values()), default=None)
-    if last_ms is not None and wall_ms <= last_ms + AT_MOST_EVERY_MS:
+    if last_ms is not None and wall_ms <= last_ms + MIN_INTERVAL_MS:
         return
     version = min((regex.version for regex in group.regexes.values()), default=-1)
     if (
@@ -47,66 +43,64 @@ def resolve_if_due(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = se
         or wall_ms > last_ms + host.settings.group_consumer_regex_refresh_interval_ms
     ):
         group.resolving = True
-        host.purgatory.wait(_Resolution(now_ms, group, _resolving(group, sees_topic)))
+        host.purgatory.wait(_Resolution(now_ms, group, _resolve(group, sees_topic)))
 
 
 class _Resolution(SteppedWork[ConsumerGroup]):
-    """Comes after the heartbeat that asked for it is answered."""
+    """Runs after the heartbeat that started it."""
 
     __slots__ = ()
 
-    def done(self, result: Any, now_ms: int) -> None:
-        """All patterns are through."""
+    def on_result(self, result: Any, now_ms: int) -> None:
         self.group.resolving = False
         _note(self.group, result, now_ms)
 
 
 class _Matched(NamedTuple):
-    """What patterns match, of the topics that there were at one moment."""
+    """Matches of patterns with the topics of one version."""
 
     version: int
     topics: dict[str, tuple[str, ...]]
 
 
-def _resolving(group: ConsumerGroup, sees_topic: SeesTopic) -> Generator[None, None, _Matched]:
-    """Matches all patterns that somebody has now. Those that this process has matched since a topic changed stay.
+def _resolve(group: ConsumerGroup, sees_topic: SeesTopic) -> Generator[None, None, _Matched]:
+    """Match all patterns. Results of this process are reused while the topics have not changed.
 
-    Yields after NAMES_AT_ONCE names, and not at all where there are no more.
+    Yields after NAMES_AT_ONCE names.
     """
     host = group.coordinator
     names, version = list(host.topics.names()), host.topics.version
-    known = group.regexes if group.matched_version == version and sees_topic is sees_all else {}
-    found: dict[str, tuple[str, ...]] = {}
-    left = NAMES_AT_ONCE
+    cached = group.regexes if group.matched_version == version and sees_topic is sees_all else {}
+    matches_by_regex: dict[str, tuple[str, ...]] = {}
+    names_left = NAMES_AT_ONCE
     for regex in sorted(group.regex_counts):
-        before = known.get(regex)
-        if before is not None and before.version == version:
-            found[regex] = before.topics
+        resolved = cached.get(regex)
+        if resolved is not None and resolved.version == version:
+            matches_by_regex[regex] = resolved.topics
             continue
         matches = matcher(regex)
         matched: list[str] = []
         for name in names:
             if matches(name) and sees_topic(name):
                 matched.append(name)
-            left -= 1
-            if not left:
-                left = NAMES_AT_ONCE
+            names_left -= 1
+            if not names_left:
+                names_left = NAMES_AT_ONCE
                 yield
-        found[regex] = tuple(sorted(matched))
+        matches_by_regex[regex] = tuple(sorted(matched))
     group.matched_version = version if sees_topic is sees_all else -1
-    return _Matched(version, found)
+    return _Matched(version, matches_by_regex)
 
 
 def _note(group: ConsumerGroup, matched: _Matched, now_ms: int) -> None:
-    """Notes what each pattern matches. The group has another epoch if that, or a topic, has changed."""
     wall_ms = group.coordinator.wall_ms(now_ms)
     changes = ChangeSet(group)
     changed = False
     for regex, topics in matched.topics.items():
         if regex not in group.regex_counts:
-            continue  # nobody has it any more
-        before = group.regexes.get(regex)
-        changed |= topics != (() if before is None else before.topics)
+            continue  # no member uses it any more
+        resolved = group.regexes.get(regex)
+        changed |= topics != (() if resolved is None else resolved.topics)
         changes.make(Kind.REGEX, regex, ResolvedRegex(topics, matched.version, wall_ms))
     if changed or current_hash(group) != group.metadata_hash:
         bump(group, changes)
@@ -116,4 +110,4 @@ def _note(group: ConsumerGroup, matched: _Matched, now_ms: int) -> None:
 
 
 def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """A resolution that could not be written is taken back; the next heartbeat starts another."""
+    """Ignore the result: if the write fails, the resolution is undone and the next heartbeat starts another."""

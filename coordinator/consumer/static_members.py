@@ -1,4 +1,4 @@
-"""Who sends a heartbeat: a member, a newcomer, or a static member that is back under a new id (consumer-groups §7)."""
+"""Resolution of a heartbeat's sender: a member, a new member, or a returning static member (consumer-groups §7)."""
 
 from base64 import urlsafe_b64encode
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssign
 from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
 
 
-class Found(NamedTuple):
-    """A member by its id, and what it has said of itself until now. Newcomers are not in the group yet."""
+class Identity(NamedTuple):
+    """Member ID and previous metadata of a sender. A new member is not in the group yet."""
 
     member_id: str
     metadata: MemberMetadata
@@ -29,10 +29,10 @@ def find_or_replace(
     instance_id: str | None,
     *,
     classic: bool = False,
-) -> Found | Refusal:
-    """Who sends a heartbeat with this id and epoch, or (`classic`) a JoinGroup, which has epoch 0.
+) -> Identity | Refusal:
+    """Resolve the sender of a heartbeat, or (`classic`) of a JoinGroup, which has epoch 0.
 
-    A static member that stepped out, or spoke the other protocol, is replaced by who comes under its name.
+    A static member that left temporarily or used the other protocol is replaced by the sender with its instance ID.
     """
     if instance_id is None:
         return _dynamic(group, member_id, epoch)
@@ -42,27 +42,27 @@ def find_or_replace(
             return unknown_instance(instance_id)
         if holder.member_id != member_id:
             return fenced_instance(member_id, instance_id, holder.member_id)
-        return Found(member_id, holder.metadata)
+        return Identity(member_id, holder.metadata)
     if holder is None:
-        known = group.members.get(member_id)  # a member that takes a name stays the member it is
-        metadata = MemberMetadata(instance_id=instance_id) if known is None else known.metadata
-        return Found(member_id or new_member_id(group.coordinator), metadata)
+        member = group.members.get(member_id)  # a member keeps its ID when it gets an instance ID
+        metadata = MemberMetadata(instance_id=instance_id) if member is None else member.metadata
+        return Identity(member_id or new_member_id(group.coordinator), metadata)
     if not classic and not holder.is_classic and holder.current.epoch != STEPPING_OUT_EPOCH:
         return unreleased_instance(member_id, instance_id, holder.member_id)
     return replace_member(group, changes, holder, member_id or new_member_id(group.coordinator))
 
 
-def _dynamic(group: ConsumerGroup, member_id: str, epoch: int) -> Found | Refusal:
+def _dynamic(group: ConsumerGroup, member_id: str, epoch: int) -> Identity | Refusal:
     member = group.members.get(member_id)
     if member is not None:
-        return Found(member_id, member.metadata)
+        return Identity(member_id, member.metadata)
     if epoch:
         return unknown_member(member_id, group.group_id)
-    return Found(member_id or new_member_id(group.coordinator), MemberMetadata())
+    return Identity(member_id or new_member_id(group.coordinator), MemberMetadata())
 
 
-def replace_member(group: ConsumerGroup, changes: ChangeSet, old: ConsumerMember, member_id: str) -> Found:
-    """Gives the place of a static member to another member id, with all that belongs to it."""
+def replace_member(group: ConsumerGroup, changes: ChangeSet, old: ConsumerMember, member_id: str) -> Identity:
+    """Transfer the state of a static member to a new member ID."""
     metadata, target, current = old.metadata, group.target_of(old.member_id), old.current
     forget(old.member_id, changes)
     changes.make(Kind.MEMBER, member_id, metadata)
@@ -70,12 +70,12 @@ def replace_member(group: ConsumerGroup, changes: ChangeSet, old: ConsumerMember
     assigned = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in current.assigned.items()}
     taken_over = CurrentAssignment(state=current.state, assigned=assigned, revoking=current.revoking)
     changes.make(Kind.CURRENT, member_id, taken_over)
-    return Found(member_id, metadata)
+    return Identity(member_id, metadata)
 
 
 def new_member_id(host: ConsumerHost) -> str:
-    """A member id as Kafka makes them: 22 characters, the first one no dash."""
+    """Return a new ID in Kafka's format: 22 characters, without a leading dash."""
     while True:
-        made = urlsafe_b64encode(UUID(host.new_uuid()).bytes).decode().rstrip("=")
-        if not made.startswith("-"):
-            return made
+        member_id = urlsafe_b64encode(UUID(host.new_uuid()).bytes).decode().rstrip("=")
+        if not member_id.startswith("-"):
+            return member_id

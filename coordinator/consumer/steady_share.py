@@ -1,5 +1,6 @@
-"""What stays the same of a member that takes one epoch of its group after another, as nearly all members do after each
-change of a large group: what it has, and its record, but for the epochs.
+"""Cached values of a member whose epoch changes while its partitions stay the same.
+
+After each change of a large group that applies to nearly all members: their records differ only in the epochs.
 """
 
 from collections.abc import Set
@@ -12,9 +13,9 @@ from kohort.coordinator.modern.modern_values import Target
 
 
 class SteadyShare:
-    """What a member has, while that is what its target says, and it subscribes to that."""
+    """The assignment of a member whose partitions equal its target, with the inputs that it depends on."""
 
-    __slots__ = ("_after", "_assigned", "_before", "_metadata", "_subscribed", "_target", "cause")
+    __slots__ = ("_after_epochs", "_assigned", "_before_epochs", "_metadata", "_subscribed", "_target", "cause")
 
     def __init__(
         self,
@@ -29,11 +30,11 @@ class SteadyShare:
         self._metadata = metadata
         self._target = target
         self._subscribed = subscribed
-        self._before, self._after = record_around_epochs(group_id, member_id, assigned)
+        self._before_epochs, self._after_epochs = record_around_epochs(group_id, member_id, assigned)
         self.cause = Cause("sent_a_heartbeat", member_id, metadata.client_id, metadata.client_host)
 
     def is_of(self, assigned: Owned, metadata: MemberMetadata, target: Target, subscribed: Set[UUID]) -> bool:
-        """Whether nothing of it has changed: values are replaced, never changed (values.py)."""
+        """Return whether nothing has changed, by identity: values are replaced and never modified (values.py)."""
         return (
             assigned is self._assigned
             and metadata is self._metadata
@@ -42,5 +43,5 @@ class SteadyShare:
         )
 
     def record(self, epoch: int, previous_epoch: int) -> bytes:
-        """The member's record in that epoch, as the first one of a batch."""
-        return self._before + EPOCHS.pack(epoch, previous_epoch) + self._after
+        """Return the encoded record for that epoch as the first one of a batch."""
+        return self._before_epochs + EPOCHS.pack(epoch, previous_epoch) + self._after_epochs

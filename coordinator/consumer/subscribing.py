@@ -1,61 +1,59 @@
-"""What a member says of itself, and when that gives its group another epoch (consumer-groups §5.3, §12.2)."""
+"""Updates of a member's metadata, and the group epochs that result (consumer-groups §5.3, §12.2)."""
 
 from typing import NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
-from kohort.coordinator.consumer.static_members import Found
+from kohort.coordinator.consumer.static_members import Identity
 from kohort.coordinator.consumer.targets import is_homogeneous
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
 from kohort.coordinator.modern.group_epochs import bump, notice_topics
 
 
 class Subscribed(NamedTuple):
-    """What a heartbeat has changed."""
+    """Changes that a heartbeat made."""
 
-    changed: bool
-    """Whether the member's subscription is another one."""
-    homogeneous: bool
-    """Whether an assignor is to take all subscriptions for the same."""
+    changed: bool  # whether the member's subscription has changed
+    homogeneous: bool  # whether the assignor treats all subscriptions as equal
 
 
 def subscribe(
     group: ConsumerGroup,
     changes: ChangeSet,
-    found: Found,
-    wanted: MemberMetadata,
+    identity: Identity,
+    metadata: MemberMetadata,
     now_ms: int,
     sees_topic: SeesTopic = sees_all,
 ) -> Subscribed:
-    """Takes over what a member says of itself.
+    """Store the new metadata of a member.
 
-    The group has another epoch if the names have changed, if the pattern is another one whose topics are known, or if
-    topics have come, gone or grown. A pattern that nobody had before counts when it is resolved.
+    The group gets a new epoch if the names have changed, if the pattern has changed and the matches of the new one are
+    known, or if topics were created, deleted or expanded. A new pattern counts when it is resolved.
 
-    Kafka compares subscriptions anew only where the epoch or the topics have changed. Otherwise what it knew before
-    stands: a newcomer that subscribes to nothing is given partitions like the others (`subscriptionType`).
+    Kafka compares subscriptions only if the epoch or the topics have changed. Otherwise the previous result is kept: a
+    new member that subscribes to nothing receives partitions like the others (`subscriptionType`).
     """
-    before = found.metadata
+    old_metadata = identity.metadata
     were_homogeneous = is_homogeneous(group)
-    new_regex = bool(wanted.topic_regex) and wanted.topic_regex not in group.regex_counts
-    is_new = found.member_id not in group.members
-    if wanted != before or is_new:
-        changes.make(Kind.MEMBER, found.member_id, wanted)
-    regex_changed = wanted.topic_regex != before.topic_regex
-    names_changed = wanted.topic_names != before.topic_names
+    new_regex = bool(metadata.topic_regex) and metadata.topic_regex not in group.regex_counts
+    is_new = identity.member_id not in group.members
+    if metadata != old_metadata or is_new:
+        changes.make(Kind.MEMBER, identity.member_id, metadata)
+    regex_changed = metadata.topic_regex != old_metadata.topic_regex
+    names_changed = metadata.topic_names != old_metadata.topic_names
     resolve_if_due(group, now_ms, sees_topic, new_regex=new_regex)
     if regex_changed:
-        _forget_unused(group, changes, before.topic_regex)
-    bumped = names_changed or (regex_changed and (not wanted.topic_regex or wanted.topic_regex in group.regexes))
+        _forget_unused(group, changes, old_metadata.topic_regex)
+    bumped = names_changed or (regex_changed and (not metadata.topic_regex or metadata.topic_regex in group.regexes))
     if bumped:
         bump(group, changes)
         group.checked_version = group.coordinator.topics.version
         changes.epoch_cause = "" if is_new else "metadata_changed"
-        looked_again = True
+        is_checked = True
     else:
-        looked_again = notice_topics(group, changes)
-    homogeneous = is_homogeneous(group) if looked_again else were_homogeneous
+        is_checked = notice_topics(group, changes)
+    homogeneous = is_homogeneous(group) if is_checked else were_homogeneous
     return Subscribed(names_changed or regex_changed, homogeneous)
 
 

@@ -1,4 +1,4 @@
-"""The target assignment: what each member is to have (consumer-groups §10)."""
+"""Computation of the target assignment (consumer-groups §10)."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -17,27 +17,26 @@ from kohort.coordinator.modern.preparing import targets_of
 
 
 class Inputs(NamedTuple):
-    """What a target follows from."""
+    """Inputs of a target assignment."""
 
     assignor: str
-    members: dict[str, Subscriber]
-    """By id, in Kafka's order."""
-    counts: dict[UUID, int]
-    """The number of partitions of each topic, likewise."""
-    homogeneous: bool
-    """Whether all members subscribe to the same topics."""
+    members: dict[str, Subscriber]  # by ID, in Kafka's order
+    counts: dict[UUID, int]  # number of partitions by topic, in Kafka's order
+    homogeneous: bool  # whether all members subscribe to the same topics
 
 
 def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
-    """Whether a target is due, and the last one is not too young (KIP-1263)."""
     return is_target_due(group, group.coordinator.consumer_config(group.group_id).assignment_interval_ms, wall_ms)
 
 
 def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
-    """Computes the target for the group's epoch, and notes it for the members whose share changes.
+    """Compute the target for the group epoch and add a change for each member whose target changes.
 
-    It stays due where that takes long; see preparing.py. `homogeneous`: whether all members count as subscribed to the
-    same topics. `own_vote`: the assignor that the member wants whose request it is.
+    If that takes long, the target stays due and is computed in the background; see preparing.py.
+
+    Args:
+        homogeneous: Whether all members count as subscribed to the same topics.
+        own_vote: The assignor that the sender of the request prefers.
     """
     began_us = group.measured_from_us()
     counts = _counts(group)
@@ -47,7 +46,7 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
         topics = topic_ids(group, metadata)
         members[member_id] = Subscriber(member_id, metadata.instance_id, topics, group.target_of(member_id))
     ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}
-    before = group.preparation
+    preparation = group.preparation
     targets: dict[str, Target] | None = {}
     if members:
         inputs = Inputs(preferred_assignor(group, own_vote), members, ordered, homogeneous)
@@ -61,15 +60,14 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
             changes.make(Kind.TARGET, member_id, target)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
     changes.assignor_us = group.measured_us(began_us)
-    if before is not None and before.targets is targets:
-        changes.assignor_us += before.spent_us
+    if preparation is not None and preparation.targets is targets:
+        changes.assignor_us += preparation.spent_us
 
 
 def _in_order(group: ConsumerGroup) -> list[str]:
-    """Members as Kafka's assignors get them."""
-    known = [member for member in group.members.values() if member.current is not FIRST]
-    added = [member for member in group.members.values() if member.current is FIRST]
-    return [member.member_id for member in in_assignors_order(known, added, _hash_of, group.most_members)]
+    assigned = [member for member in group.members.values() if member.current is not FIRST]
+    new_members = [member for member in group.members.values() if member.current is FIRST]
+    return [member.member_id for member in in_assignors_order(assigned, new_members, _hash_of, group.most_members)]
 
 
 def _hash_of(member: ConsumerMember) -> int:
@@ -77,9 +75,8 @@ def _hash_of(member: ConsumerMember) -> int:
 
 
 def _counts(group: ConsumerGroup) -> dict[UUID, int]:
-    """The numbers of partitions of all topics that members subscribe to, as far as they exist."""
     subscribed = {
-        (each.metadata.topic_names, each.metadata.topic_regex): each.metadata for each in group.members.values()
+        (member.metadata.topic_names, member.metadata.topic_regex): member.metadata for member in group.members.values()
     }
     names = {name for metadata in subscribed.values() for name in group.names_of(metadata)}
     topics = (group.coordinator.topics.by_name(name) for name in names)
@@ -87,25 +84,25 @@ def _counts(group: ConsumerGroup) -> dict[UUID, int]:
 
 
 def topic_ids(group: ConsumerGroup, metadata: MemberMetadata) -> frozenset[UUID]:
-    """The topics that a member subscribes to, as far as they exist; worked out once for all equal subscriptions."""
+    """Return the existing topics of a member's subscription, cached for all equal subscriptions."""
     topics = group.coordinator.topics
     if group.ids_version != topics.version or len(group.ids) > 2 * len(group.members):
         group.ids.clear()
         group.ids_version = topics.version
     resolved = group.regexes.get(metadata.topic_regex) if metadata.topic_regex else None
     subscription = metadata.topic_names, () if resolved is None else resolved.topics
-    known = group.ids.get(subscription)
-    if known is None:
-        found = (topics.by_name(name) for names in subscription for name in names)
-        known = group.ids[subscription] = frozenset(topic.topic_id for topic in found if topic is not None)
-    return known
+    ids = group.ids.get(subscription)
+    if ids is None:
+        existing = (topics.by_name(name) for names in subscription for name in names)
+        ids = group.ids[subscription] = frozenset(topic.topic_id for topic in existing if topic is not None)
+    return ids
 
 
 def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str:
-    """The one that most members vote for; without a vote the first that is configured.
+    """Return the assignor with the most votes, or the first configured one without votes.
 
-    Of several with as many votes Kafka takes the first in its map. Where a member's request computes a target, its vote
-    is taken out of a copy and put in again, in front if nobody else has it.
+    In a tie Kafka takes the first one in its map. When a request of a member triggers the computation, Kafka removes
+    the member's vote from a copy and adds it again, which puts an assignor without other votes first.
     """
     votes = group.assignors
     if not votes:
@@ -116,7 +113,7 @@ def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str
 
 
 def is_homogeneous(group: ConsumerGroup) -> bool:
-    """Whether all members subscribe to the same topics, as Kafka judges it."""
+    """Return whether all members subscribe to the same topics by Kafka's rules."""
     count = len(group.members)
     if not group.regex_counts:
         return all(subscribers == count for subscribers in group.names.values())

@@ -1,6 +1,6 @@
-"""What the log keeps of a consumer group, as values. A group's whole state is made of them (consumer-groups §18).
+"""Values that the log stores for a consumer group. They make up its whole state (consumer-groups §18).
 
-Values are never changed: whoever wants another one makes it. Mappings in them are to be treated so, too.
+Values are replaced and never modified. That includes the mappings in them.
 """
 
 from collections.abc import Mapping
@@ -10,22 +10,19 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 
-Owned = Mapping[UUID, Mapping[int, int]]
-"""By topic, partitions and the epoch of the assignment that gave each (KIP-1251)."""
+Owned = Mapping[UUID, Mapping[int, int]]  # assignment epochs by topic and partition (KIP-1251)
 
 NOTHING: dict[UUID, dict[int, int]] = {}
 
 LEAVING_EPOCH = -1
-STEPPING_OUT_EPOCH = -2
-"""A static member goes and wants to come back; also the epoch it has meanwhile."""
+STEPPING_OUT_EPOCH = -2  # A static member leaves temporarily; it has this epoch until it is back
 
 
 class Kind(IntEnum):
-    """The kinds of records; the value is the type in a record's key."""
+    """Record types; the value is the type in a record's key."""
 
     GROUP_EPOCH = 3
-    PARTITION_METADATA = 4
-    """Kafka 4.0 writes it; later brokers only write its tombstone."""
+    PARTITION_METADATA = 4  # written by Kafka 4.0; later brokers only write its tombstone
     MEMBER = 5
     TARGET_EPOCH = 6
     TARGET = 7
@@ -34,41 +31,37 @@ class Kind(IntEnum):
 
 
 class ClassicMetadata(NamedTuple):
-    """What a member says that speaks the classic protocol within a consumer group."""
+    """Additional metadata of a member that uses the classic protocol in a consumer group."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
 
 class MemberMetadata(NamedTuple):
-    """What a member says of itself."""
+    """Subscription and other data that a member sent."""
 
     instance_id: str | None = None
     rack_id: str | None = None
     client_id: str = ""
     client_host: str = ""
-    topic_names: tuple[str, ...] = ()
-    """Sorted, each once."""
-    topic_regex: str = ""
-    """Empty: none."""
+    topic_names: tuple[str, ...] = ()  # sorted, without duplicates
+    topic_regex: str = ""  # empty without a pattern
     rebalance_timeout_ms: int = -1
-    assignor: str | None = None
-    """The server-side assignor that it votes for."""
+    assignor: str | None = None  # server-side assignor that the member prefers
     classic: ClassicMetadata | None = None
 
 
 class CurrentAssignment(NamedTuple):
-    """What a member has, and how far it is on the way to its target."""
+    """Partitions of a member, and its progress toward the target."""
 
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: Owned = NOTHING
-    revoking: Owned = NOTHING
-    """Partitions that it is to give up and has not yet."""
+    revoking: Owned = NOTHING  # partitions that the member has not revoked yet
 
     def given_at(self, topic_id: UUID, partition: int) -> int | None:
-        """The epoch of the assignment that gave a partition to the member; None: it does not have it."""
+        """Return the epoch of the assignment that added the partition, or None if the member does not own it."""
         for owned in (self.assigned, self.revoking):
             epoch = owned.get(topic_id, {}).get(partition)
             if epoch is not None:
@@ -77,7 +70,7 @@ class CurrentAssignment(NamedTuple):
 
 
 class ResolvedRegex(NamedTuple):
-    """The topics that a pattern matched, the version of the topics then, and when that was: wall clock."""
+    """The topics that a pattern matched, with the version of the topics and the wall clock of that time."""
 
     topics: tuple[str, ...]
     version: int

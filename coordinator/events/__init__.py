@@ -1,1 +1,1 @@
-"""Group events: what happened to groups, from calls of the classic group and records of the consumer group."""
+"""Group events, created from calls of classic groups and from records of groups of the newer protocols."""

@@ -1,4 +1,4 @@
-"""How an event of a classic group is made, and what is remembered of the group and its members for the next one."""
+"""Creation of events of classic groups, and the state kept of a group and its members between events."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,32 +23,30 @@ OF_A_REBALANCE = frozenset({
 
 @dataclass(eq=False)
 class ClassicEventEmitter(EventEmitter):
-    """Makes the events of the classic groups of one coordinator."""
+    """Creates the events of the classic groups of one coordinator."""
 
     def of(self, group: "ClassicGroup") -> GroupEventState:
-        """What is remembered of a group."""
         if group.event_state is None:
-            # Members that are new have not been in a generation; a group found at work is taken as it stands.
-            known = [member for member in group.members.values() if not member.is_new]
-            owners = Owners({member.member_id: share_of(group, member.assignment) or frozenset() for member in known})
-            group.event_state = GroupEventState((member.member_id for member in known), owners, self.now_us())
+            # New members have not been in a generation yet. The others are taken as they are.
+            members = [member for member in group.members.values() if not member.is_new]
+            owners = Owners({member.member_id: share_of(group, member.assignment) or frozenset() for member in members})
+            group.event_state = GroupEventState((member.member_id for member in members), owners, self.now_us())
         return group.event_state
 
-    def meet_anew(self, group: "ClassicGroup") -> None:
-        """An earlier observer has missed what happened since it ended."""
+    def reset(self, group: "ClassicGroup") -> None:
+        """Discard the state of an earlier observer, which has missed events since it ended."""
         group.event_state = None
         for member in group.members.values():
             member.stats = None
         self._initialize(group)
 
     def _initialize(self, group: "ClassicGroup") -> None:
-        """A group found at work: what is measured of it begins now."""
         self.of(group)
         for member in group.members.values():
             self.stats_of(member)
 
     def stats_of(self, member: "Member") -> MemberStats:
-        """What is remembered of a member; one that was loaded from the log is first met here."""
+        """Return the statistics of a member; they start now for a member that was loaded from the log."""
         if member.stats is None:
             member.stats = MemberStats(None, self.coordinator_ms())
         return member.stats
@@ -107,5 +105,5 @@ class ClassicEventEmitter(EventEmitter):
 
 
 def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:
-    """The partitions of a member's assignment; None where that is not known: only consumers share partitions."""
+    """Return the partitions of an assignment, or None if they are unknown because the members are not consumers."""
     return share_in(assignment) if group.protocol_type == "consumer" else None

@@ -1,7 +1,6 @@
-"""Turns what happens to classic groups into events (offsets-topic §9.2), while somebody listens.
+"""Creates events of classic groups (offsets-topic §9.2) while there is a listener.
 
-What is to be remembered of a group and a member stands in `GroupEventState` and `MemberStats`; the group itself decides
-nothing by it.
+State between events is in `GroupEventState` and `MemberStats`. It does not influence the group.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -30,22 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class ClassicEventSource(ClassicEventEmitter, Observer):
-    """Turns what happens to the classic groups of one coordinator into events."""
+    """Creates events of the classic groups of one coordinator."""
 
     # Members
 
     def member_id_issued(self, group: "ClassicGroup", member_id: str, ticket: object) -> None:
-        """A newcomer was sent back to join with this id (KIP-394)."""
         self._emit("member_id_issued", group, client=self.client_of(ticket), member_id=member_id)
 
     def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
-        """A member is new in the group; its join waits."""
         member.stats = MemberStats(self.client_of(ticket).client_software, self.coordinator_ms())
         self.of(group).last_awaited = member
         self._of_member("member_added", group, member, cause=cause.name, reason=cause.reason)
 
     def member_rejoined(self, group: "ClassicGroup", member: "Member", reason: str) -> None:
-        """A member has come back while a rebalance goes on: the rejoin delay."""
+        """Report a rejoin with its delay since the start of the rebalance."""
         state = self.of(group)
         state.last_awaited = member
         now_us = self.now_us()
@@ -56,7 +53,6 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     def member_replaced(
         self, group: "ClassicGroup", member: "Member", old_id: str, rebalance: bool, ticket: object, reason: str
     ) -> None:
-        """A static member came back under a new id (KIP-345)."""
         software = self.client_of(ticket).client_software
         self.stats_of(member).client_software = software
         self.of(group).renamed(old_id, member.member_id)
@@ -65,18 +61,16 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)
 
     def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
-        """A member joins again and says something else of itself than before. Called before that is taken over."""
-        what = what_changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
-        if what is not None:
-            self._of_member("member_metadata_changed", group, member, detail={"what": what})
+        changed_part = what_changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
+        if changed_part is not None:
+            self._of_member("member_metadata_changed", group, member, detail={"what": changed_part})
 
     def member_removed(
         self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "", *, has_joined: bool = False
     ) -> None:
-        """A member was removed. If it had not rejoined, the group waited for it until now."""
         silent_ms = self.coordinator_ms() - self.stats_of(member).heard_ms
         state = self.of(group)
-        state.owners.gone(member.member_id, self.now_us())
+        state.owners.release_member(member.member_id, self.now_us())
         if member.join_ticket is None and not has_joined:
             state.last_awaited = member
         if cause in ("barrier_timeout", "sync_timeout"):
@@ -85,19 +79,17 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         self.flush_stats_of(group, member)
 
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
-        """A request names an instance id that another member has by now; at most one event a minute."""
+        """Report that another member has the instance ID by now, at most once a minute."""
         error = ErrorCode.fenced_instance_id
         if self.of(group).refusals.is_first(member_id, FENCED, NOBODY_KNOWN, group.generation_id):
             self._emit("member_fenced", group, member_id=member_id, instance_id=instance_id, error=name_of(error))
 
     def member_id_discarded(self, group: "ClassicGroup", member_id: str) -> None:
-        """A new client did not join with the member id that it had received."""
         self.of(group).last_awaited = member_id
 
     # Rebalances
 
     def rebalance_started(self, group: "ClassicGroup", cause: Cause) -> None:
-        """The group has just gone to PreparingRebalance; whoever waits already has rejoined at once."""
         state, now_us = self.of(group), self.now_us()
         state.rebalances += 1
         rebalance_id = f"{group.group_id}/{self.epoch(group.partition)}/{state.rebalances}"
@@ -127,12 +119,12 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             duration_us=stable_us if group.previous_state is State.STABLE else None,
             members=len(group.members),
         )
-        for each in group.members.values():
-            if each.join_ticket is not None and not each.is_new:
-                self.member_rejoined(group, each, cause.reason if each is member else "")
+        for waiting in group.members.values():
+            if waiting.join_ticket is not None and not waiting.is_new:
+                self.member_rejoined(group, waiting, cause.reason if waiting is member else "")
 
     def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
-        """Members are waited for; half way through an event says for whom."""
+        """Schedule a `join_progress` event after half of the timeout."""
         if timeout_ms >= 2:
             state = self.of(group)
             self._no_half_time(state)
@@ -145,13 +137,12 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             state.half_time = None
 
     def join_progress(self, group: "ClassicGroup") -> None:
-        """Half of the rebalance timeout is over."""
         self.of(group).half_time = None
         self._emit(
             "join_progress",
             group,
             duration_us=self.now_us() - self.of(group).started_us,
-            waited_for=_awaited(group, [each for each in group.members.values() if each.join_ticket is None]),
+            waited_for=_awaited(group, [member for member in group.members.values() if member.join_ticket is None]),
             members=len(group.members),
             rebalance_timeout_ms=group.rebalance_timeout_ms,
         )
@@ -160,7 +151,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         """Report the end of a join phase, with the member that the group waited for last.
 
         That is a member that is still missing, or else the last one that joined or was removed without having joined.
-        After the initial delay there is no such member, because the timer ended the phase.
+        After the initial delay the event does not name a member, because the timer ended the phase.
         """
         state, now_us = self.of(group), self.now_us()
         waited_for = () if state.is_initial and not missing else _awaited(group, missing)
@@ -195,13 +186,12 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     def assignment_received(
         self, group: "ClassicGroup", leader: "Member", assignments: dict[str, bytes]
     ) -> Callable[[ErrorCode], None]:
-        """The leader has synced. What is returned reports that its assignment was written."""
         state, now_us = self.of(group), self.now_us()
         generation_id, rebalance_id = group.generation_id, state.rebalance_id
         shares = {member_id: share_of(group, assignments.get(member_id, b"")) for member_id in group.members}
-        known = {member_id: share for member_id, share in shares.items() if share is not None}
-        state.next_shares = known if len(known) == len(shares) else None
-        partitions = None if state.next_shares is None else sum(map(len, known.values()))
+        readable = {member_id: share for member_id, share in shares.items() if share is not None}
+        state.next_shares = readable if len(readable) == len(shares) else None
+        partitions = None if state.next_shares is None else sum(map(len, readable.values()))
         since_us, detail = now_us - state.joined_us, self._moves(group)
         self._of_member(
             "assignment_received", group, leader, duration_us=since_us, partitions=partitions, detail=detail
@@ -222,7 +212,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         return stored
 
     def _moves(self, group: "ClassicGroup") -> dict[str, str] | None:
-        """Partitions that an assignment moves; how few it could have, if all members subscribe to the same topics."""
+        """Return the number of moved partitions, and the possible minimum if all subscriptions are equal."""
         state = self.of(group)
         if state.next_shares is None:
             return None
@@ -230,7 +220,6 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         return state.owners.moves_to(state.next_shares, group.subscribed_topics, alike=alike).as_detail()
 
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
-        """A member has got its share."""
         self.stats_of(member).heard_ms = self.coordinator_ms()
         state, now_us = self.of(group), self.now_us()
         share = share_of(group, member.assignment)
@@ -244,13 +233,11 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             detail={"unowned_us": str(unowned_us)} if unowned_us else None,
         )
 
-    def sync_timeout(self, group: "ClassicGroup", late: list[str]) -> None:
-        """Members have not synced within the rebalance timeout; they are removed."""
+    def sync_timeout(self, group: "ClassicGroup", late_ids: list[str]) -> None:
         since_us = self.now_us() - self.of(group).joined_us
-        self._emit("sync_timeout", group, waited_for=tuple(late), duration_us=since_us, cause="sync_timeout")
+        self._emit("sync_timeout", group, waited_for=tuple(late_ids), duration_us=since_us, cause="sync_timeout")
 
     def rebalance_completed(self, group: "ClassicGroup") -> None:
-        """Everybody who waited has its share: the group is Stable."""
         state, now_us = self.of(group), self.now_us()
         self._emit(
             "rebalance_completed",
@@ -267,9 +254,8 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             state.owners.assigned(state.next_shares, group.subscribed_topics)
 
     def emptied(self, group: "ClassicGroup") -> OnWritten:
-        """Nobody is left. What is returned reports it, when the record that says so was written."""
         state = self.of(group)
-        state.owners.nobody_is_left()
+        state.owners.release_all()
         values: dict[str, Any] = {
             "state_from": group.previous_state.value,
             "state_to": group.state.value,
@@ -287,14 +273,12 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
 
         return written
 
-    # Heartbeats and commits; `heartbeating.py` counts the former
+    # Heartbeats and commits; `heartbeating.py` counts the heartbeats
 
     def heartbeat_gap(self, group: "ClassicGroup", member: "Member", gap_ms: int) -> None:
-        """A member was silent for more than half of its session timeout."""
         self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
 
     def committed(self, group: "ClassicGroup | None", member_id: str, partitions: int) -> None:
-        """A commit was accepted."""
         member = None if group is None else group.members.get(member_id)
         if member is not None:
             stats = self.stats_of(member)
@@ -304,7 +288,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     def commit_rejected(
         self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object | None
     ) -> None:
-        """A commit was refused; reported at once the first time, then once a minute how often."""
+        """Report the first rejection of its type at once, and the number of later ones once a minute."""
         member = group.members.get(member_id)
         if member is not None:
             self.stats_of(member).rejected += 1
@@ -328,59 +312,53 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         )
 
     def flush_stats_of(self, group: "ClassicGroup", member: "Member") -> None:
-        """What a member's heartbeats and commits came to since the last report."""
+        """Report heartbeats and commits since the last report."""
         for kind, values in flushed(self.stats_of(member)):
             self._of_member(kind, group, member, **values)
 
     def flush(self, group: "ClassicGroup") -> None:
-        """What its members' heartbeats and commits came to since the last report, and what was refused."""
         for member in group.members.values():
             if member.stats is not None:
                 self.flush_stats_of(group, member)
         self.flush_refusals(group)
 
     def loaded(self, group: "ClassicGroup", load_us: int) -> None:
-        """This node coordinates it from now on."""
         self._initialize(group)
         members, generation_id = len(group.members), group.generation_id
         self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
 
     def flush_refusals(self, group: "ClassicGroup") -> None:
-        """How many refusals came after the first of their kind; the next one is reported at once again."""
+        """Report the number of repeated rejections; the next one of each type is reported at once again."""
         if group.event_state is not None:
-            for each in group.event_state.refusals.flush():
-                self._rejected(group, *each)
+            for refusal in group.event_state.refusals.flush():
+                self._rejected(group, *refusal)
 
     # Groups and their partitions
 
     def group_created(self, group: "ClassicGroup", cause: str | None = None) -> None:
-        """A group that was not there before."""
-        # Nobody has joined yet where a join creates it; it will not stay without a type.
+        # A group that a JoinGroup creates has no members yet, but it gets its type soon.
         self._emit("group_created", group, cause=cause, members=0, group_type="simple" if cause is None else "classic")
 
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
-        """It was deleted, its coordinator has moved, or it is a consumer group now."""
         for member in group.members.values():
             self.flush_stats_of(group, member)
         self.flush_refusals(group)
         self._no_half_time(self.of(group))
         if cause == "coordinator_failover":
             self._emit("group_unloaded", group, state=True, cause=cause, members=len(group.members))
-        elif cause != "protocol_migration":  # its consumer group, or the one that is back, is reported
-            known = cause if cause == "group_deleted" else "unknown"
-            offset = self.coordinator.appended_offset if known == "group_deleted" else None
-            self._emit("group_deleted", group, state=True, cause=known, log_offset=offset)
+        elif cause != "protocol_migration":  # the consumer group, or the restored one, is reported
+            event_cause = cause if cause == "group_deleted" else "unknown"
+            offset = self.coordinator.appended_offset if event_cause == "group_deleted" else None
+            self._emit("group_deleted", group, state=True, cause=event_cause, log_offset=offset)
 
     def offsets_expired(self, group: "ClassicGroup", partitions: int) -> None:
-        """The broker has deleted offsets that are too old."""
         self._emit("offsets_expired", group, partitions=partitions, log_offset=self.coordinator.appended_offset)
 
 
 def name_of(error: ErrorCode) -> str:
-    """Kafka's name of an error."""
     return error.name.upper()
 
 
 def _awaited(group: "ClassicGroup", missing: Iterable["Member"]) -> tuple[str, ...]:
-    """Return the ids of missing members and of clients that have not joined with the id that they received."""
+    """Return the IDs of missing members, and of clients that have not joined with the ID issued to them."""
     return tuple(sorted([*(member.member_id for member in missing), *(group.pending_joins or ())]))

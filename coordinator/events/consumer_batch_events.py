@@ -1,4 +1,4 @@
-"""The events of one batch of changes of a consumer group (offsets-topic §9.5)."""
+"""Events of one batch of changes of a consumer group (offsets-topic §9.5)."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssign
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.events.modern_batch_events import Made, share
+from kohort.coordinator.events.modern_batch_events import BatchEvent, share
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
-    """Makes the events of one batch, in their order, when the changes count already."""
+    """Creates the events of one batch, in order, after its changes were applied."""
 
     kinds = Kind
     first = FIRST
@@ -31,32 +31,30 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     unrevoked = MemberState.UNREVOKED_PARTITIONS
 
     def __init__(self, emitter: "EventEmitter", state: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
-        """`state`: what is remembered of the group from before the batch."""
         converts = changes.converts
         super().__init__(emitter, state, changes, cause, 0 if converts is None else converts.carried_over)
         self._converts = converts
         for member in changes.leaving:
-            self._before[member.member_id] = member.metadata
-            self._found.pop(member.member_id, None)
+            self._old_metadata[member.member_id] = member.metadata
+            self._metadata.pop(member.member_id, None)
 
-    def make(self) -> list[Made]:
-        """All of them."""
+    def make(self) -> list[BatchEvent]:
         if self._converts is not None and self._converts.to_protocol != CONSUMER:
             return [*self._members(), self._converted()]
-        made = [self._converted()] if self._converts is not None else []
-        made += super().make()
-        for name in self._before:  # records may have made a member anew; what was counted of it goes on
+        events = [self._converted()] if self._converts is not None else []
+        events += super().make()
+        for name in self._old_metadata:  # records may have created a new member object; its statistics continue
             if name in self._group.members:
                 self._group.members[name].stats = self._state.stats.get(name)
-        return made
+        return events
 
     # Members
 
-    def _converted(self) -> Made:
+    def _converted(self) -> BatchEvent:
         converts = self._converts
-        assert converts is not None, "asked by whoever looked"
+        assert converts is not None, "only called for conversions"
         policy = self._group.coordinator.settings.group_consumer_migration_policy
-        return self._made(
+        return self._new_event(
             "group_converted",
             None,
             group_type=converts.to_protocol,
@@ -67,86 +65,93 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
             detail={"from": converts.from_protocol, "to": converts.to_protocol, "policy": policy},
         )
 
-    def _members(self) -> Iterator[Made]:
-        gone = {name for name, before in self._before.items() if before is not None and name not in self._found}
-        successors = self._successors(gone)
-        for name, before in self._before.items():
-            now = self._found.get(name)
+    def _members(self) -> Iterator[BatchEvent]:
+        removed = {name for name, old in self._old_metadata.items() if old is not None and name not in self._metadata}
+        successors = self._successors(removed)
+        for name, old in self._old_metadata.items():
+            new = self._metadata.get(name)
             if name in successors:
                 yield self._replaced(name, successors[name])
-            elif before is None and now is not None:
-                yield self._added(name, now)
-            elif before is not None and now is not None:
-                yield from self._metadata_changed(name, before, now)
-            elif before is not None and name in gone and name not in successors.values():
-                yield self._removed(name, before)
-        for name, had in self._had.items():
+            elif old is None and new is not None:
+                yield self._added(name, new)
+            elif old is not None and new is not None:
+                yield from self._metadata_changed(name, old, new)
+            elif old is not None and name in removed and name not in successors.values():
+                yield self._removed(name, old)
+        for name, old_assignment in self._old_assignments.items():
             member = self._group.members.get(name)
-            if member is not None and had.epoch != STEPPING_OUT_EPOCH == member.current.epoch:
+            if member is not None and old_assignment.epoch != STEPPING_OUT_EPOCH == member.current.epoch:
                 kept = sum(map(len, member.current.assigned.values()))
                 yield self._of_member("member_stepped_out", name, Kind.CURRENT, partitions=kept)
 
-    def _successors(self, gone: set[str]) -> dict[str, str]:
-        """Who has taken the place of a static member, and of whom; perhaps of itself."""
+    def _successors(self, removed: set[str]) -> dict[str, str]:
+        """Return the old member ID by the ID of the static member that replaces it, which can be the same."""
         holders = {
-            before.instance_id: name
-            for name, before in self._before.items()
-            if before is not None and before.instance_id is not None
+            old_metadata.instance_id: name
+            for name, old_metadata in self._old_metadata.items()
+            if old_metadata is not None and old_metadata.instance_id is not None
         }
-        found = {}
-        for name in self._before:
-            now = self._found.get(name)
-            old = None if now is None or now.instance_id is None else holders.get(now.instance_id)
-            if now is None or old is None:
+        replaced_ids = {}
+        for name in self._old_metadata:
+            new = self._metadata.get(name)
+            old = None if new is None or new.instance_id is None else holders.get(new.instance_id)
+            if new is None or old is None:
                 continue
-            before = self._before[old]
-            assert before is not None, "it was a member"
-            came_back = self._had.get(old, FIRST).epoch == STEPPING_OUT_EPOCH
-            if (old in gone) if old != name else (came_back or (before.classic is None) != (now.classic is None)):
-                found[name] = old
-        return found
+            old_metadata = self._old_metadata[old]
+            assert old_metadata is not None, "an instance ID belongs to an old member"
+            came_back = self._old_assignments.get(old, FIRST).epoch == STEPPING_OUT_EPOCH
+            if (
+                (old in removed)
+                if old != name
+                else (came_back or (old_metadata.classic is None) != (new.classic is None))
+            ):
+                replaced_ids[name] = old
+        return replaced_ids
 
-    def _added(self, name: str, metadata: MemberMetadata) -> Made:
+    def _added(self, name: str, metadata: MemberMetadata) -> BatchEvent:
         cause = "join_new" if metadata.instance_id is None else "join_static"
         self._initialize(name)
         return self._of_member("member_added", name, Kind.MEMBER, cause=cause, detail={"speaks": _speaks(metadata)})
 
-    def _replaced(self, name: str, old: str) -> Made:
+    def _replaced(self, name: str, old: str) -> BatchEvent:
         state = self._state
         if old != name:
             state.stats.pop(old, None)
             state.renamed(old, name)
-            self._had[name] = self._had.pop(old, FIRST)
+            self._old_assignments[name] = self._old_assignments.pop(old, FIRST)
         self._initialize(name)
         bumps = (Kind.GROUP_EPOCH, None) in self._records
-        detail = {"old_member_id": old, "rebalance": "true" if bumps else "false", "speaks": _speaks(self._found[name])}
+        detail = {
+            "old_member_id": old,
+            "rebalance": "true" if bumps else "false",
+            "speaks": _speaks(self._metadata[name]),
+        }
         return self._of_member("member_replaced", name, Kind.MEMBER, detail=detail)
 
-    def _metadata_changed(self, name: str, before: MemberMetadata, now: MemberMetadata) -> Iterator[Made]:
-        what = _what_changed(before, now)
-        if what is not None:
-            yield self._of_member("member_metadata_changed", name, Kind.MEMBER, detail={"what": what})
+    def _metadata_changed(self, name: str, old: MemberMetadata, new: MemberMetadata) -> Iterator[BatchEvent]:
+        changed_part = _what_changed(old, new)
+        if changed_part is not None:
+            yield self._of_member("member_metadata_changed", name, Kind.MEMBER, detail={"what": changed_part})
 
-    def _removed(self, name: str, before: MemberMetadata) -> Made:
+    def _removed(self, name: str, old_metadata: MemberMetadata) -> BatchEvent:
         self._forget(name)
         stats = self._state.stats.pop(name, None)
         software = None if stats is None else stats.client_software
-        return self._made(
+        return self._new_event(
             "member_removed",
             self._records.get((Kind.MEMBER, name)),
-            client=Client(before.client_id, before.client_host, software),
+            client=Client(old_metadata.client_id, old_metadata.client_host, software),
             member_id=name,
-            instance_id=before.instance_id,
+            instance_id=old_metadata.instance_id,
             cause=self._cause.name,
             reason=self._cause.reason,
-            members=len(self._found),
+            members=len(self._metadata),
             duration_us=None if stats is None else (self._now_us // 1_000 - stats.heard_ms) * 1_000,
-            rebalance_timeout_ms=before.rebalance_timeout_ms,
-            detail={"speaks": _speaks(before)},
+            rebalance_timeout_ms=old_metadata.rebalance_timeout_ms,
+            detail={"speaks": _speaks(old_metadata)},
         )
 
     def _initialize(self, name: str) -> None:
-        """A member that is new: what is measured of it begins now."""
         ticket = self._changes.ticket
         software = None if ticket is None else self._emitter.client_of(ticket).client_software
         self._state.stats[name] = MemberStats(software, self._now_us // 1_000)
@@ -154,16 +159,16 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     # Epochs
 
     def _bumped_state(self) -> str:
-        return str((GroupState.ASSIGNING if self._found else GroupState.EMPTY).value)
+        return str((GroupState.ASSIGNING if self._metadata else GroupState.EMPTY).value)
 
     def _instance_of(self, member_id: str) -> str | None:
-        metadata = self._found.get(member_id) or self._before.get(member_id)
+        metadata = self._metadata.get(member_id) or self._old_metadata.get(member_id)
         return None if metadata is None else metadata.instance_id
 
     def _assignor(self) -> str:
         return preferred_assignor(self._group)
 
-    def _target_says(self, shares: Mapping[str, frozenset[TopicPartition]]) -> tuple[dict[str, Any], dict[str, str]]:
+    def _target_columns(self, shares: Mapping[str, frozenset[TopicPartition]]) -> tuple[dict[str, Any], dict[str, str]]:
         group, owners = self._group, self._state.owners
         names = group.subscribed_names()
         moves = owners.moves_to(shares, names, alike=is_homogeneous(group))
@@ -171,34 +176,34 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
         states = {"state_from": GroupState.ASSIGNING.value, "state_to": GroupState.RECONCILING.value}
         return states | {"duration_us": self._changes.assignor_us}, moves.as_detail()
 
-    # What members have
+    # Assignments
 
-    def _each_of(self, had: Mapping[UUID, frozenset[int]]) -> frozenset[TopicPartition]:
-        return share(self._group.coordinator.topics, had)
+    def _flatten(self, partitions: Mapping[UUID, frozenset[int]]) -> frozenset[TopicPartition]:
+        return share(self._group.coordinator.topics, partitions)
 
-    def _step(self, name: str, had: CurrentAssignment, has: CurrentAssignment) -> Iterator[Made]:
-        """A static member that steps out for a while keeps what it has, and nobody waits for it."""
-        if has.epoch != STEPPING_OUT_EPOCH:
-            yield from super()._step(name, had, has)
+    def _step(self, name: str, old: CurrentAssignment, new: CurrentAssignment) -> Iterator[BatchEvent]:
+        """Skip a static member that leaves temporarily: it keeps its partitions, and no other member waits for it."""
+        if new.epoch != STEPPING_OUT_EPOCH:
+            yield from super()._step(name, old, new)
             return
-        self._state.owners.synced(name, share_of(self._group, has), self._now_us)
+        self._state.owners.synced(name, share_of(self._group, new), self._now_us)
         self._state.revoking_since_us.pop(name, None)
 
     def _is_reconciled(self) -> bool:
         return self._group.state in (GroupState.STABLE, GroupState.EMPTY)
 
-    def _end_says(self) -> tuple[dict[str, Any], dict[str, str]]:
-        _, detail = super()._end_says()
+    def _end_columns(self) -> tuple[dict[str, Any], dict[str, str]]:
+        _, detail = super()._end_columns()
         came_from = GroupState.RECONCILING if self._group.members else GroupState.EMPTY
         return {"state_from": came_from.value}, detail
 
-    # Within
+    # Internals
 
     def _software_of(self, name: str) -> str | None:
         stats = self._state.stats.get(name)
         return None if stats is None else stats.client_software
 
-    def _about(self, name: str, metadata: MemberMetadata) -> dict[str, Any]:
+    def _member_columns(self, name: str, metadata: MemberMetadata) -> dict[str, Any]:
         return {
             "instance_id": metadata.instance_id,
             "session_timeout_ms": session_timeout_of(self._group, metadata),
@@ -207,14 +212,13 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
 
 
 def session_timeout_of(group: ConsumerGroup, metadata: MemberMetadata) -> int:
-    """For how long a member may be silent."""
     if metadata.classic is not None:
         return metadata.classic.session_timeout_ms
     return group.coordinator.consumer_config(group.group_id).session_timeout_ms
 
 
 def share_of(group: ConsumerGroup, current: CurrentAssignment) -> frozenset[TopicPartition]:
-    """What a member has, what it is still giving up included."""
+    """Return the partitions of a member, including those that it has not revoked yet."""
     topics = group.coordinator.topics
     return share(topics, current.assigned) | share(topics, current.revoking)
 
@@ -223,17 +227,19 @@ def _speaks(metadata: MemberMetadata) -> str:
     return "consumer" if metadata.classic is None else "classic"
 
 
-def _what_changed(before: MemberMetadata, now: MemberMetadata) -> str | None:
-    """Which part of what a member says of itself differs, if one does. What a classic member owns is no part."""
-    if (before.classic is None) != (now.classic is None):
+def _what_changed(old: MemberMetadata, new: MemberMetadata) -> str | None:
+    """Return the changed part of a member's metadata, or None. The partitions of a classic member do not count."""
+    if (old.classic is None) != (new.classic is None):
         return "protocols"
-    if (before.topic_names, before.topic_regex) != (now.topic_names, now.topic_regex):
+    if (old.topic_names, old.topic_regex) != (new.topic_names, new.topic_regex):
         return "subscription"
-    if before.assignor != now.assignor:
+    if old.assignor != new.assignor:
         return "assignor"
-    if before.rack_id != now.rack_id:
+    if old.rack_id != new.rack_id:
         return "rack"
-    was, is_now = (None if each.classic is None else each.classic.session_timeout_ms for each in (before, now))
-    if before.rebalance_timeout_ms != now.rebalance_timeout_ms or was != is_now:
+    old_timeout_ms, new_timeout_ms = (
+        None if metadata.classic is None else metadata.classic.session_timeout_ms for metadata in (old, new)
+    )
+    if old.rebalance_timeout_ms != new.rebalance_timeout_ms or old_timeout_ms != new_timeout_ms:
         return "timeouts"
     return None

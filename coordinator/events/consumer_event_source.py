@@ -1,4 +1,4 @@
-"""Turns what happens to consumer groups into events (offsets-topic §9.5), while somebody listens."""
+"""Creates events of consumer groups (offsets-topic §9.5) while there is a listener."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ US_PER_MS = 1_000
 
 
 class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventState], ConsumerObserver):
-    """Turns what happens to the consumer groups of one coordinator into events."""
+    """Creates events of the consumer groups of one coordinator."""
 
     assignor_of = staticmethod(preferred_assignor)
 
@@ -36,64 +36,62 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         self._classic = emitter
         super().__init__(emitter, emitter.coordinator.consumer_groups)
 
-    # What a batch changes
+    # Batches of changes
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
-        """Its events are made now, and reported when it is written.
+        """Create the events now and report them when the batch is written.
 
-        A group that becomes classic rebalances at once. So they are reported at once, unless earlier ones still wait.
-        If the change cannot be written, a further event says that the group is what it was.
+        A group that becomes classic rebalances at once. Its events are reported at once, too, unless earlier ones are
+        pending. If the change cannot be written, another event reports that the group was restored.
         """
         group = changes.group
-        assert isinstance(changes, ChangeSet), "what a consumer group changes"
-        assert isinstance(group, ConsumerGroup), "whose observer this is"
-        state = self._before(group, changes)
-        made = BatchEvents(self._emitter, state, changes, cause).make()
+        assert isinstance(changes, ChangeSet), "consumer groups create these"
+        assert isinstance(group, ConsumerGroup), "only observes consumer groups"
+        state = self._state_before(group, changes)
+        events = BatchEvents(self._emitter, state, changes, cause).make()
         converts = changes.converts
         becomes_classic = converts is not None and converts.to_protocol != CONSUMER
         if converts is not None and becomes_classic:
             self._classic.of(converts.classic).rebalances = state.rebalances
         if not becomes_classic or group.group_id in self._emitter.coordinator.unwritten:
-            return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
-        self._tell(changes, made)
-        return lambda error, now_ms: self._is_back(group) if error is not ErrorCode.none else None
+            return lambda error, now_ms: self._report(changes, events) if error is ErrorCode.none else None
+        self._report(changes, events)
+        return lambda error, now_ms: self._report_restored(group) if error is not ErrorCode.none else None
 
-    def _before(self, group: ConsumerGroup, changes: ChangeSet) -> ConsumerEventState:
-        """What is remembered of a group from before a batch that counts already."""
+    def _state_before(self, group: ConsumerGroup, changes: ChangeSet) -> ConsumerEventState:
+        """Return the state of the group before a batch that was applied already."""
         converts = changes.converts
         if changes.creates or (converts is not None and converts.to_protocol == CONSUMER):
-            carried = changes.made[: converts.carried_over] if converts is not None else ()
+            carried = changes.applied[: converts.carried_over] if converts is not None else ()
             shares = {
                 change.name: share_of(group, change.value)
                 for change, _ in carried
                 if change.kind is Kind.CURRENT and isinstance(change.value, CurrentAssignment)
             }
-            known = {name: share for name, share in shares.items() if name is not None}
-            group.event_state = ConsumerEventState(known, Owners(known), self._emitter.now_us())
+            by_member = {name: share for name, share in shares.items() if name is not None}
+            group.event_state = ConsumerEventState(by_member, Owners(by_member), self._emitter.now_us())
             if converts is not None:
-                before = converts.classic.event_state
-                group.event_state.rebalances = 0 if before is None else before.rebalances
-                self._measure(group, known)
+                old_state = converts.classic.event_state
+                group.event_state.rebalances = 0 if old_state is None else old_state.rebalances
+                self._measure(group, by_member)
         return self._of(group)
 
-    def _is_back(self, group: ConsumerGroup) -> None:
+    def _report_restored(self, group: ConsumerGroup) -> None:
         detail = {"from": "classic", "to": CONSUMER}
         self._emit("group_converted", group, cause="group_store_failed", members=len(group.members), detail=detail)
 
     def measured_from_us(self) -> int | None:
-        """Now."""
         return self._emitter.now_us()
 
     def measured_us(self, began_us: int | None) -> int:
-        """Microseconds since then; 0 where nobody listened yet."""
         return 0 if began_us is None else self._emitter.now_us() - began_us
 
     # Heartbeats and commits
 
-    def heard(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Counts the heartbeat; a member that was silent for more than half of its session timeout is reported."""
+    def heartbeat_received(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Count a heartbeat, and report a member that was silent for more than half of its session timeout."""
         stats = member.stats
-        assert stats is not None, "asked by whoever looked"
+        assert stats is not None, "only called for members with statistics"
         gap_ms = now_ms - stats.heard_ms
         stats.heard_ms = now_ms
         stats.gaps[gap_ms] += 1
@@ -101,7 +99,6 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
             self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
 
     def committed(self, group: ConsumerGroup, member_id: str, partitions: int) -> None:
-        """Counts it."""
         member = group.members.get(member_id)
         if member is not None and member.stats is not None:
             member.stats.commits += 1
@@ -110,7 +107,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
     def commit_rejected(
         self, group: ConsumerGroup, member_id: str, epoch: int, error: ErrorCode, ticket: object | None
     ) -> None:
-        """Reported at once the first time, then once a minute how often."""
+        """Report the first rejection of its type at once, and the number of later ones once a minute."""
         member = group.members.get(member_id)
         if member is not None and member.stats is not None:
             member.stats.rejected += 1
@@ -125,27 +122,26 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         self, group: ConsumerGroup, member_id: str, error: str, client: Client, epoch: int, more: int | None
     ) -> None:
         detail = None if more is None else {"n": str(more)}
-        who = member_id or None
-        self._emit("commit_rejected", group, client, member_id=who, member_epoch=epoch, error=error, detail=detail)
+        named_id = member_id or None
+        self._emit("commit_rejected", group, client, member_id=named_id, member_epoch=epoch, error=error, detail=detail)
 
     def _flush(self, group: ConsumerGroup) -> None:
         for member in group.members.values():
             if member.stats is not None:
                 for kind, values in flushed(member.stats):
                     self._of_member(kind, group, member, **values)
-        for each in self._of(group).refusals.flush():
-            self._rejected(group, *each)
+        for refusal in self._of(group).refusals.flush():
+            self._rejected(group, *refusal)
 
     # Groups
 
     def offsets_expired(self, group: ConsumerGroup, partitions: int) -> None:
-        """The broker has deleted offsets that are too old."""
         offset = self._emitter.coordinator.appended_offset
         self._emit("offsets_expired", group, partitions=partitions, log_offset=offset)
 
-    # Within
+    # Internals
 
-    def _met(self, group: ConsumerGroup) -> ConsumerEventState:
+    def _new_state(self, group: ConsumerGroup) -> ConsumerEventState:
         owners = Owners({name: share_of(group, member.current) for name, member in group.members.items()})
         is_open = group.state in (GroupState.ASSIGNING, GroupState.RECONCILING)
         return ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=is_open)
@@ -155,7 +151,6 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         self._measure(group, group.members)
 
     def _measure(self, group: ConsumerGroup, names: Iterable[str]) -> None:
-        """What is measured of these members begins now."""
         stats = self._of(group).stats
         for name in names:
             stats[name] = MemberStats(None, self._emitter.coordinator_ms())

@@ -1,4 +1,4 @@
-"""How an event is made, whatever the kind of its group."""
+"""Creation of events of all group types."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 if TYPE_CHECKING:
     from kohort.coordinator.coordinator import GroupCoordinator
 
-LONGEST_REASON = 255
+MAX_REASON_LENGTH = 255
 US_PER_MS = 1_000
 
 
@@ -20,25 +20,21 @@ def _unknown_member(group_id: str, member_id: str) -> Client:
 
 @dataclass(eq=False)
 class EventEmitter:
-    """Makes the events of one coordinator and puts them among its effects."""
+    """Creates the events of one coordinator and adds them to its effects."""
 
     coordinator: "GroupCoordinator"
-    now_us: Callable[[], int]
-    """Monotonic."""
-    client_of: Callable[[object], Client]
-    """Who holds a ticket."""
-    epoch_of: Callable[[int], int]
-    """The leader epoch of a partition."""
+    now_us: Callable[[], int]  # monotonic clock
+    client_of: Callable[[object], Client]  # returns the client of a ticket
+    epoch_of: Callable[[int], int]  # returns the leader epoch of a partition
+    # returns the client of a member by group ID and member ID
     client_of_member: Callable[[str, str], Client] = _unknown_member
-    """Who is behind the id of a group and of its member."""
     _epochs: dict[int, int] = field(default_factory=lambda: {NO_PARTITION: NO_PARTITION}, init=False)
 
     def coordinator_ms(self) -> int:
-        """The monotonic clock in whole milliseconds."""
+        """Return the monotonic clock in whole milliseconds."""
         return self.now_us() // US_PER_MS
 
     def epoch(self, partition: int) -> int:
-        """The leader epoch under which this node coordinates a partition."""
         if partition not in self._epochs:
             self._epochs[partition] = self.epoch_of(partition)
         return self._epochs[partition]
@@ -46,7 +42,7 @@ class EventEmitter:
     def event(
         self, kind: str, partition: int, client: Client, now_us: int, *, reason: str = "", **values: Any
     ) -> GroupEvent:
-        """An event of a group that lives in a partition of `__consumer_offsets`; it is not put among the effects."""
+        """Create an event of a group in a partition of `__consumer_offsets` without adding it to the effects."""
         return GroupEvent(
             ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
             mono_us=now_us,
@@ -56,12 +52,11 @@ class EventEmitter:
             client_id=client.client_id or None,
             client_host=client.client_host or None,
             client_software=client.client_software,
-            client_reason=reason[:LONGEST_REASON] or None,
+            client_reason=reason[:MAX_REASON_LENGTH] or None,
             **values,
         )
 
     def access_denied(self, group_id: str, ticket: object, detail: Mapping[str, str]) -> None:
-        """A request about the group was refused for want of a right, of whatever kind the group is."""
         partition = self.coordinator.partition_of(group_id)
         client, now_us = self.client_of(ticket), self.now_us()
         event = self.event("access_denied", partition, client, now_us, group_id=group_id, detail=detail)

@@ -1,4 +1,4 @@
-"""Events that time brings about: how far a join phase is, and what a minute of heartbeats and commits came to."""
+"""Timers of events: progress of a join phase, and statistics of heartbeats and commits once a minute."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ STATS_INTERVAL_MS = 60_000
 
 
 class HalfTime(DelayedOperation):
-    """Reports a join phase half of whose time is over; taken away when the phase ends before."""
+    """Reports the progress after half of the join phase; canceled when the phase ends earlier."""
 
     __slots__ = ("_report",)
 
@@ -17,24 +17,22 @@ class HalfTime(DelayedOperation):
         self._report = report
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by its deadline."""
         self._report()
 
 
 class StatsTimer(DelayedOperation):
-    """Once a minute reports every member's sums."""
+    """Reports statistics of all members once a minute."""
 
     __slots__ = ("_purgatory", "_report")
 
     def __init__(self, purgatory: Purgatory, now_ms: int, report: Callable[[], bool]) -> None:
-        """`report`: returns whether it is to be called again."""
+        """Start the timer; it repeats while `report` returns True."""
         super().__init__(now_ms + STATS_INTERVAL_MS)
         self._purgatory = purgatory
         self._report = report
         purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Reports, and waits for the next minute."""
         if self._report():
             self.deadline_ms = now_ms + STATS_INTERVAL_MS
             self.completed = False

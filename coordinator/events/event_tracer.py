@@ -1,8 +1,7 @@
-"""One tracer for a coordinator: what happens to its groups becomes events, while somebody listens (offsets-topic §9).
+"""Creates events of all groups of a coordinator while there is a listener (offsets-topic §9).
 
-Classic groups say what happens by calls, those of the newer protocols by the records that they write; of the records
-of topics the share partitions tell that the same node leads. `GroupCoordinator.observer` does nothing while
-nobody listens.
+Classic groups report changes by calls, groups of the newer protocols by the records that they write. Share partitions
+on the same node report changes of records. Without a listener `GroupCoordinator.observer` does nothing.
 """
 
 from collections.abc import Iterable
@@ -26,32 +25,25 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class EventObserver(ClassicEventSource):
-    """Turns what happens to the groups of one coordinator into events."""
+    """Creates events of the groups of one coordinator."""
 
     def __post_init__(self) -> None:
-        """Groups that are there already are met as they stand."""
         for group in self.coordinator.groups.values():
-            self.meet_anew(group)
+            self.reset(group)
         self.consumers = ConsumerEventObserver(self)
-        """For the consumer groups of the same coordinator."""
         self.shares = ShareEventObserver(self)
-        """For its share groups."""
         self.streams = StreamsEventObserver(self)
-        """For its streams groups."""
-        self.records = ShareRecordObserver(self)
-        """For the records of the share partitions that its node leads."""
-        StatsTimer(self.coordinator.purgatory, self.coordinator_ms(), self._flush_while_heard)
+        self.records = ShareRecordObserver(self)  # for records of the share partitions that this node leads
+        StatsTimer(self.coordinator.purgatory, self.coordinator_ms(), self._flush_while_observing)
 
     def listen(self) -> None:
-        """Hears from now on what happens."""
+        """Start to observe the coordinator."""
         self.coordinator.observe(self, self.consumers, self.shares, self.streams, self.records)
 
     def measured_from_us(self) -> int | None:
-        """Now."""
         return self.now_us()
 
     def elected(self, partition: int, groups: Iterable["Group"], began_us: int | None) -> None:
-        """This node coordinates a partition's groups from now on."""
         load_us = self._since(began_us)
         self._epochs[partition] = self.epoch_of(partition)
         for group in groups:
@@ -66,30 +58,27 @@ class EventObserver(ClassicEventSource):
         self._emit_of_partition("coordinator_elected", partition, load_us)
 
     def resigned(self, partition: int, began_us: int | None) -> None:
-        """The node no longer coordinates a partition's groups."""
         self._emit_of_partition("coordinator_resigned", partition, self._since(began_us))
         self._epochs.pop(partition, None)
 
     def _since(self, began_us: int | None) -> int:
-        """Microseconds since then; 0 where nobody listened yet."""
+        """Return the elapsed time, or 0 if observation had not started yet."""
         return 0 if began_us is None else self.now_us() - began_us
 
     def stopping(self) -> None:
-        """The process ends in good order: the sums so far, and the partitions that it coordinated."""
         self.flush_stats()
         for partition in sorted(self.coordinator.shards):
             self.resigned(partition, None)
 
     def flush_stats(self) -> None:
-        """Every member's heartbeats and commits, and what was refused, since the last report."""
+        """Report heartbeats, commits and rejections since the last report."""
         for group in self.coordinator.groups.values():
             self.flush(group)
         self.consumers.flush_stats()
         self.shares.flush_stats()
         self.streams.flush_stats()
 
-    def _flush_while_heard(self) -> bool:
-        """Reports the sums. Returns whether anybody still listens."""
+    def _flush_while_observing(self) -> bool:
         if self.coordinator.observer is not self:
             return False
         self.flush_stats()

@@ -1,4 +1,4 @@
-"""Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (offsets-topic §9.2)."""
+"""Statistics of heartbeats and commits: one row per member and minute, not one per heartbeat (offsets-topic §9.2)."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -6,45 +6,44 @@ from typing import Any, NamedTuple
 
 
 class Beats(NamedTuple):
-    """What a minute of heartbeats came to."""
+    """Heartbeats of a minute."""
 
     longest_us: int
-    detail: dict[str, str]
-    """How many gaps between heartbeats there were, and two percentiles of their lengths."""
+    detail: dict[str, str]  # number of gaps between heartbeats, and two percentiles of their lengths
 
 
 class MemberStats:
-    """One member's; `heartbeating.heartbeat` keeps it.
+    """Statistics of one member; `heartbeating.heartbeat` updates them.
 
-    Gaps are kept as lengths and how often each came: exact, and no longer than they are different.
+    Gaps are counted by length, which is exact and takes no more space than there are different lengths.
     """
 
     __slots__ = ("client_software", "commits", "committed_partitions", "gaps", "heard_ms", "rejected")
 
     def __init__(self, client_software: str | None, now_ms: int) -> None:
         self.client_software = client_software
+        # Time of the last heartbeat or of the response to a pending join or sync, during which no heartbeat is
+        # required.
         self.heard_ms = now_ms
-        """When it sent its last heartbeat, or was answered its waiting join or sync: until then it need not beat."""
-        self.gaps: defaultdict[int, int] = defaultdict(int)
-        """Milliseconds to how often."""
+        self.gaps: defaultdict[int, int] = defaultdict(int)  # count by length in milliseconds
         self.commits = 0
         self.committed_partitions = 0
         self.rejected = 0
 
     def take_beats(self) -> Beats | None:
-        """The sums so far, which begin anew; None if there was no heartbeat."""
+        """Return and reset the heartbeat statistics, or return None without heartbeats."""
         gaps, self.gaps = self.gaps, defaultdict(int)
         if not gaps:
             return None
         total = sum(gaps.values())
-        # A request that came together with the one before it bears the same time, which can be before its answer's.
+        # A request in the same batch as the previous one has the same time, which can precede that of the response.
         p50, p99, longest = (max(0, percentile(gaps, total, share)) for share in (0.50, 0.99, 1.0))
         detail = {"n": str(total), "p50_us": str(p50 * 1000), "p99_us": str(p99 * 1000)}
         return Beats(longest * 1000, detail)
 
 
 def flushed(stats: MemberStats) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a member's heartbeats and commits came to since this was last asked: kinds of events, and what they say."""
+    """Yield the event kinds and columns of the statistics since the last call, and reset them."""
     beats = stats.take_beats()
     if beats is not None:
         yield "heartbeat_stats", {"duration_us": beats.longest_us, "detail": beats.detail}
@@ -55,7 +54,7 @@ def flushed(stats: MemberStats) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def percentile(counts: dict[int, int], total: int, share: float) -> int:
-    """The smallest value that at least this share of all is not above."""
+    """Return the smallest value that at least this share of all values does not exceed."""
     below = 0
     for value in sorted(counts):
         below += counts[value]

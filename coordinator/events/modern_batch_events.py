@@ -1,6 +1,6 @@
-"""The events of one batch of changes of a group of a newer protocol, as far as they do not depend on which.
+"""Events of one batch of changes, independent of the newer protocol that the group uses.
 
-All that a group is follows from its records, so its events follow from what the records change.
+The state of a group results from its records, and its events from the changes of records.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,25 +28,23 @@ OF_A_REBALANCE = frozenset({
 StateT = TypeVar("StateT", bound=EpochEventState)
 
 
-class Made(NamedTuple):
-    """An event, and which of the group's own records of the batch it describes; None: of none."""
+class BatchEvent(NamedTuple):
+    """An event, and the index of the group's own record in the batch that it describes, if any."""
 
     event: GroupEvent
     record: int | None
 
 
 class ModernBatchEvents(Generic[StateT]):
-    """Makes the events of one batch, in their order, when the changes count already."""
+    """Creates the events of one batch, in order, after its changes were applied."""
 
-    kinds: ClassVar[Any]
-    """The protocol's kinds of records: MEMBER, GROUP_EPOCH, TARGET_EPOCH, TARGET, CURRENT."""
-    first: ClassVar[Any]
-    """What a member has that has been given nothing yet."""
+    kinds: ClassVar[Any]  # record types of the protocol: MEMBER, GROUP_EPOCH, TARGET_EPOCH, TARGET, CURRENT
+    first: ClassVar[Any]  # assignment of a new member
 
     def __init__(
         self, emitter: "EventEmitter", state: StateT, changes: GroupChanges, cause: Cause, carried_over: int = 0
     ) -> None:
-        """`state`: what is remembered of the group from before the batch. `carried_over`: see `Conversion`."""
+        """Collect the changes of the batch. `state` precedes the batch; for `carried_over` see `Conversion`."""
         self._emitter = emitter
         self._state = state
         self._changes = changes
@@ -54,46 +52,44 @@ class ModernBatchEvents(Generic[StateT]):
         self._group: Any = changes.group
         self._now_us = emitter.now_us()
         self._begin = carried_over
-        self._found: dict[str, Any] = {name: each.metadata for name, each in self._group.members.items()}
-        """Members after the batch, and what they say of themselves."""
-        self._before: dict[str, Any] = {}
-        """What members that are written about said of themselves before; None: they were none."""
-        self._had: dict[str, Any] = {}
-        """What members that are written about had before."""
+        # metadata of the members after the batch
+        self._metadata: dict[str, Any] = {name: member.metadata for name, member in self._group.members.items()}
+        self._old_metadata: dict[str, Any] = {}  # previous metadata of changed members; None for new ones
+        self._old_assignments: dict[str, Any] = {}  # previous assignments of changed members
         self._records: dict[tuple[IntEnum, str | None], int] = {}
-        for number, (change, before) in enumerate(changes.made):
+        for number, (change, old_value) in enumerate(changes.applied):
             self._records[change.kind, change.name] = number
             if number < self._begin or change.name is None:
                 continue
             if change.kind is self.kinds.MEMBER:
-                self._before.setdefault(change.name, before)
+                self._old_metadata.setdefault(change.name, old_value)
             elif change.kind is self.kinds.CURRENT:
-                self._had.setdefault(change.name, self.first if before is None else before)
+                self._old_assignments.setdefault(change.name, self.first if old_value is None else old_value)
 
-    def make(self) -> list[Made]:
-        """All of them."""
-        made = [self._made("group_created", None, cause=self._cause.name, members=0)] if self._changes.creates else []
-        return [*made, *self._members(), *self._epoch(), *self._target(), *self._steps(), *self._end()]
+    def make(self) -> list[BatchEvent]:
+        events = (
+            [self._new_event("group_created", None, cause=self._cause.name, members=0)] if self._changes.creates else []
+        )
+        return [*events, *self._members(), *self._epoch(), *self._target(), *self._steps(), *self._end()]
 
-    # What depends on the protocol
+    # Parts that depend on the protocol
 
-    def _members(self) -> Iterator[Made]:
-        """Who came, and who is gone."""
+    def _members(self) -> Iterator[BatchEvent]:
+        """Create the events of members that joined, changed or left."""
         raise NotImplementedError
 
-    def _steps(self) -> Iterator[Made]:
-        """What members have come to."""
+    def _steps(self) -> Iterator[BatchEvent]:
+        """Create the events of changed assignments."""
         raise NotImplementedError
 
     def _is_reconciled(self) -> bool:
-        """Whether all members have what they are to have."""
         raise NotImplementedError
 
     def _assignor(self) -> str:
         raise NotImplementedError
 
-    def _about(self, name: str, metadata: Any) -> dict[str, Any]:
-        """What every event of a member says of it."""
+    def _member_columns(self, name: str, metadata: Any) -> dict[str, Any]:
+        """Return the columns that all events of a member have."""
         raise NotImplementedError
 
     def _instance_of(self, member_id: str) -> str | None:
@@ -103,39 +99,37 @@ class ModernBatchEvents(Generic[StateT]):
         return None
 
     def _bumped_state(self) -> str:
-        """The state that another epoch brings."""
+        """Return the state after an increment of the group epoch."""
         return str(self._group.state.value)
 
     def _target_of(self, name: str) -> frozenset[Any]:
-        """What a member is to have, one by one."""
         return share(self._group.coordinator.topics, self._group.target_of(name))
 
-    def _target_says(self, shares: Mapping[str, frozenset[Any]]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Further columns and details of a target."""
+    def _target_columns(self, shares: Mapping[str, frozenset[Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return further columns and details of a computed target."""
         return {}, {}
 
-    def _end_says(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Further columns and details of the end of a rebalance."""
+    def _end_columns(self) -> tuple[dict[str, Any], dict[str, str]]:
         return {}, {}
 
     # Epochs
 
     def _own(self, kind: IntEnum) -> int | None:
-        """The number of the group's record of that kind, if the batch has one of its own."""
+        """Return the index of the group's record of that type, unless it was carried over."""
         record = self._records.get((kind, None))
         return None if record is None or record < self._begin else record
 
-    def _epoch(self) -> Iterator[Made]:
+    def _epoch(self) -> Iterator[BatchEvent]:
         record = self._own(self.kinds.GROUP_EPOCH)
         if record is None:
             return
         state, group, cause = self._state, self._group, self._cause
-        now = set(self._found)
+        member_ids = set(self._metadata)
         stable_us = None if state.is_open else self._now_us - state.stable_us
         state.rebalances += 1
         state.rebalance_id = f"{group.group_id}/{self._emitter.epoch(group.partition)}/{state.rebalances}"
         state.started_us, state.is_open = self._now_us, True
-        yield self._made(
+        yield self._new_event(
             "epoch_bumped",
             record,
             cause=self._epoch_cause(),
@@ -146,23 +140,25 @@ class ModernBatchEvents(Generic[StateT]):
             state_from=self._changes.from_state.value,
             state_to=self._bumped_state(),
             duration_us=stable_us,
-            members=len(now),
-            **state.who_changed(now),
+            members=len(member_ids),
+            **state.who_changed(member_ids),
         )
 
     def _epoch_cause(self) -> str:
         name = self._changes.epoch_cause or self._cause.name
         return "join_static" if name == "join_new" and self._instance_of(self._cause.member_id) is not None else name
 
-    def _target(self) -> Iterator[Made]:
+    def _target(self) -> Iterator[BatchEvent]:
         record = self._own(self.kinds.TARGET_EPOCH)
         if record is None:
             return
         group, kind = self._group, self.kinds.TARGET
         shares = {name: self._target_of(name) for name in group.members}
-        changed = sum(each is kind and number >= self._begin for (each, _), number in self._records.items())
-        columns, detail = self._target_says(shares)
-        yield self._made(
+        changed = sum(
+            record_type is kind and number >= self._begin for (record_type, _), number in self._records.items()
+        )
+        columns, detail = self._target_columns(shares)
+        yield self._new_event(
             "target_computed",
             record,
             members=len(group.members),
@@ -171,52 +167,51 @@ class ModernBatchEvents(Generic[StateT]):
             **columns,
         )
 
-    def _end(self) -> Iterator[Made]:
+    def _end(self) -> Iterator[BatchEvent]:
         state, group = self._state, self._group
         if not state.is_open or not self._is_reconciled():
             return
-        columns, detail = self._end_says()
+        columns, detail = self._end_columns()
         took_us = self._since_bump_us()
         columns |= {"state_to": group.state.value, "members": len(group.members), "duration_us": took_us}
         columns["detail"] = {"total_us": str(took_us)} | detail
         state.is_open, state.stable_us = False, self._now_us
-        last = next((name for name in reversed(self._had) if name in group.members), None)
+        last = next((name for name in reversed(self._old_assignments) if name in group.members), None)
         if last is None:
-            yield self._made("group_reconciled", None, **columns)
+            yield self._new_event("group_reconciled", None, **columns)
         else:
             yield self._of_member("group_reconciled", last, self.kinds.CURRENT, **columns)
 
-    # Within
+    # Internals
 
     def _since_bump_us(self) -> int:
         return self._now_us - self._state.started_us
 
-    def _since_bump(self, kind: str, name: str, **values: Any) -> Made:
+    def _since_bump(self, kind: str, name: str, **values: Any) -> BatchEvent:
         return self._of_member(kind, name, self.kinds.CURRENT, duration_us=self._since_bump_us(), **values)
 
-    def _of_member(self, kind: str, name: str, record: IntEnum, **values: Any) -> Made:
-        metadata, member = self._found[name], self._group.members[name]
-        values.setdefault("members", len(self._found))
-        return self._made(
+    def _of_member(self, kind: str, name: str, record: IntEnum, **values: Any) -> BatchEvent:
+        metadata, member = self._metadata[name], self._group.members[name]
+        values.setdefault("members", len(self._metadata))
+        return self._new_event(
             kind,
             self._records.get((record, name)),
             client=Client(metadata.client_id, metadata.client_host, self._software_of(name)),
             member_id=name,
             member_epoch=member.current.epoch,
-            **(self._about(name, metadata) | values),
+            **(self._member_columns(name, metadata) | values),
         )
 
-    def _made(self, kind: str, record: int | None, *, client: Client = NOBODY_KNOWN, **values: Any) -> Made:
+    def _new_event(self, kind: str, record: int | None, *, client: Client = NOBODY_KNOWN, **values: Any) -> BatchEvent:
         event = modern_event(self._emitter, kind, self._group, self._assignor(), client, self._now_us, **values)
         if kind in OF_A_REBALANCE:
             event.rebalance_id = self._state.rebalance_id
-        return Made(event, record)
+        return BatchEvent(event, record)
 
 
 def modern_event(
     emitter: "EventEmitter", kind: str, group: ModernGroup, assignor: str, client: Client, now_us: int, **values: Any
 ) -> GroupEvent:
-    """An event of a group as it is now."""
     values.setdefault("group_type", group.group_type)
     return emitter.event(
         kind,
@@ -232,7 +227,7 @@ def modern_event(
 
 
 def share(topics: TopicView, owned: Mapping[UUID, Iterable[int]]) -> frozenset[TopicPartition]:
-    """Partitions by the names of their topics; one that is gone has its id only."""
+    """Return partitions with the names of their topics, or with the IDs of deleted topics."""
     return frozenset((_name(topics, topic_id), number) for topic_id, numbers in owned.items() for number in numbers)
 
 

@@ -1,10 +1,10 @@
-"""Turns what happens to groups of the newer protocols into events, as far as that does not depend on which."""
+"""Creates events of groups, independent of the newer protocol that they use."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from kohort.coordinator.events.event_state import FENCED, EpochEventState
-from kohort.coordinator.events.modern_batch_events import Made, StateT, modern_event
+from kohort.coordinator.events.modern_batch_events import BatchEvent, StateT, modern_event
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_observer import ModernObserver
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 GroupT = TypeVar("GroupT", bound=ModernGroup)
 
+# Errors for a member that was replaced or that uses an outdated epoch.
 FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCode.unreleased_instance_id)
-"""Refusals that say that another one is the member, or that the member is further than it thinks."""
 
 
 class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
-    """Turns what happens to the groups of one protocol, of one coordinator, into events."""
+    """Creates events of the groups of one protocol and one coordinator."""
 
     def __init__(self, emitter: "EventEmitter", groups: Mapping[str, GroupT]) -> None:
         self._emitter = emitter
@@ -30,26 +30,24 @@ class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
         for group in groups.values():
             self._initialize(group)
 
-    # What depends on the protocol
+    # Parts that depend on the protocol
 
-    assignor_of: ClassVar[Any]
-    """A group's assignor, as a function."""
+    assignor_of: ClassVar[Any]  # function that returns a group's assignor
 
-    def _met(self, group: GroupT) -> StateT:
-        """What there is to remember of a group that is taken as it stands."""
+    def _new_state(self, group: GroupT) -> StateT:
+        """Return the initial event state of a group in its current state."""
         raise NotImplementedError
 
-    # What happens
+    # Observed changes
 
     def taken_back(self, group: GroupT) -> None:
-        """What was remembered of the group is not so; it is met anew."""
         if group.event_state is not None:
             self._initialize(group, group.event_state.rebalances)
 
     def refused(
         self, group: GroupT, member_id: str, instance_id: str | None, epoch: int, error: ErrorCode, ticket: object
     ) -> None:
-        """Reported if the member was fenced; at most one event a minute."""
+        """Report a fenced member, at most once a minute."""
         if error in FENCING and self._of(group).refusals.is_first(member_id, FENCED, NOBODY_KNOWN, epoch):
             self._emit(
                 "member_fenced",
@@ -62,28 +60,26 @@ class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
             )
 
     def flush_stats(self) -> None:
-        """What was counted since the last report; whoever is fenced from now on is reported again."""
+        """Report the statistics since the last report; the next fenced member is reported again."""
         for group in self._groups.values():
             self._flush(group)
 
     def loaded(self, group: GroupT, load_us: int) -> None:
-        """This node coordinates it from now on."""
         self._initialize(group)
         self._emit("group_loaded", group, duration_us=load_us, members=len(group.members))
 
     def group_gone(self, group: GroupT, cause: str) -> None:
-        """It was deleted, or its coordinator has moved."""
         self._flush(group)
-        about: dict[str, Any] = {"state_from": group.state.value, "state_to": "Dead", "cause": cause}
+        columns: dict[str, Any] = {"state_from": group.state.value, "state_to": "Dead", "cause": cause}
         if cause == "coordinator_failover":
-            self._emit("group_unloaded", group, members=len(group.members), **about)
+            self._emit("group_unloaded", group, members=len(group.members), **columns)
         else:
-            self._emit("group_deleted", group, log_offset=self._emitter.coordinator.appended_offset, **about)
+            self._emit("group_deleted", group, log_offset=self._emitter.coordinator.appended_offset, **columns)
 
-    # Within
+    # Internals
 
-    def _tell(self, changes: GroupChanges, made: Iterable[Made]) -> None:
-        for event, record in made:
+    def _report(self, changes: GroupChanges, events: Iterable[BatchEvent]) -> None:
+        for event, record in events:
             if record is not None and changes.last_offset is not None:
                 event.log_offset = changes.offset_of(record)
             self._effects.append(event)
@@ -98,7 +94,7 @@ class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
         return state  # type: ignore[no-any-return]
 
     def _initialize(self, group: GroupT, rebalances: int = 0) -> None:
-        state: EpochEventState = self._met(group)
+        state: EpochEventState = self._new_state(group)
         state.rebalances = rebalances
         group.event_state = state
 

@@ -1,7 +1,7 @@
-"""Turns what happens to records of share groups into events (offsets-topic §9.6), while somebody listens.
+"""Creates events of records of share groups (offsets-topic §9.6) while there is a listener.
 
-The leader of a partition reports them, wherever the group is coordinated: they name no partition of
-`__consumer_offsets`. One event is about a range of offsets that have the same fate, however many records it has.
+The leader of a partition reports them, on whichever node the group is coordinated: they have no partition of
+`__consumer_offsets`. One event covers a range of offsets with the same outcome, whatever the number of records.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,39 +24,35 @@ KINDS: Final = {
     REJECTED: "records_rejected",
     RENEWED: "records_renewed",
     EXPIRED: "lock_expired",
-}
-"""By the fate of records."""
+}  # by the outcome of records
 
 
 class ShareRecordObserver(RecordObserver):
-    """Turns what happens to the records of the share partitions of one node into events."""
+    """Creates events of the records of the share partitions of one node."""
 
     def __init__(self, emitter: "EventEmitter") -> None:
         self._emitter = emitter
 
     def loaded(self, key: SharePartitionKey, start: int) -> None:
-        """A leader has read what is written of the share partition."""
         self._emit("share_partition_loaded", key, None, None, {"start": start})
 
     def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
-        """A member holds records."""
         held = (Fate(*entry, member_id, None) for entry in entries)
         for fate in _joined(held):
             self._of_records("records_acquired", key, fate, None)
 
     def settled(self, key: SharePartitionKey, fates: Iterable[Fate], cause: str | None = None) -> None:
-        """Something has become of records that counts: first what was done, then what is archived with it."""
-        told = list(_joined(fates))
-        for fate in told:
+        """Report the outcomes of records first, and then the records that were archived."""
+        ranges = list(_joined(fates))
+        for fate in ranges:
             if fate.fate is not None:
                 self._of_records(KINDS[fate.fate], key, fate, cause if fate.fate == RELEASED else None)
-        for fate in told:
+        for fate in ranges:
             if fate.archived is not None:
                 self._of_records("records_archived", key, fate, fate.archived)
 
-    def start_moved(self, key: SharePartitionKey, before: int, start: int) -> None:
-        """The share partition begins later than before."""
-        self._emit("share_start_moved", key, None, None, {"from": before, "to": start})
+    def start_moved(self, key: SharePartitionKey, old_start: int, start: int) -> None:
+        self._emit("share_start_moved", key, None, None, {"from": old_start, "to": start})
 
     def _of_records(self, kind: str, key: SharePartitionKey, fate: Fate, cause: str | None) -> None:
         offsets = {
@@ -70,7 +66,7 @@ class ShareRecordObserver(RecordObserver):
         self, kind: str, key: SharePartitionKey, member_id: str | None, cause: str | None, numbers: dict[str, int]
     ) -> None:
         emitter, group_id = self._emitter, key.group_id
-        where = {"topic": self._name(key.topic_id), "partition": str(key.partition)}
+        detail = {"topic": self._name(key.topic_id), "partition": str(key.partition)}
         event = emitter.event(
             kind,
             NO_PARTITION,
@@ -81,25 +77,24 @@ class ShareRecordObserver(RecordObserver):
             protocol_type=SHARE,
             member_id=member_id,
             cause=cause,
-            detail=where | {name: str(number) for name, number in numbers.items()},
+            detail=detail | {name: str(number) for name, number in numbers.items()},
         )
         emitter.coordinator.effects.append(event)
 
     def _name(self, topic_id: UUID) -> str:
-        """A topic that is gone has its id only."""
         topic = self._emitter.coordinator.topics.by_id(topic_id)
         return str(topic_id) if topic is None else topic.name
 
 
 def _joined(fates: Iterable[Fate]) -> Iterator[Fate]:
-    """One for neighbours that have the same fate."""
-    before: Fate | None = None
+    """Merge adjacent ranges with the same outcome."""
+    merged: Fate | None = None
     for fate in fates:
-        if before is not None and (before.last_offset + 1, *before[2:]) == (fate.first_offset, *fate[2:]):
-            before = before._replace(last_offset=fate.last_offset)
+        if merged is not None and (merged.last_offset + 1, *merged[2:]) == (fate.first_offset, *fate[2:]):
+            merged = merged._replace(last_offset=fate.last_offset)
             continue
-        if before is not None:
-            yield before
-        before = fate
-    if before is not None:
-        yield before
+        if merged is not None:
+            yield merged
+        merged = fate
+    if merged is not None:
+        yield merged

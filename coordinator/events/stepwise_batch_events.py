@@ -1,105 +1,101 @@
-"""The events of groups whose members give up what others are to have, before those get it.
+"""Events of groups whose members revoke partitions or tasks before other members receive them.
 
-Consumer groups and streams groups are such groups (consumer-groups §8, streams-groups §9).
+These are consumer groups and streams groups (consumer-groups §8, streams-groups §9).
 """
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
 from kohort.coordinator.events.event_state import StepwiseEventState
-from kohort.coordinator.events.modern_batch_events import Made, ModernBatchEvents
+from kohort.coordinator.events.modern_batch_events import BatchEvent, ModernBatchEvents
 from kohort.protocol.topic_partition import TopicPartition
 
+# causes of a removal because the member delayed the others
 TOO_SLOW = ("epoch_timeout", "barrier_timeout", "sync_timeout")
-"""Causes of removal by which a member held the others up."""
 
 StepStateT = TypeVar("StepStateT", bound=StepwiseEventState)
 
 
 class StepwiseBatchEvents(ModernBatchEvents[StepStateT]):
-    """Makes the events of one batch."""
+    """Creates the events of one batch."""
 
-    stable: ClassVar[Any]
-    """The state of a member that has all of its target, and nothing else."""
-    unrevoked: ClassVar[Any]
-    """The state of a member that is to give something up."""
+    stable: ClassVar[Any]  # state of a member with exactly its target
+    unrevoked: ClassVar[Any]  # state of a member that has to revoke something
 
-    # What depends on the protocol
+    # Parts that depend on the protocol
 
-    def _each_of(self, had: Any) -> frozenset[Any]:
-        """Partitions or tasks, one by one, of what a member is noted to have or to give up."""
+    def _flatten(self, assignment: Any) -> frozenset[Any]:
+        """Return the set of partitions or tasks of an assignment."""
         raise NotImplementedError
 
-    def _owned(self, had: frozenset[Any]) -> frozenset[TopicPartition]:
-        """Those of them that one member at a time may have."""
-        return had
+    def _owned(self, partitions: frozenset[Any]) -> frozenset[TopicPartition]:
+        """Return the partitions or tasks that only one member at a time may own."""
+        return partitions
 
-    def _named(self, had: frozenset[Any]) -> dict[str, str]:
-        """What an event says of them beside how many they are."""
+    def _names(self, partitions: frozenset[Any]) -> dict[str, str]:
+        """Return details of an event in addition to the number of partitions."""
         return {}
 
-    # What members have
+    # Assignments
 
-    def _steps(self) -> Iterator[Made]:
-        for name, had in self._had.items():
+    def _steps(self) -> Iterator[BatchEvent]:
+        for name, old_assignment in self._old_assignments.items():
             member = self._group.members.get(name)
             if member is not None:
-                yield from self._step(name, had, member.current)
+                yield from self._step(name, old_assignment, member.current)
 
-    def _step(self, name: str, had: Any, has: Any) -> Iterator[Made]:
-        """What a member has come to; how long partitions were nobody's is reported of those that it is given."""
+    def _step(self, name: str, old: Any, new: Any) -> Iterator[BatchEvent]:
         state = self._state
-        still = self._each_of(had.revoking)
-        before = self._each_of(had.assigned) | still
-        assigned, revoking = self._each_of(has.assigned), self._each_of(has.revoking)
+        still_revoking = self._flatten(old.revoking)
+        old_partitions = self._flatten(old.assigned) | still_revoking
+        assigned, revoking = self._flatten(new.assigned), self._flatten(new.revoking)
         unowned_us = state.owners.synced(name, self._owned(assigned | revoking), self._now_us)
-        if lost := before - assigned - revoking:
+        if lost := old_partitions - assigned - revoking:
             yield self._revoked(name, lost)
-        if has.state is not self.unrevoked:
+        if new.state is not self.unrevoked:
             state.revoking_since_us.pop(name, None)
-        elif len(revoking) > len(still) or name not in state.revoking_since_us:
+        elif len(revoking) > len(still_revoking) or name not in state.revoking_since_us:
             state.revoking_since_us.setdefault(name, self._now_us)
-            yield self._since_bump("member_revoking", name, **self._about_those(revoking))
-        if gained := assigned - before:
-            yield self._since_bump("member_assigned", name, **self._about_those(gained, unowned_us))
+            yield self._since_bump("member_revoking", name, **self._partition_columns(revoking))
+        if gained := assigned - old_partitions:
+            yield self._since_bump("member_assigned", name, **self._partition_columns(gained, unowned_us))
         target_epoch = self._group.target_epoch
-        arrived = has.state is self.stable and has.epoch == target_epoch
-        if arrived and state.is_open and not (had.state is self.stable and had.epoch == target_epoch):
-            yield self._since_bump("member_reconciled", name, **self._about_those(assigned))
+        arrived = new.state is self.stable and new.epoch == target_epoch
+        if arrived and state.is_open and not (old.state is self.stable and old.epoch == target_epoch):
+            yield self._since_bump("member_reconciled", name, **self._partition_columns(assigned))
 
-    def _about_those(self, had: frozenset[Any], unowned_us: int = 0) -> dict[str, Any]:
-        detail = self._named(had) | ({"unowned_us": str(unowned_us)} if unowned_us else {})
-        return {"partitions": len(had), "detail": detail or None}
+    def _partition_columns(self, partitions: frozenset[Any], unowned_us: int = 0) -> dict[str, Any]:
+        detail = self._names(partitions) | ({"unowned_us": str(unowned_us)} if unowned_us else {})
+        return {"partitions": len(partitions), "detail": detail or None}
 
-    def _revoked(self, name: str, lost: frozenset[Any]) -> Made:
+    def _revoked(self, name: str, lost: frozenset[Any]) -> BatchEvent:
         state = self._state
         since_us = state.revoking_since_us.get(name)
         took_us = None if since_us is None else self._now_us - since_us
         if took_us is not None and (state.slowest is None or took_us > state.slowest[1]):
             state.slowest = (name, took_us)
         return self._of_member(
-            "member_revoked", name, self.kinds.CURRENT, duration_us=took_us, **self._about_those(lost)
+            "member_revoked", name, self.kinds.CURRENT, duration_us=took_us, **self._partition_columns(lost)
         )
 
     def _forget(self, name: str) -> None:
-        """A member is gone."""
         state = self._state
-        state.owners.gone(name, self._now_us)
+        state.owners.release_member(name, self._now_us)
         state.revoking_since_us.pop(name, None)
         if self._cause.name in TOO_SLOW:
             state.evicted.append(name)
 
     # Epochs
 
-    def _epoch(self) -> Iterator[Made]:
-        for made in super()._epoch():
+    def _epoch(self) -> Iterator[BatchEvent]:
+        for event in super()._epoch():
             self._state.slowest = None
-            yield made
+            yield event
 
-    def _end_says(self) -> tuple[dict[str, Any], dict[str, str]]:
+    def _end_columns(self) -> tuple[dict[str, Any], dict[str, str]]:
         state = self._state
         detail = {} if state.slowest is None else {"slowest": state.slowest[0], "slowest_us": str(state.slowest[1])}
         state.slowest = None
         if not self._group.members:
-            state.owners.nobody_is_left()
+            state.owners.release_all()
         return {}, detail

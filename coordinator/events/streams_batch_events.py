@@ -1,14 +1,14 @@
-"""The events of one batch of changes of a streams group (offsets-topic §9.7).
+"""Events of one batch of changes of a streams group (offsets-topic §9.7).
 
-`partitions` counts tasks, and `detail` names them by role. One member at a time has a task as an active one: only
-active tasks move.
+`partitions` is the number of tasks, and `detail` contains their names by role. Only one member at a time has a task as
+an active one: only active tasks move.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kohort.coordinator.events.event_state import StepwiseEventState
-from kohort.coordinator.events.modern_batch_events import Made
+from kohort.coordinator.events.modern_batch_events import BatchEvent
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.events.task_names import RoleTask, role_tasks, task_names
 from kohort.coordinator.requesting_client import Client
@@ -19,8 +19,7 @@ from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_states import StreamsGroupState, StreamsMemberState
 from kohort.protocol.topic_partition import TopicPartition
 
-STICKY = "sticky"
-"""The assignor of every streams group (Kafka 4.3)."""
+STICKY = "sticky"  # the assignor of every streams group (Kafka 4.3)
 
 MIGRATION = "protocol_migration"
 
@@ -31,100 +30,98 @@ NAMES_OF_FIELDS = {
     "user_endpoint": "endpoint",
     "rebalance_timeout_ms": "timeouts",
     "rack_id": "rack",
-}
-"""What a member may say otherwise of itself, and the name of that in an event; the first one that differs."""
+}  # fields of the metadata and their names in events; an event names the first one that has changed
 
 
 class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
-    """Makes the events of one batch, in their order, when the changes count already."""
+    """Creates the events of one batch, in order, after its changes were applied."""
 
     kinds = StreamsKind
     first = FIRST
     stable = StreamsMemberState.STABLE
     unrevoked = StreamsMemberState.UNREVOKED_TASKS
 
-    def make(self) -> list[Made]:
-        """All of them. A group that becomes a classic one has no others any more."""
+    def make(self) -> list[BatchEvent]:
+        """Create all events. A group that becomes a classic one only has the event of its deletion."""
         if self._cause.name != MIGRATION:
             return super().make()
-        about = {"state_from": self._changes.from_state.value, "state_to": "Dead", "cause": MIGRATION}
-        return [self._made("group_deleted", None, **about)]
+        columns = {"state_from": self._changes.from_state.value, "state_to": "Dead", "cause": MIGRATION}
+        return [self._new_event("group_deleted", None, **columns)]
 
     # Members
 
-    def _members(self) -> Iterator[Made]:
-        for name, before in self._before.items():
-            now = self._found.get(name)
-            if before is None and now is not None:
-                yield self._of_member("member_added", name, StreamsKind.MEMBER, cause="join_new", detail=_says(now))
-            elif before is not None and now is not None:
-                what = _what_changed(before, now)
-                detail = _says(now) | {"what": what}
+    def _members(self) -> Iterator[BatchEvent]:
+        for name, old in self._old_metadata.items():
+            new = self._metadata.get(name)
+            if old is None and new is not None:
+                yield self._of_member("member_added", name, StreamsKind.MEMBER, cause="join_new", detail=_detail(new))
+            elif old is not None and new is not None:
+                changed_part = _what_changed(old, new)
+                detail = _detail(new) | {"what": changed_part}
                 yield self._of_member("member_metadata_changed", name, StreamsKind.MEMBER, detail=detail)
-            elif before is not None:
-                yield self._removed(name, before)
+            elif old is not None:
+                yield self._removed(name, old)
 
-    def _removed(self, name: str, before: StreamsMetadata) -> Made:
+    def _removed(self, name: str, old_metadata: StreamsMetadata) -> BatchEvent:
         self._forget(name)
-        return self._made(
+        return self._new_event(
             "member_removed",
             self._records[StreamsKind.MEMBER, name],
-            client=Client(before.client_id, before.client_host),
+            client=Client(old_metadata.client_id, old_metadata.client_host),
             member_id=name,
             cause=self._cause.name,
-            members=len(self._found),
-            rebalance_timeout_ms=before.rebalance_timeout_ms,
-            detail=_says(before),
+            members=len(self._metadata),
+            rebalance_timeout_ms=old_metadata.rebalance_timeout_ms,
+            detail=_detail(old_metadata),
         )
 
     # Epochs
 
     def _bumped_state(self) -> str:
-        if not self._found:
+        if not self._metadata:
             return str(StreamsGroupState.EMPTY.value)
         return str((StreamsGroupState.ASSIGNING if self._is_ready() else StreamsGroupState.NOT_READY).value)
 
     def _is_ready(self) -> bool:
-        """Whether all topics of the topology are there and fit."""
+        """Return whether all topics of the topology exist and are compatible."""
         topology = self._group.topology
         return topology is not None and topology.epoch == self._group.validated_topology_epoch
 
     def _target_of(self, name: str) -> frozenset[RoleTask]:
         return role_tasks(self._group.target_of(name))
 
-    def _target_says(self, shares: Mapping[str, frozenset[RoleTask]]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Threads of one process count as one for Kafka's assignor: how few tasks had to move is not known."""
+    def _target_columns(self, shares: Mapping[str, frozenset[RoleTask]]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the moves, without a possible minimum: Kafka's assignor balances processes, not members."""
         owners, active = self._state.owners, {name: active_of(tasks) for name, tasks in shares.items()}
         moves = owners.moves_to(active, None, alike=False)
         owners.assigned(active, None)
         by_role = {f"{role.name.lower()}_tasks": str(_count(shares, role)) for role in (Role.ACTIVE, Role.STANDBY)}
         return {}, moves.as_detail() | by_role
 
-    # What members have
+    # Assignments
 
-    def _each_of(self, had: OwnedTasks) -> frozenset[RoleTask]:
-        return role_tasks(had)
+    def _flatten(self, tasks: OwnedTasks) -> frozenset[RoleTask]:
+        return role_tasks(tasks)
 
-    def _owned(self, had: frozenset[RoleTask]) -> frozenset[TopicPartition]:
-        return active_of(had)
+    def _owned(self, tasks: frozenset[RoleTask]) -> frozenset[TopicPartition]:
+        return active_of(tasks)
 
-    def _named(self, had: frozenset[RoleTask]) -> dict[str, str]:
-        return task_names(had)
+    def _names(self, tasks: frozenset[RoleTask]) -> dict[str, str]:
+        return task_names(tasks)
 
     def _is_reconciled(self) -> bool:
         return is_reconciled(self._group)
 
-    # Within
+    # Internals
 
     def _assignor(self) -> str:
         return STICKY
 
     def _software_of(self, name: str) -> str | None:
-        """Known from the request of a member for itself."""
         ticket = self._changes.ticket if name == self._cause.member_id else None
         return None if ticket is None else self._emitter.client_of(ticket).client_software
 
-    def _about(self, name: str, metadata: StreamsMetadata) -> dict[str, Any]:
+    def _member_columns(self, name: str, metadata: StreamsMetadata) -> dict[str, Any]:
         group = self._group
         return {
             "session_timeout_ms": group.coordinator.streams_config(group.group_id).session_timeout_ms,
@@ -133,24 +130,24 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
 
 
 def is_reconciled(group: StreamsGroup) -> bool:
-    """Whether every member has what the target for the group's epoch gives it, and nothing else."""
+    """Return whether every member has exactly its target of the group epoch."""
     members = len(group.members)
     return not members or (group.target_epoch == group.epoch and group.settled == members)
 
 
 def active_of(tasks: frozenset[RoleTask]) -> frozenset[TopicPartition]:
-    """The active tasks among them, by subtopology id and partition."""
-    return frozenset((each.subtopology_id, each.partition) for each in tasks if each.role is Role.ACTIVE)
+    """Return the active tasks by subtopology ID and partition."""
+    return frozenset((task.subtopology_id, task.partition) for task in tasks if task.role is Role.ACTIVE)
 
 
 def _count(shares: Mapping[str, frozenset[RoleTask]], role: Role) -> int:
-    return sum(each.role is role for tasks in shares.values() for each in tasks)
+    return sum(task.role is role for tasks in shares.values() for task in tasks)
 
 
-def _says(metadata: StreamsMetadata) -> dict[str, str]:
+def _detail(metadata: StreamsMetadata) -> dict[str, str]:
     return {"process_id": metadata.process_id, "topology_epoch": str(metadata.topology_epoch)}
 
 
-def _what_changed(before: StreamsMetadata, now: StreamsMetadata) -> str:
-    changed = (name for field, name in NAMES_OF_FIELDS.items() if getattr(before, field) != getattr(now, field))
+def _what_changed(old: StreamsMetadata, new: StreamsMetadata) -> str:
+    changed = (name for field, name in NAMES_OF_FIELDS.items() if getattr(old, field) != getattr(new, field))
     return next(changed, "client")

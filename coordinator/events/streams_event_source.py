@@ -1,4 +1,4 @@
-"""Turns what happens to streams groups into events (offsets-topic §9.7), while somebody listens."""
+"""Creates events of streams groups (offsets-topic §9.7) while there is a listener."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StreamsEventObserver(ModernEventObserver[StreamsGroup, StepwiseEventState]):
-    """Turns what happens to the streams groups of one coordinator into events."""
+    """Creates events of the streams groups of one coordinator."""
 
     assignor_of = staticmethod(lambda group: STICKY)
 
@@ -26,19 +26,18 @@ class StreamsEventObserver(ModernEventObserver[StreamsGroup, StepwiseEventState]
         super().__init__(emitter, emitter.coordinator.streams_groups)
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
-        """Its events are made now, and reported when it is written."""
         group = changes.group
-        assert isinstance(group, StreamsGroup), "whose observer this is"
+        assert isinstance(group, StreamsGroup), "only observes streams groups"
         if changes.creates:
             group.event_state = StepwiseEventState((), Owners({}), self._emitter.now_us())
-        made = StreamsBatchEvents(self._emitter, self._of(group), changes, cause).make()
-        return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
+        events = StreamsBatchEvents(self._emitter, self._of(group), changes, cause).make()
+        return lambda error, now_ms: self._report(changes, events) if error is ErrorCode.none else None
 
-    def _met(self, group: StreamsGroup) -> StepwiseEventState:
+    def _new_state(self, group: StreamsGroup) -> StepwiseEventState:
         owners = Owners(
             {
-                name: active_of(role_tasks(each.current.assigned) | role_tasks(each.current.revoking))
-                for name, each in group.members.items()
+                name: active_of(role_tasks(member.current.assigned) | role_tasks(member.current.revoking))
+                for name, member in group.members.items()
             }
         )
         is_open = not is_reconciled(group)

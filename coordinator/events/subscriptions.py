@@ -1,4 +1,4 @@
-"""What members of classic groups say of themselves when they join, as far as events tell it."""
+"""Subscriptions of members of classic groups, as far as events need them."""
 
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,24 @@ if TYPE_CHECKING:
     from kohort.coordinator.shared_values import Protocols
 
 
-def what_changed(before: "Protocols", after: "Protocols") -> str | None:
-    """Which part of what a member says of itself differs. What it owns now, or a note of its assignor, is no part."""
-    if [name for name, _ in before] != [name for name, _ in after]:
+def what_changed(old: "Protocols", new: "Protocols") -> str | None:
+    """Return the changed part of a member's protocols, or None.
+
+    Owned partitions and data of the assignor do not count.
+    """
+    if [name for name, _ in old] != [name for name, _ in new]:
         return "protocols"
-    if any(topics_in(was) != topics_in(now) for (_, was), (_, now) in zip(before, after, strict=True) if was != now):
+    if any(
+        topics_in(old_metadata) != topics_in(new_metadata)
+        for (_, old_metadata), (_, new_metadata) in zip(old, new, strict=True)
+        if old_metadata != new_metadata
+    ):
         return "subscription"
     return None
 
 
 def topics_in(metadata: bytes) -> frozenset[str] | bytes:
-    """The topics that a subscription names; itself, where that cannot be read."""
+    """Return the topics of a subscription, or the subscription itself if it is unreadable."""
     try:
         topics = subscribed_topics(metadata)
     except ImpossibleLengthError:
@@ -29,5 +36,5 @@ def topics_in(metadata: bytes) -> frozenset[str] | bytes:
 
 
 def owned_by(protocols: "Protocols") -> frozenset[TopicPartition]:
-    """The partitions that a member says it owns."""
+    """Return the partitions that a member reports as its own."""
     return frozenset().union(*(still_owned(metadata) for _, metadata in protocols))

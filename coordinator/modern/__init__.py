@@ -1,4 +1,4 @@
-"""What groups of the newer protocols have in common: epochs, targets, sessions, and how they write.
+"""Parts that the groups of the newer protocols share: epochs, targets, sessions, and writes to the log.
 
-Kafka has the same in its package `group.modern`.
+Corresponds to Kafka's package `group.modern`.
 """

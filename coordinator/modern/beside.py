@@ -1,4 +1,4 @@
-"""Work for a group that takes too long for one heartbeat: done between heartbeats, a slice at a time."""
+"""Background work for a group that takes too long for one heartbeat: runs between heartbeats, one slice at a time."""
 
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
@@ -13,9 +13,9 @@ G = TypeVar("G", bound=ModernGroup)
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class WorkBeside(DelayedOperation, Generic[G]):
-    """Work for one group. It ends with the group.
+    """Background work for one group. It ends with the group.
 
-    All work of a coordinator takes turns: one slice for each, and other clients are served after each slice.
+    The coordinator runs its background work in turns: one slice each, and it serves other clients after each slice.
     """
 
     __slots__ = ("_has_queued", "group")
@@ -30,21 +30,20 @@ class WorkBeside(DelayedOperation, Generic[G]):
         return self.group.is_there
 
     def work(self, now_ms: int) -> bool:
-        """Do one slice. Return whether more is left."""
+        """Run one slice and return whether more is left."""
         raise NotImplementedError
 
     def on_dropped(self, now_ms: int) -> None:
-        """Release what waits for this work, because it is not wanted any more."""
+        """Release the requests that wait for this work, because it is not needed any more."""
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Do one slice, then let the next work have its turn."""
         host = self.group.coordinator
         queue = host.beside
         if not self._has_queued:
             self._has_queued = True
             queue.append(self)
             if queue[0] is not self:
-                return  # the work before it wakes it
+                return  # the entry before it wakes it
         is_left = False
         try:
             if self.is_wanted():
@@ -61,12 +60,11 @@ class WorkBeside(DelayedOperation, Generic[G]):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SteppedWork(WorkBeside[G]):
-    """Work that is a generator."""
+    """Background work that is a generator."""
 
     __slots__ = ("_steps",)
 
     def __init__(self, now_ms: int, group: G, steps: Generator[None, None, Any]) -> None:
-        """Work on `steps`, which yields after each slice."""
         super().__init__(now_ms, group)
         self._steps = steps
 
@@ -74,10 +72,9 @@ class SteppedWork(WorkBeside[G]):
         try:
             next(self._steps)
         except StopIteration as end:
-            self.done(end.value, now_ms)
+            self.on_result(end.value, now_ms)
             return False
         return True
 
-    def done(self, result: Any, now_ms: int) -> None:
-        """Use `result`, which `steps` has returned."""
+    def on_result(self, result: Any, now_ms: int) -> None:
         raise NotImplementedError

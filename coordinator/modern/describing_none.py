@@ -1,4 +1,4 @@
-"""What is described where there is no share group, or no streams group, of that id."""
+"""Errors of describe requests for a group ID without a group of the requested type."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def refusal_of_none(coordinator: "GroupCoordinator", kind: str, group_id: str) -> Refusal:
-    """INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no group of that kind, or who else to ask."""
+    """Return the error for an ID without a group of this type: that of an unavailable partition comes first."""
     if not group_id:
         return Refusal(ErrorCode.invalid_group_id)
     error = coordinator.availability(group_id)

@@ -1,4 +1,7 @@
-"""Refusals that groups of all newer protocols have, with Kafka's messages. `kind`: consumer, share, streams."""
+"""Errors that all newer protocols share, with Kafka's messages.
+
+`kind` is the group type: consumer, share or streams.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,7 @@ from kohort.protocol.errors import ErrorCode
 
 
 class Refusal(NamedTuple):
-    """An error, and what Kafka says about it."""
+    """An error code and Kafka's message."""
 
     error: ErrorCode
     message: str | None = None
@@ -23,37 +26,36 @@ NOT_SERVED = Refusal(ErrorCode.unsupported_version)
 
 
 def kind_missing(kind: str, group_id: str) -> Refusal:
-    """A member beats whose group does not exist."""
     return Refusal(ErrorCode.group_id_not_found, f"{kind.capitalize()} group {group_id} not found.")
 
 
 def group_missing(group_id: str) -> Refusal:
-    """Refuses to leave or to describe a group that does not exist."""
     return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} not found.")
 
 
 def not_of_kind(kind: str, group_id: str) -> Refusal:
-    """The group is of another protocol."""
     return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} is not a {kind} group.")
 
 
 def group_full(kind: str, limit: int) -> Refusal:
-    """The group has as many members as it may have."""
     message = f"The {kind} group has reached its maximum capacity of {limit} members."
     return Refusal(ErrorCode.group_max_size_reached, message)
 
 
 def unknown_member(member_id: str, group_id: str) -> Refusal:
-    """Nobody in the group has that id."""
     return Refusal(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {group_id}.")
 
 
-def fenced_epoch(kind: str, received: int, known: int, previous: int | None = None) -> Refusal:
-    """The member's epoch is not the coordinator's. `previous`: the one before, which a smaller one is compared with."""
-    is_greater = received > known
+def fenced_epoch(kind: str, received: int, current: int, previous: int | None = None) -> Refusal:
+    """Return the error for a member epoch that differs from the coordinator's.
+
+    Args:
+        previous: Previous member epoch, named in the message if `received` is smaller than the current epoch.
+    """
+    is_greater = received > current
     also = "" if is_greater or previous is None else f", and it does not match the previous member epoch ({previous})"
     message = (
         f"The {kind} group member has a {'greater' if is_greater else 'smaller'} member epoch ({received}) than the "
-        f"one known by the group coordinator ({known}){also}. The member must abandon all its partitions and rejoin."
+        f"one known by the group coordinator ({current}){also}. The member must abandon all its partitions and rejoin."
     )
     return Refusal(ErrorCode.fenced_member_epoch, message)

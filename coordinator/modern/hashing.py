@@ -1,6 +1,6 @@
-"""The hash of the topics that a group subscribes to (consumer-groups §13.1; KIP-1101).
+"""Hash of the topics that a group subscribes to (consumer-groups §13.1; KIP-1101).
 
-It is kept with the group's epoch. When it is another one than before, topics have come, gone or grown.
+It is stored with the group epoch. A different hash means that topics were created, deleted or expanded.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,7 +14,7 @@ _MAGIC = b"\x00"
 
 
 def group_hash(topics: Iterable[TopicInfo]) -> int:
-    """A signed number; 0 for no topics at all."""
+    """Return the signed hash, or 0 without topics."""
     ordered = sorted(topics, key=lambda topic: topic.name)
     if not ordered:
         return 0
@@ -22,7 +22,6 @@ def group_hash(topics: Iterable[TopicInfo]) -> int:
 
 
 def topic_hash(topic: TopicInfo) -> int:
-    """The hash of one topic: its id, name, partitions and the racks of their replicas."""
     parts = [_MAGIC, topic.topic_id.bytes[7::-1], topic.topic_id.bytes[:7:-1], _text(topic.name)]
     parts.append(_INT.pack(topic.partitions))
     if not topic.racks:
@@ -37,7 +36,6 @@ def topic_hash(topic: TopicInfo) -> int:
 
 
 def _text(text: str) -> bytes:
-    """UTF-16 code units, and behind them how many there are."""
     return text.encode("utf-16-le") + _INT.pack(_units(text))
 
 
@@ -46,7 +44,7 @@ def _units(text: str) -> int:
 
 
 def _hash(data: bytes) -> int:
-    import xxhash  # not for brokers that have no such groups
+    import xxhash  # imported on first use: most brokers have no such groups
 
     unsigned: int = xxhash.xxh3_64_intdigest(data)
     return unsigned - 2**64 if unsigned >= 2**63 else unsigned

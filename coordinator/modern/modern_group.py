@@ -1,6 +1,6 @@
-"""What a group of any newer protocol is: members, epochs, a target (Kafka: `ModernGroup`).
+"""State that the groups of all newer protocols share: members, epochs and a target (Kafka's `ModernGroup`).
 
-`apply` takes over one record, when it is written as well as when a log is replayed. Nothing else changes the state.
+`apply` applies one record, both when it is written and when a log is replayed. Nothing else changes the state.
 """
 
 from collections import Counter
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from kohort.coordinator.modern.modern_host import ModernHost
     from kohort.coordinator.modern.preparation import Preparation
 
-FIRST_EPOCH = 1
-"""The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
+FIRST_EPOCH = 1  # group epoch and target epoch before any record was written (Kafka 4.3)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ModernGroup(Group):
-    """The part that does not depend on the protocol."""
+    """Base class of these groups, independent of the protocol."""
 
     __slots__ = (
         "checked_version",
@@ -44,10 +43,8 @@ class ModernGroup(Group):
         "target_timestamp_ms",
     )
 
-    epoch_kind: ClassVar[IntEnum]
-    """The kind of record that says the group's epoch."""
-    group_type: ClassVar[str]
-    """The name of its kind, which is that of its protocol, too."""
+    epoch_kind: ClassVar[IntEnum]  # type of the record that holds the group epoch
+    group_type: ClassVar[str]  # name of the group type and of its protocol
 
     def __init__(self, coordinator: "ModernHost", group_id: str, partition: int) -> None:
         super().__init__(group_id, partition)
@@ -55,116 +52,104 @@ class ModernGroup(Group):
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         self.target_epoch = FIRST_EPOCH
+        # Wall clock at the end of the last computation; 0 if the next one may run at any time.
         self.target_timestamp_ms = 0
-        """Wall clock at the end of the last computation; 0: the next one need not wait."""
-        self.members: dict[str, Any] = {}
-        """By id; of which class is its protocol's matter."""
+        self.members: dict[str, Any] = {}  # by member ID; the protocol defines their class
+        # Version of the topics when the group last checked its own; None if it must check again.
         self.checked_version: int | None = None
-        """The version of the topics when the group last looked at its own; None: it must look again."""
-        self.most_members = 0
-        """How many there have been at one time, which decides in which order Kafka walks over them."""
-        self.event_state: EpochEventState | None = None
-        """What somebody who listens has to remember of it."""
-        self.preparation: Preparation | None = None
-        """A target that is computed beside heartbeats."""
+        self.most_members = 0  # maximum number of members so far: it determines Kafka's iteration order
+        self.event_state: EpochEventState | None = None  # state that the event source keeps for the group
+        self.preparation: Preparation | None = None  # target that is being computed in the background
 
     @property
     def state(self) -> Enum:
-        """Follows from members and epochs; its value is the name that clients are told."""
+        """State derived from members and epochs; its value is the name in responses."""
         raise NotImplementedError
 
     @property
     def siblings(self) -> dict[str, Any]:
-        """Its coordinator's groups of its kind, by id."""
+        """The coordinator's groups of this type, by ID."""
         raise NotImplementedError
 
     @property
     def is_there(self) -> bool:
-        """Whether it is the group of its id now: neither deleted, nor taken back, nor with another coordinator."""
+        """Whether this is the current group of its ID: neither deleted, nor undone, nor on another coordinator."""
         return self.siblings.get(self.group_id) is self
 
     def appear(self) -> None:
-        """It is the group of its id from now on."""
         self.siblings[self.group_id] = self
 
     def vanish(self) -> None:
-        """It was never written, is deleted, has become a group of another kind, or has another coordinator now."""
         if self.is_there:
             del self.siblings[self.group_id]
 
     def subscribed_names(self) -> Iterable[str]:
-        """The topics that its epoch depends on."""
         raise NotImplementedError
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no members."""
         return not self.members
 
     @property
     def version(self) -> int:
-        """Its epoch."""
         return self.epoch
 
     def refuses_delete(self) -> ErrorCode:
-        """NON_EMPTY_GROUP while it has members."""
         return ErrorCode.non_empty_group if self.members else ErrorCode.none
 
-    # What records do
+    # Records
 
     def apply(self, change: Change) -> object:
-        """Takes over a record. Returns the value that it replaces; None: there was none."""
+        """Apply a record and return the value that it replaces, or None."""
         raise NotImplementedError
 
     def record_of(self, change: Change) -> Record:
-        """The record that says a change."""
         raise NotImplementedError
 
     def _set_epoch(self, value: GroupEpoch | None) -> GroupEpoch:
-        before = GroupEpoch(self.epoch, self.metadata_hash)
+        old_epoch = GroupEpoch(self.epoch, self.metadata_hash)
         self.epoch, self.metadata_hash = value or GroupEpoch(FIRST_EPOCH)
-        return before
+        return old_epoch
 
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
-        before = TargetEpoch(self.target_epoch, self.target_timestamp_ms)
+        old_epoch = TargetEpoch(self.target_epoch, self.target_timestamp_ms)
         self.target_epoch, self.target_timestamp_ms = value or TargetEpoch(-1)
-        return before
+        return old_epoch
 
-    # What follows a batch of changes
+    # Hooks of a batch of changes
 
     def changed(self, changes: "GroupChanges", cause: Cause) -> OnWritten | None:
-        """Hears that changes are about to be written. What is returned is called when they are, or cannot be."""
+        """Prepare for changes that are about to be written; return a callback for the result of the write."""
         return None
 
-    def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
-        """Hears that changes were taken back: members have the timers that they would have without them.
+    def taken_back(self, old_members: Mapping[str, ModernMember], now_ms: int) -> None:
+        """Restore the timers after changes were undone.
 
-        `before`: those there were until then.
+        Args:
+            old_members: Members before the changes were undone.
         """
         raise NotImplementedError
 
-    # How long an assignor takes, if somebody listens
+    # Duration of an assignor, if there is an observer
 
     def measured_from_us(self) -> int | None:
-        """Where a measurement begins; None: nobody listens."""
         return None
 
     def measured_us(self, began_us: int | None) -> int:
-        """Microseconds since then."""
         return 0
 
 
 def add_to(counter: Counter[str], name: str, by: int) -> None:
-    """Counts a name; one that nobody has is not in the counter."""
+    """Add `by` to a count; remove it from the counter when it reaches zero."""
     counter[name] += by
     if not counter[name]:
         del counter[name]
 
 
 def set_value(values: dict[str, Any], name: str, value: Any) -> Any:
-    """Takes a value over, or forgets the one there was if it is None. Returns the one there was."""
+    """Store a value, or delete the entry for None; return the previous value."""
     if value is None:
         return values.pop(name, None)
-    before = values.get(name)
+    old_value = values.get(name)
     values[name] = value
-    return before
+    return old_value

@@ -1,4 +1,4 @@
-"""What a group of any newer protocol asks of its coordinator."""
+"""Interface of the coordinator for groups of the newer protocols."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 
 class ModernHost(GroupHost, Protocol):
-    """Met by `GroupCoordinator`."""
+    """The parts of `GroupCoordinator` that these groups use."""
 
     topics: TopicView
+    # Writes in progress by group ID, including those of groups that have changed their protocol meanwhile.
     unwritten: "dict[str, WriteQueue]"
-    """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     appended_offset: int | None
-    beside: deque[DelayedOperation]
-    """Work that is done between heartbeats, in the order of its turns; see beside.py."""
+    beside: deque[DelayedOperation]  # background work in the order of its turns
 
-    def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
-        """Reports the write of that token, with an error as clients hear it."""
+    def conclude(self, token: int, error: ErrorCode, now_ms: int) -> None:
+        """Report the result of the write with that token."""
         ...

@@ -1,4 +1,4 @@
-"""Groups of a newer protocol as the records of a partition of `__consumer_offsets` make them, and their end with it."""
+"""Load groups of a newer protocol from a partition of `__consumer_offsets`, and unload them with it."""
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
@@ -11,17 +11,22 @@ from kohort.coordinator.offsets_topic_records import RecordReader
 
 G = TypeVar("G", bound=ModernGroup)
 
+# Decodes a record from its type, the rest of its key, and its value; returns the group ID and the change, or None.
 ReadChange = Callable[[int, RecordReader, bytes | None], tuple[str, Change] | None]
-"""Gets a record: its type, the key behind that, and its value. Returns its group and what it says; None: nothing."""
 
 
 class ModernLoading(Generic[G]):
-    """The groups of one partition and one protocol, while it is being replayed. Nobody knows them yet."""
+    """The groups of one partition and one protocol while it is replayed. They are not served yet."""
 
     def __init__(
         self, read: ReadChange, epoch: IntEnum, new_group: Callable[[str], G], begin: Callable[[G, int], None]
     ) -> None:
-        """`epoch`: the kind of record that every group has. `begin`: serves it; every member has a whole session."""
+        """Start with no groups.
+
+        Args:
+            epoch: Type of the record that every group has.
+            begin: Starts to serve a group and starts the session of each member.
+        """
         self._read = read
         self._end = Change(epoch, None, None)
         self._new_group = new_group
@@ -29,7 +34,11 @@ class ModernLoading(Generic[G]):
         self.groups: dict[str, G] = {}
 
     def apply(self, kind: int, key: RecordReader, value: bytes | None) -> None:
-        """Takes over a record; `key` stands behind its type. Raises UnreadableRecord."""
+        """Apply a record; `key` is positioned after the record type.
+
+        Raises:
+            UnreadableRecord: The record cannot be decoded.
+        """
         read = self._read(kind, key, value)
         if read is None:
             return
@@ -43,17 +52,16 @@ class ModernLoading(Generic[G]):
             group.apply(change)
 
     def finish(self, now_ms: int) -> None:
-        """The groups are served from now on."""
         for group in self.groups.values():
             self._begin(group, now_ms)
 
 
 def unload_groups(
-    groups: Mapping[str, G], partition: int, gone: Callable[[G, str], None], forget: Callable[[G], None]
+    groups: Mapping[str, G], partition: int, on_unload: Callable[[G, str], None], forget: Callable[[G], None]
 ) -> None:
-    """Forgets the groups of a partition, which another node coordinates now. `gone` is told of each, and why."""
-    for group in [each for each in groups.values() if each.partition == partition]:
+    """Drop the groups of a partition that has moved to another node; call `gone` with each group and the cause."""
+    for group in [group for group in groups.values() if group.partition == partition]:
         for member in group.members.values():
             stop_all(group, member)
-        gone(group, "coordinator_failover")
+        on_unload(group, "coordinator_failover")
         forget(group)

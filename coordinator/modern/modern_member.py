@@ -1,4 +1,4 @@
-"""What a member of a group of any newer protocol has: an id, a session, and perhaps other timers."""
+"""State that the members of all newer protocols share: an ID and a session."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,22 +11,19 @@ from kohort.purgatory import DelayedOperation
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ModernMember:
-    """One member. What the log keeps of it is its protocol's matter."""
+    """One member. Its protocol defines what the log stores of it."""
 
     __slots__ = ("java_hash", "member_id", "session")
 
-    metadata: Any
-    """What it says of itself, as its protocol has it."""
+    metadata: Any  # the subscription and other data that the member sent
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
-        self.java_hash = java_hash(member_id)
-        """Decides who comes first where Kafka walks its hash maps."""
-        self.session: DelayedOperation | None = None
-        """Ends the membership of one that stays silent."""
+        self.java_hash = java_hash(member_id)  # determines the iteration order of Kafka's hash maps
+        self.session: DelayedOperation | None = None  # removes the member when its session expires
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:
-        """All its timers, which it has no more."""
+        """Take all timers from the member and return them."""
         timers = (self.session,)
         self.session = None
         return timers

@@ -1,4 +1,4 @@
-"""What happens to groups of the newer protocols, as an observer hears of it. No group decides anything by it."""
+"""Observer of changes to groups of the newer protocols. It does not influence any decision."""
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -14,22 +14,22 @@ GroupT = TypeVar("GroupT", bound="ModernGroup", contravariant=True)
 
 
 class ModernObserver(Generic[GroupT]):
-    """Does nothing: so it is while nobody listens to a coordinator. `coordinator/events/` makes events of it."""
+    """The observer that ignores everything; `coordinator/events/` has observers that create events."""
 
     def changed(self, changes: "GroupChanges", cause: Cause) -> OnWritten | None:
-        """A batch of changes is about to be written. What is returned is called when it is, or cannot be."""
+        """Report changes that are about to be written; return a callback for the result of the write."""
         return None
 
     def taken_back(self, group: GroupT) -> None:
-        """What could not be written was taken back, and all that built on it."""
+        """Report that changes, and all later ones that depend on them, were undone after a failed write."""
 
     def refused(
         self, group: GroupT, member_id: str, instance_id: str | None, epoch: int, error: ErrorCode, ticket: object
     ) -> None:
-        """A heartbeat of that epoch was refused."""
+        """Report a rejected heartbeat."""
 
     def group_gone(self, group: GroupT, cause: str) -> None:
-        """It was deleted, or its coordinator has moved."""
+        """Report that a group was deleted or that its coordinator has moved."""
 
 
 UNOBSERVED = ModernObserver[Any]()

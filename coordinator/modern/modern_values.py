@@ -1,26 +1,24 @@
-"""What the log keeps of groups of every newer protocol, as values, which are never changed."""
+"""Values that the log stores for groups of all newer protocols. They are never modified."""
 
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-Target = Mapping[UUID, frozenset[int]]
-"""Partitions by topic."""
+Target = Mapping[UUID, frozenset[int]]  # partitions by topic
 
-Record = tuple[bytes, bytes | None]
-"""Key and value; None deletes."""
+Record = tuple[bytes, bytes | None]  # key and value; None deletes
 
-CommittedPartition = tuple[str, UUID | None, int]
-"""A partition that is committed: its topic's name and id, and its index."""
+CommittedPartition = tuple[str, UUID | None, int]  # topic name, topic ID and partition of a commit
 
 NO_TARGET: dict[UUID, frozenset[int]] = {}
 
 
 class Change(NamedTuple):
-    """One record: what it is about, and what is so from now on. `name`: a member or a pattern; None: the group.
+    """One record: its subject and the new value.
 
-    `kind`: one of the protocol's kinds of records. `value` None deletes.
+    `kind` is one of the protocol's record types, and `name` a member ID or a pattern, or None for the group itself. The
+    `value` None deletes.
     """
 
     kind: IntEnum
@@ -29,14 +27,14 @@ class Change(NamedTuple):
 
 
 class GroupEpoch(NamedTuple):
-    """The version of what members want, and the hash of the topics they subscribe to (0: none)."""
+    """The version of the subscriptions, and the hash of the subscribed topics (0 without topics)."""
 
     epoch: int
     metadata_hash: int = 0
 
 
 class TargetEpoch(NamedTuple):
-    """The group epoch that the target was computed for, and when that was done: wall clock, 0 where it is not known."""
+    """The group epoch of the target, and the wall clock of its computation (0 if unknown)."""
 
     epoch: int
     timestamp_ms: int = 0

@@ -1,17 +1,14 @@
-"""A target that is being computed: what it follows from, and how far it is."""
+"""A target that is being computed: its inputs and its progress."""
 
 from typing import Any
 
 
 class Preparation:
-    """A target that is computed beside the heartbeats of its group."""
+    """A target that is computed in the background."""
 
     __slots__ = ("inputs", "spent_us", "targets")
 
     def __init__(self, inputs: Any) -> None:
-        self.inputs = inputs
-        """What the target follows from."""
-        self.targets: dict[str, Any] | None = None
-        """None: it is not there yet."""
-        self.spent_us = 0
-        """The assignor's time, if somebody measures it."""
+        self.inputs = inputs  # values that the target is computed from
+        self.targets: dict[str, Any] | None = None  # None until the computation ends
+        self.spent_us = 0  # duration of the assignor, if it is measured

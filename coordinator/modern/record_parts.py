@@ -1,4 +1,4 @@
-"""What records of all newer protocols are made of, as Kafka 4.3 writes it (consumer-groups §18)."""
+"""Parts of the records of all newer protocols, in the format of Kafka 4.3 (consumer-groups §18)."""
 
 import struct
 from collections.abc import Iterable
@@ -14,33 +14,30 @@ LONG = struct.Struct(">q")
 
 
 def key_of(group_id: str, kind: int, name: str | None) -> bytes:
-    """The key of a record. `name`: of a member, or a pattern; None for what is about the group."""
+    """Encode the key of a record. `name` is a member ID or a pattern, or None for records of the group itself."""
     return SHORT.pack(kind) + string(group_id) + (b"" if name is None else string(name))
 
 
 def strings(texts: tuple[str, ...]) -> bytes:
-    """A compact array of texts."""
     return compact_length(len(texts)) + b"".join(map(compact_string, texts))
 
 
 def integers(numbers: Iterable[int]) -> bytes:
-    """A compact array of numbers of 32 bits, in ascending order."""
+    """Encode a compact array of 32-bit integers in ascending order."""
     ordered = sorted(numbers)
     return compact_length(len(ordered)) + struct.pack(f">{len(ordered)}i", *ordered)
 
 
 def long_tag(number: int) -> bytes:
-    """A number as the only tag; 0, its default, is left out."""
+    """Encode a number as the only tagged field, or no field for the default 0."""
     return b"\x01" + tag(0, LONG.pack(number)) if number else NO_TAGS
 
 
 def read_long_tag(tags: dict[int, bytes]) -> int:
-    """The number that `long_tag` wrote."""
     return int.from_bytes(tags.get(0, b""), "big", signed=True)
 
 
 def partitions_by_topic(value: Target) -> bytes:
-    """A compact array of topic ids with their partitions."""
     parts = [compact_length(len(value))]
     for topic_id, partitions in value.items():
         parts += topic_id.bytes, integers(partitions), NO_TAGS
@@ -48,26 +45,21 @@ def partitions_by_topic(value: Target) -> bytes:
 
 
 def read_partitions_by_topic(reader: RecordReader) -> dict[UUID, frozenset[int]]:
-    """What `partitions_by_topic` wrote."""
-
     def topic() -> tuple[UUID, frozenset[int]]:
-        found = reader.uuid(), frozenset(reader.array(reader.int32))
+        entry = reader.uuid(), frozenset(reader.array(reader.int32))
         reader.tags()
-        return found
+        return entry
 
     return dict(reader.array(topic))
 
 
 def write_target(value: Target) -> bytes:
-    """What a member is to have."""
     return partitions_by_topic(value) + NO_TAGS
 
 
 def write_target_epoch(value: TargetEpoch) -> bytes:
-    """The epoch of a target, and when it was computed."""
     return INT.pack(value.epoch) + long_tag(value.timestamp_ms)
 
 
 def read_target_epoch(reader: RecordReader) -> TargetEpoch:
-    """What `write_target_epoch` wrote."""
     return TargetEpoch(reader.int32(), read_long_tag(reader.tags()))

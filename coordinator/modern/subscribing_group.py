@@ -1,4 +1,4 @@
-"""A group of a newer protocol whose members subscribe to topics, and are given partitions of them."""
+"""A group of a newer protocol whose members subscribe to topics and are assigned partitions."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,22 +15,19 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SubscribingGroup(ModernGroup):
-    """What consumer groups and share groups have in common, and streams groups have not."""
+    """State that consumer groups and share groups have, but streams groups don't."""
 
     __slots__ = ("names", "targets")
 
     def __init__(self, coordinator: "ModernHost", group_id: str, partition: int) -> None:
         super().__init__(coordinator, group_id, partition)
         self.targets: dict[str, Target] = {}
-        self.names: Counter[str] = Counter()
-        """How many members name a topic."""
+        self.names: Counter[str] = Counter()  # number of subscribers by topic name
 
     def target_of(self, member_id: str) -> Target:
-        """What a member is to have; nothing for one that the target does not name."""
         return self.targets.get(member_id, NO_TARGET)
 
     def subscribed_names(self) -> Iterable[str]:
-        """The topics that somebody subscribes to."""
         return self.names
 
     def _count_names(self, names: Iterable[str], by: int) -> None:

@@ -10,15 +10,13 @@ from kohort.purgatory import DelayedOperation
 G = TypeVar("G", bound=ModernGroup)
 M = TypeVar("M", bound=ModernMember)
 
-FENCE_AGAIN_AFTER_MS = 500
-"""How long to wait before a member is put out whose end could not be written."""
+FENCE_AGAIN_AFTER_MS = 500  # delay before a member is fenced again if its removal could not be written
 
-Expired = Callable[[G, M, int], None]
-"""What happens when the time of a member is up; with the time."""
+Expired = Callable[[G, M, int], None]  # called with the current time when a timer of a member expires
 
 
 class Timer(DelayedOperation, Generic[G, M]):
-    """Does something to a member unless it is taken away before."""
+    """Calls `expire` for a member unless it is canceled first."""
 
     __slots__ = ("expire", "group", "member")
 
@@ -29,13 +27,15 @@ class Timer(DelayedOperation, Generic[G, M]):
         self.expire = expire
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by its deadline. A member that is gone meanwhile is left alone."""
         if self.group.members.get(self.member.member_id) is self.member:
             self.expire(self.group, self.member, now_ms)
 
 
 def extend_session(group: G, member: M, timeout_ms: int, now_ms: int, expire: Expired[G, M]) -> None:
-    """Gives a member its session timeout from now on. A later deadline costs nothing: the wheel finds out."""
+    """Restart the session timeout of a member.
+
+    A later deadline costs nothing: the wheel keeps the old one and notices the change when it comes up.
+    """
     deadline_ms, session = now_ms + timeout_ms, member.session
     if session is None or session.completed:
         member.session = session = Timer(deadline_ms, group, member, expire)
@@ -47,32 +47,32 @@ def extend_session(group: G, member: M, timeout_ms: int, now_ms: int, expire: Ex
 
 
 def start(group: G, member: M, timeout_ms: int, now_ms: int, expire: Expired[G, M]) -> Timer[G, M]:
-    """A timer that waits from now on."""
     timer = Timer(now_ms + max(timeout_ms, 0), group, member, expire)
     group.coordinator.purgatory.wait(timer)
     return timer
 
 
 def stop(group: ModernGroup, timer: DelayedOperation | None) -> None:
-    """Takes a timer away, if there is one."""
     if timer is not None and not timer.completed:
         group.coordinator.purgatory.cancel(timer)
 
 
 def stop_all(group: ModernGroup, member: ModernMember) -> None:
-    """Takes all timers of a member away."""
     for timer in member.take_timers():
         stop(group, timer)
 
 
 def resume_sessions(
-    group: G, before: Mapping[str, ModernMember], keep_alive: Callable[[G, Any, int], None], now_ms: int
+    group: G, old_members: Mapping[str, ModernMember], keep_alive: Callable[[G, Any, int], None], now_ms: int
 ) -> None:
-    """Changes were taken back: members that are back have a session again, and members that are gone have no timers.
+    """Restore the timers after changes were undone.
 
-    before: those there were until then.
+    Restored members get a session, and removed members lose their timers.
+
+    Args:
+        old_members: Members before the changes were undone.
     """
-    for member_id, member in before.items():
+    for member_id, member in old_members.items():
         if group.members.get(member_id) is not member:
             stop_all(group, member)
     for member in group.members.values():

@@ -1,8 +1,8 @@
-"""What a group of a newer protocol has decided, on its way into the log (consumer-groups §19).
+"""Queue for the changes of a group on their way to the log (consumer-groups §19).
 
-One batch is under way at a time. What is decided meanwhile waits, and is the next batch: it builds on the first one,
-and must not be in the log without it. If a batch cannot be written, everything behind it is taken back before it was
-written, as in Kafka's `CoordinatorRuntime`.
+One batch is written at a time. Changes made meanwhile wait for the next batch: they build on the first one, and must
+not be in the log without it. If a batch cannot be written, everything behind it is undone without being written, as in
+Kafka's `CoordinatorRuntime`.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -16,69 +16,57 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.modern.modern_host import ModernHost
 
-MOST_BYTES = 64 * 1024
-"""How much of several requests is written as one batch. What a single request changes is never divided."""
+# Maximum size of a batch with the changes of several requests. The changes of one request are never split.
+MAX_BATCH_BYTES = 64 * 1024
 
 
 class Batch(Protocol):
-    """What is written as a whole: the changes of one request (`group_changes.py`)."""
+    """A unit that is written as a whole: the changes of one request (`group_changes.py`)."""
 
     last_offset: int | None
 
     @property
-    def group(self) -> Group:
-        """Whose changes they are."""
-        ...
+    def group(self) -> Group: ...
 
     @property
-    def record_count(self) -> int:
-        """How many records it has."""
+    def record_count(self) -> int: ...
+
+    def encoded(self, at: int) -> list[bytes]: ...
+
+    def add_callback(self, on_written: OnWritten) -> None:
+        """Call `on_written`, too, when the write succeeds or fails."""
         ...
 
-    def encoded(self, at: int) -> list[bytes]:
-        """Its records as they are in a batch, in order, the first of them as the batch's `at`-th."""
-        ...
+    def answer(self, error: ErrorCode, now_ms: int) -> None: ...
 
-    def then(self, on_written: OnWritten) -> None:
-        """Calls `on_written`, too, when this is written or cannot be."""
-        ...
-
-    def answer(self, error: ErrorCode, now_ms: int) -> None:
-        """Lets everybody go on who waits for this."""
-        ...
-
-    def undo(self, now_ms: int) -> None:
-        """Takes it back."""
-        ...
+    def undo(self, now_ms: int) -> None: ...
 
 
 class WriteQueue:
-    """The batch under way, and what waits behind it, in order. There is none of a group of which all is written."""
+    """The batch in progress and the changes behind it, in order. A group without unwritten changes has no queue."""
 
     __slots__ = ("_behind", "_coordinator", "_under_way", "last")
 
     def __init__(self, coordinator: "ModernHost", changes: Batch, now_ms: int) -> None:
-        self.last = changes
-        """The latest changes of the group."""
+        self.last = changes  # the latest changes of the group
         self._coordinator = coordinator
         self._under_way: list[Batch] = []
         self._behind: list[Batch | Append] = [changes]
-        self._go_on(now_ms)
+        self._write_next(now_ms)
 
     def add(self, changes: Batch) -> None:
-        """Writes changes when what came before is written."""
         self.last = changes
         self._behind.append(changes)
 
     def put_behind(self, append: Append) -> None:
-        """Writes something else when what came before is written; it fails with that.
+        """Queue another record, for example that of a classic group that has replaced this group.
 
-        The record of a classic group that has taken the place of this one, for example.
+        It is written after the changes before it, and fails if they fail.
         """
         self._behind.append(append)
 
-    def _go_on(self, now_ms: int) -> None:
-        """Writes what comes next. Other records are not waited for: nothing builds on them."""
+    def _write_next(self, now_ms: int) -> None:
+        """Write the next batch. The queue does not wait for other records, because nothing builds on them."""
         coordinator, behind = self._coordinator, self._behind
         while behind and isinstance(behind[0], Append):
             coordinator.effects.append(behind.pop(0))  # type: ignore[arg-type]
@@ -86,7 +74,7 @@ class WriteQueue:
             del coordinator.unwritten[self.last.group.group_id]
             return
         partition = self.last.group.partition
-        coordinator.append(partition, self._next_batch(), now_ms, self._reported)
+        coordinator.append(partition, self._next_batch(), now_ms, self._on_written)
 
     def _next_batch(self) -> EncodedRecords:
         bodies: list[bytes] = []
@@ -94,36 +82,35 @@ class WriteQueue:
         while self._behind and not isinstance(changes := self._behind[0], Append):
             more = changes.encoded(len(bodies))
             size += sum(map(len, more))
-            if self._under_way and size > MOST_BYTES:
+            if self._under_way and size > MAX_BATCH_BYTES:
                 break
             bodies += more
             self._under_way.append(changes)
             del self._behind[0]
         return EncodedRecords(b"".join(bodies), len(bodies))
 
-    def _reported(self, error: ErrorCode, now_ms: int) -> None:
+    def _on_written(self, error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
-            self._take_back(error, now_ms)
+            self._fail(error, now_ms)
             return
         written, self._under_way = self._under_way, []
         last_offset = self._coordinator.appended_offset
         for changes in reversed(written):
             changes.last_offset = last_offset
             last_offset = None if last_offset is None else last_offset - changes.record_count
-        self._go_on(now_ms)
+        self._write_next(now_ms)
         for changes in written:
             changes.answer(error, now_ms)
 
-    def _take_back(self, error: ErrorCode, now_ms: int) -> None:
-        """Everything is as it was before, the last of it first, and all requests hear `error`."""
+    def _fail(self, error: ErrorCode, now_ms: int) -> None:
         coordinator = self._coordinator
         failed = [*self._under_way, *self._behind]
         del coordinator.unwritten[self.last.group.group_id]
-        for each in reversed(failed):
-            if not isinstance(each, Append):
-                each.undo(now_ms)
-        for each in failed:
-            if isinstance(each, Append):
-                coordinator.conclude(each.token, error, now_ms)
+        for entry in reversed(failed):
+            if not isinstance(entry, Append):
+                entry.undo(now_ms)
+        for entry in failed:
+            if isinstance(entry, Append):
+                coordinator.conclude(entry.token, error, now_ms)
             else:
-                each.answer(error, now_ms)
+                entry.answer(error, now_ms)

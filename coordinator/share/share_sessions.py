@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_epochs import bump, keep_in_mind_what_changed
+from kohort.coordinator.modern.group_epochs import bump, remember_topic_changes
 from kohort.coordinator.modern.timers import FENCE_AGAIN_AFTER_MS, extend_session, start, stop, stop_all
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
@@ -39,7 +39,7 @@ def put_out(
 ) -> None:
     """Takes members out of the group. The next heartbeat of anybody computes who gets their partitions."""
     changes = GroupChanges(group)
-    keep_in_mind_what_changed(group)
+    remember_topic_changes(group)
     for member in members:
         stop_all(group, member)
         for kind in (ShareKind.CURRENT, ShareKind.TARGET, ShareKind.MEMBER):

@@ -277,7 +277,7 @@ class EpochSight(EpochEvents):
 
     def _gone(self, member: EpochMember, cause: str) -> None:
         del self.members[member.member_id]
-        self._owners.gone(member.member_id, self._world.moment.us)
+        self._owners.release_member(member.member_id, self._world.moment.us)
         self._frees(member.has | member.revoking)
         silent_us = self._world.moment.us - member.stats.heard_ms * US_PER_MS
         self._of_member(

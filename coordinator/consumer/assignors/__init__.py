@@ -1,4 +1,4 @@
-"""The server-side assignors: who gets which partitions (consumer-groups §11). Pure functions of members and topics."""
+"""Server-side assignors: pure functions of members and topics (consumer-groups §11)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
@@ -9,15 +9,15 @@ from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscrib
 from kohort.coordinator.consumer.assignors.uniform_assignor import assign_uniformly
 from kohort.coordinator.modern.modern_values import Target
 
+# Arguments: members, number of partitions by topic, and whether all members subscribe to the same topics.
 Assignor = Callable[[Sequence[Subscriber], Mapping[UUID, int], bool], Assigning]
-"""Members, the number of partitions of each topic, and whether all members subscribe to the same topics."""
 
+# the assignors of Kafka 4.3 by their names in requests
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}
-"""Those of Kafka 4.3, by the names that members ask for."""
 
 
 def assign(
     name: str, members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool
 ) -> dict[str, Target]:
-    """What an assignor gives each member; nobody is served in between."""
+    """Return the target of each member, computed in one step."""
     return at_once(ASSIGNORS[name](members, counts, homogeneous))

@@ -1,7 +1,7 @@
-"""The uniform assignor: as even as it can be, with as few moves as possible (consumer-groups §11.2, §11.3).
+"""The uniform assignor: the most even distribution with the fewest moves (consumer-groups §11.2, §11.3).
 
-Where all members subscribe to the same topics their totals differ by one at most. Otherwise each topic is balanced
-among its subscribers. Source: Kafka's `UniformHomogeneousAssignmentBuilder`, `UniformHeterogeneousAssignmentBuilder`.
+If all members subscribe to the same topics, their totals differ by at most one. Otherwise each topic is balanced among
+its subscribers. Source: Kafka's `UniformHomogeneousAssignmentBuilder`, `UniformHeterogeneousAssignmentBuilder`.
 """
 
 from bisect import insort
@@ -13,37 +13,35 @@ from uuid import UUID
 from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber, subscribers_of
 from kohort.coordinator.modern.modern_values import Target
 
-BALANCING_ROUNDS = 16
-"""How often all topics are balanced at most, where subscriptions differ."""
+BALANCING_ROUNDS = 16  # maximum number of rounds over all topics if subscriptions differ
 
-EFFORT_OF_A_MOVE = 40
-"""To move a partition from one member to another takes as long as to look at so many."""
+EFFORT_OF_A_MOVE = 40  # moving a partition to another member takes as long as examining this many
 
 
 def assign_uniformly(members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool) -> Assigning:
-    """Members and topics are looked at in the order of the arguments. In Kafka that is the order of hash maps."""
+    """Return an assignor that processes members and topics in the given order, which in Kafka is that of hash maps."""
     return _Equal(members, counts).assign() if homogeneous else _Unequal(members, counts).assign()
 
 
 class _Equal:
-    """All members subscribe to the same topics. As in Kafka, those of the first one are taken for everybody's."""
+    """Assignor for equal subscriptions. As in Kafka, the first subscription is used for all members."""
 
     def __init__(self, members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> None:
         self._members = members
         self._counts = {topic_id: count for topic_id, count in counts.items() if topic_id in members[0].topics}
         self._targets: dict[str, Target] = {}
+        # Unassigned partitions, followed by those that are taken from members with too many.
         self._pool: list[tuple[UUID, list[int]]] = []
-        """What nobody had, then what is taken from those that had too much."""
 
     def assign(self) -> Assigning:
-        """Everybody keeps what fits its share; the pool fills the others up."""
-        taken: dict[UUID, set[int]] = defaultdict(set)
-        for each in self._members:
-            for topic_id, partitions in each.target.items():
-                taken[topic_id] |= partitions
+        """Keep what fits the quota of each member, and fill the others from the pool."""
+        owned: dict[UUID, set[int]] = defaultdict(set)
+        for subscriber in self._members:
+            for topic_id, partitions in subscriber.target.items():
+                owned[topic_id] |= partitions
         for topic_id, count in self._counts.items():
             yield count
-            self._pool.append((topic_id, _missing(count, taken.get(topic_id))))
+            self._pool.append((topic_id, _missing(count, owned.get(topic_id))))
         quota, extras = divmod(sum(self._counts.values()), len(self._members))
         unfilled: list[tuple[str, int]] = []
         for number, member in enumerate(self._members):
@@ -62,16 +60,16 @@ class _Equal:
         return self._targets
 
     def _keep(self, member: Subscriber, size: int, quota: int) -> int:
-        """Leaves a member up to `quota` of its `size` partitions. Returns how many it still lacks."""
-        before = member.target
-        if not before.keys() <= self._counts.keys():
-            before = {topic_id: parts for topic_id, parts in before.items() if topic_id in self._counts}
-            size = sum(map(len, before.values()))
+        """Keep up to `quota` of a member's `size` partitions and return the number of missing ones."""
+        target = member.target
+        if not target.keys() <= self._counts.keys():
+            target = {topic_id: parts for topic_id, parts in target.items() if topic_id in self._counts}
+            size = sum(map(len, target.values()))
         if size <= quota:
-            self._targets[member.member_id] = before
+            self._targets[member.member_id] = target
             return quota - size
         kept: dict[UUID, frozenset[int]] = {}
-        for topic_id, partitions in before.items():
+        for topic_id, partitions in target.items():
             ordered = sorted(partitions)
             if quota:
                 kept[topic_id] = frozenset(ordered[:quota])
@@ -86,7 +84,7 @@ class _Equal:
         start = 0
         for member_id, missing in unfilled:
             yield missing
-            given = dict(self._targets[member_id])
+            target = dict(self._targets[member_id])
             while missing:
                 if start == len(partitions):
                     topic_id, partitions = next(pool)
@@ -95,21 +93,20 @@ class _Equal:
                 some = partitions[start : start + missing]
                 start += len(some)
                 missing -= len(some)
-                given[topic_id] = given.get(topic_id, _NO_PARTITIONS).union(some)
-            self._targets[member_id] = given
+                target[topic_id] = target.get(topic_id, _NO_PARTITIONS).union(some)
+            self._targets[member_id] = target
 
 
 _NO_TOPIC = UUID(int=0)
 _NO_PARTITIONS: frozenset[int] = frozenset()
 
 
-def _missing(count: int, taken: set[int] | None) -> list[int]:
-    """The partitions of a topic that are not taken, in order."""
-    return sorted(set(range(count)) - taken) if taken else list(range(count))
+def _missing(count: int, owned: set[int] | None) -> list[int]:
+    return sorted(set(range(count)) - owned) if owned else list(range(count))
 
 
 class _Unequal:
-    """Members subscribe to different topics."""
+    """Assignor for different subscriptions."""
 
     def __init__(self, members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> None:
         self._members = members
@@ -120,7 +117,6 @@ class _Unequal:
         self._changed = [False] * len(members)
 
     def assign(self) -> Assigning:
-        """Takes over what was, gives what nobody has, and balances."""
         unassigned = yield from self._take_over()
         ordered = sorted((topic for topic in self._counts if self._subscribers[topic]), key=self._rank)
         for topic_id in ordered:
@@ -129,33 +125,32 @@ class _Unequal:
                 self._give(topic_id, unassigned[topic_id])
         yield from self._balance([topic_id for topic_id in ordered if len(self._subscribers[topic_id]) > 1])
         return {
-            each.member_id: {topic_id: frozenset(parts) for topic_id, parts in owned.items() if parts}
+            member.member_id: {topic_id: frozenset(parts) for topic_id, parts in owned.items() if parts}
             if changed
-            else each.target
-            for each, owned, changed in zip(self._members, self._owned, self._changed, strict=True)
+            else member.target
+            for member, owned, changed in zip(self._members, self._owned, self._changed, strict=True)
         }
 
     def _take_over(self) -> Generator[int, None, dict[UUID, list[int]]]:
-        """What members keep. Returns the partitions that nobody has, by topic."""
-        taken: dict[UUID, set[int]] = defaultdict(set)
-        for number, each in enumerate(self._members):
-            yield sum(map(len, each.target.values()))
-            owned = {topic_id: set(parts) for topic_id, parts in each.target.items() if topic_id in each.topics}
-            self._changed[number] = len(owned) < len(each.target)
+        """Keep the previous assignments of subscribed topics and return the unassigned partitions by topic."""
+        owned_numbers: dict[UUID, set[int]] = defaultdict(set)
+        for number, member in enumerate(self._members):
+            yield sum(map(len, member.target.values()))
+            owned = {topic_id: set(parts) for topic_id, parts in member.target.items() if topic_id in member.topics}
+            self._changed[number] = len(owned) < len(member.target)
             self._owned.append(owned)
             self._loads[number] = sum(map(len, owned.values()))
             for topic_id, parts in owned.items():
-                taken[topic_id] |= parts
-        return {topic_id: _missing(count, taken.get(topic_id)) for topic_id, count in self._counts.items()}
+                owned_numbers[topic_id] |= parts
+        return {topic_id: _missing(count, owned_numbers.get(topic_id)) for topic_id, count in self._counts.items()}
 
     def _rank(self, topic_id: UUID) -> tuple[float, int, int, int]:
-        """Topics with many partitions for few subscribers first; ids compare as two signed halves."""
         subscribers = len(self._subscribers[topic_id])
         high, low = topic_id.int >> 64, topic_id.int & (2**64 - 1)
         return -self._counts[topic_id] / subscribers, subscribers, _signed(high), _signed(low)
 
     def _give(self, topic_id: UUID, partitions: Sequence[int]) -> None:
-        """Fills the least loaded subscribers level by level: on each, in turn, from the first to the last."""
+        """Fill the least loaded subscribers level by level, each level round-robin in order."""
         loads = self._loads
         order = sorted(self._subscribers[topic_id], key=loads.__getitem__)
         start, width = 0, 1
@@ -164,7 +159,7 @@ class _Unequal:
             while width < len(order) and loads[order[width]] == level:
                 width += 1
             end = len(partitions)
-            if width < len(order):  # then whoever stands next joins them
+            if width < len(order):  # at that load the next subscriber joins
                 end = min(end, start + (loads[order[width]] - level) * width)
             for position in range(min(width, end - start)):
                 self._add(order[position], topic_id, partitions[start + position : end : width])
@@ -176,7 +171,7 @@ class _Unequal:
         self._changed[number] = True
 
     def _balance(self, topics: Sequence[UUID]) -> Generator[int, None, None]:
-        """Rounds over all topics until a whole round has moved nothing."""
+        """Repeat rounds over all topics until a whole round moves nothing."""
         unmoved = 0
         for _ in range(BALANCING_ROUNDS):
             for topic_id in topics:
@@ -187,18 +182,18 @@ class _Unequal:
                     return
 
     def _balance_topic(self, topic_id: UUID) -> Generator[int, None, bool]:
-        """Moves partitions from the most to the least loaded subscriber. Returns whether any was moved."""
+        """Move partitions from the most to the least loaded subscriber; return whether any was moved."""
         loads, owned, subscribers = self._loads, self._owned, self._subscribers[topic_id]
         subscribed = [loads[number] for number in subscribers]
         if max(subscribed) - min(subscribed) <= 1:
             return False
-        # Entries whose load is no longer the member's are left over from before a move.
+        # Entries with an outdated load are obsolete since a move.
         takers = [(loads[number], number) for number in subscribers]
         givers = [(-loads[number], -number) for number in subscribers if owned[number].get(topic_id)]
         heapify(takers)
         heapify(givers)
+        # Sorted partitions of members that have lost some, for quick access to the last one.
         in_order: dict[int, list[int]] = {}
-        """What those have who have given something, so that the last one is at hand."""
         moved = 0
         while True:
             while takers[0][0] != loads[takers[0][1]]:

@@ -228,7 +228,7 @@ class Laboratory:
             return
         stats = getattr(member, "stats", None)
         if stats is not None:
-            stats.heard_ms = max(stats.heard_ms, moment_ms)  # otherwise the log would report silence
+            stats.last_active_ms = max(stats.last_active_ms, moment_ms)  # otherwise a silent member is logged
         if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
         elif isinstance(group, ClassicGroup) and isinstance(member, Member):

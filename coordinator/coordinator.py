@@ -100,7 +100,7 @@ class GroupCoordinator(CoordinatorContext):
         self.streams_config: Callable[[str], StreamsConfig] = _streams_defaults
         self.share_persister: Callable[[], Persister] = _no_persister  # connects to share coordinators
         self.shards: dict[int, Shard] = {}
-        self.beside: deque[DelayedOperation] = deque()
+        self.background: deque[DelayedOperation] = deque()
         # Groups with offsets in a transaction, by partition and producer id.
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
         self.observer: Observer = UNOBSERVED  # creates events of classic groups, if needed

@@ -43,8 +43,8 @@ def heartbeat(
     extend(group, member, now_ms)
     if coordinator.observer is not UNOBSERVED and member.stats is not None:
         stats = member.stats
-        gap_ms = now_ms - stats.heard_ms
-        stats.heard_ms = now_ms
+        gap_ms = now_ms - stats.last_active_ms
+        stats.last_active_ms = now_ms
         stats.gaps[gap_ms] += 1
         if gap_ms + gap_ms > member.session_timeout_ms:
             coordinator.observer.heartbeat_gap(group, member, gap_ms)

@@ -9,14 +9,14 @@ from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.group_lookup import find_or_create
-from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_share
-from kohort.coordinator.consumer.patterns import why_invalid
+from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_assignment
+from kohort.coordinator.consumer.patterns import find_regex_error
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import find_or_replace
-from kohort.coordinator.consumer.steady_share import SteadyShare
+from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Owned
@@ -66,9 +66,9 @@ def consumer_group_heartbeat(
             if member.has_reached(group.epoch):
                 response = _keep_unchanged(group, member, sender, now_ms)
                 return _behind_unwritten(group, member, sender, response, now_ms)
-            share = steady_share(group, member)
-            if share is not None:
-                _take_next_epoch(group, member, share, sender, now_ms)
+            steady = steady_assignment(group, member)
+            if steady is not None:
+                _take_next_epoch(group, member, steady, sender, now_ms)
                 return None
     return _process(coordinator, request, sender, now_ms)
 
@@ -161,10 +161,10 @@ def _nothing_new_for(member: ConsumerMember, interval_ms: int) -> ConsumerGroupH
 
 
 def _take_next_epoch(
-    group: ConsumerGroup, member: ConsumerMember, share: SteadyShare, sender: Sender, now_ms: int
+    group: ConsumerGroup, member: ConsumerMember, steady: SteadyAssignment, sender: Sender, now_ms: int
 ) -> None:
     config = group.coordinator.consumer_config(group.group_id)
-    changes = NextEpoch(group, member, share)
+    changes = NextEpoch(group, member, steady)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
     if member.stats is not None:
         group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
@@ -172,7 +172,7 @@ def _take_next_epoch(
         resolve_if_due(group, now_ms, sender.sees_topic, new_regex=False)
     changes.ticket = sender.ticket
     response = _nothing_new_for(member, config.heartbeat_interval_ms)
-    changes.write(now_ms, share.cause, _replying(group, sender, response))
+    changes.write(now_ms, steady.cause, _replying(group, sender, response))
 
 
 # All other heartbeats
@@ -219,7 +219,7 @@ def _update_member(
         return refusal
     metadata = _merged(identity.metadata, request, sender)
     if _is_new_regex(group, metadata):
-        reason = why_invalid(metadata.topic_regex)
+        reason = find_regex_error(metadata.topic_regex)
         if reason is not None:
             return invalid_regex(metadata.topic_regex, reason)
     subscribed = subscribe(group, changes, identity, metadata, now_ms, sender.sees_topic)

@@ -11,7 +11,7 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_epochs import bump, remember_topic_changes
 from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
-from kohort.coordinator.modern.timers import FENCE_AGAIN_AFTER_MS, start, stop, stop_all
+from kohort.coordinator.modern.timers import FENCE_RETRY_MS, start, stop, stop_all
 from kohort.protocol.errors import ErrorCode
 
 
@@ -80,7 +80,7 @@ def expire(group: ConsumerGroup, member: ConsumerMember, cause: str, now_ms: int
         restored = group.members.get(member.member_id) if is_current else None
         if error is not ErrorCode.none and restored is not None:
             stop(group, restored.session)
-            restored.session = start(group, restored, FENCE_AGAIN_AFTER_MS, now_ms, session_expired)
+            restored.session = start(group, restored, FENCE_RETRY_MS, now_ms, session_expired)
 
     fence(group, [member], cause_of(member, cause), now_ms, written)
 

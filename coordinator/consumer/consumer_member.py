@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.steady_share import SteadyShare
+from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -25,7 +25,7 @@ class ConsumerMember(ModernMember):
         "metadata",
         "revocation",
         "stats",
-        "steady_share",
+        "steady_assignment",
         "sync_timer",
         "unchanged",
     )
@@ -41,7 +41,8 @@ class ConsumerMember(ModernMember):
         self.stats: MemberStats | None = None
         # Last response without changes; most responses are equal to it.
         self.unchanged: ConsumerGroupHeartbeatResponse | None = None
-        self.steady_share: SteadyShare | None = None  # cached values for a member that only follows the group epoch
+        # Cached values for a member that only follows the group epoch.
+        self.steady_assignment: SteadyAssignment | None = None
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:
         timers = (*super().take_timers(), self.revocation, self.join_timer, self.sync_timer)

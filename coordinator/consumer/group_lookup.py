@@ -3,7 +3,7 @@
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.patterns import why_invalid
+from kohort.coordinator.consumer.patterns import find_regex_error
 from kohort.coordinator.consumer.refusing import consumer_group_missing, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -52,7 +52,7 @@ def _would_be_refused(
     limit = coordinator.settings.group_consumer_max_size
     if len(classic.members) >= limit and request.member_id not in classic.members:
         return group_full(CONSUMER, limit)
-    reason = why_invalid(request.subscribed_topic_regex) if request.subscribed_topic_regex else None
+    reason = find_regex_error(request.subscribed_topic_regex) if request.subscribed_topic_regex else None
     return None if reason is None else invalid_regex(request.subscribed_topic_regex or "", reason)
 
 

@@ -4,7 +4,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.steady_share import SteadyShare
+from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, Owned
 from kohort.coordinator.modern.modern_values import Target
@@ -15,10 +15,10 @@ class NextEpoch(ChangeSet):
 
     __slots__ = ("_record",)
 
-    def __init__(self, group: ConsumerGroup, member: ConsumerMember, share: SteadyShare) -> None:
+    def __init__(self, group: ConsumerGroup, member: ConsumerMember, steady: SteadyAssignment) -> None:
         super().__init__(group)
         epoch, current = group.target_epoch, member.current
-        self._record = share.record(epoch, current.epoch)
+        self._record = steady.record(epoch, current.epoch)
         following = CurrentAssignment(epoch, current.epoch, MemberState.STABLE, current.assigned)
         self.make(Kind.CURRENT, member.member_id, following)
 
@@ -26,19 +26,19 @@ class NextEpoch(ChangeSet):
         return super().encoded(at) if at else [self._record]
 
 
-def steady_share(group: ConsumerGroup, member: ConsumerMember) -> SteadyShare | None:
+def steady_assignment(group: ConsumerGroup, member: ConsumerMember) -> SteadyAssignment | None:
     """Return the cached values of a member that only needs the group epoch, or None if it has to change partitions."""
     current, metadata = member.current, member.metadata
     if current.state is not MemberState.STABLE:
         return None
     assigned, target, subscribed = current.assigned, group.target_of(member.member_id), topic_ids(group, metadata)
-    share = member.steady_share
-    if share is None or not share.is_of(assigned, metadata, target, subscribed):
+    steady = member.steady_assignment
+    if steady is None or not steady.is_of(assigned, metadata, target, subscribed):
         if not _is_what_it_has(target, assigned) or not target.keys() <= subscribed:
             return None
-        share = SteadyShare(group.group_id, member.member_id, assigned, metadata, target, subscribed)
-        member.steady_share = share
-    return share
+        steady = SteadyAssignment(group.group_id, member.member_id, assigned, metadata, target, subscribed)
+        member.steady_assignment = steady
+    return steady
 
 
 def _is_what_it_has(target: Target, assigned: Owned) -> bool:

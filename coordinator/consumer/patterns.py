@@ -22,7 +22,7 @@ _REASONS = (
 )  # messages of RE2, and of RE2/J
 
 
-def why_invalid(regex: str) -> str | None:
+def find_regex_error(regex: str) -> str | None:
     """Return the reason why a pattern is invalid, or None."""
     reason = _compiled(regex)
     return reason if isinstance(reason, str) else None

@@ -8,7 +8,7 @@ from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.modern.beside import SteppedWork
+from kohort.coordinator.modern.background_work import SteppedWork
 from kohort.coordinator.modern.group_epochs import bump, current_hash
 from kohort.protocol.errors import ErrorCode
 

@@ -7,7 +7,7 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_emitter import EventEmitter
 from kohort.coordinator.events.event_state import GroupEventState
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.events.owners import Owners, share_in
+from kohort.coordinator.events.owners import Owners, partitions_in
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.topic_partition import TopicPartition
 
@@ -29,7 +29,9 @@ class ClassicEventEmitter(EventEmitter):
         if group.event_state is None:
             # New members have not been in a generation yet. The others are taken as they are.
             members = [member for member in group.members.values() if not member.is_new]
-            owners = Owners({member.member_id: share_of(group, member.assignment) or frozenset() for member in members})
+            owners = Owners(
+                {member.member_id: partitions_of(group, member.assignment) or frozenset() for member in members}
+            )
             group.event_state = GroupEventState((member.member_id for member in members), owners, self.now_us())
         return group.event_state
 
@@ -104,6 +106,6 @@ class ClassicEventEmitter(EventEmitter):
         )
 
 
-def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:
+def partitions_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:
     """Return the partitions of an assignment, or None if they are unknown because the members are not consumers."""
-    return share_in(assignment) if group.protocol_type == "consumer" else None
+    return partitions_in(assignment) if group.protocol_type == "consumer" else None

@@ -14,12 +14,12 @@ from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.classic_event_emitter import ClassicEventEmitter, share_of
+from kohort.coordinator.events.classic_event_emitter import ClassicEventEmitter, partitions_of
 from kohort.coordinator.events.event_emitter import US_PER_MS
 from kohort.coordinator.events.event_state import FENCED, GroupEventState
 from kohort.coordinator.events.event_timers import HalfTime
 from kohort.coordinator.events.member_stats import MemberStats, flushed
-from kohort.coordinator.events.subscriptions import owned_by, topics_in, what_changed
+from kohort.coordinator.events.subscriptions import find_change, owned_by, topics_in
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
@@ -61,14 +61,14 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)
 
     def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
-        changed_part = what_changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
+        changed_part = find_change(member.protocols, protocols) or ("timeouts" if timeouts else None)
         if changed_part is not None:
             self._of_member("member_metadata_changed", group, member, detail={"what": changed_part})
 
     def member_removed(
         self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "", *, has_joined: bool = False
     ) -> None:
-        silent_ms = self.coordinator_ms() - self.stats_of(member).heard_ms
+        silent_ms = self.coordinator_ms() - self.stats_of(member).last_active_ms
         state = self.of(group)
         state.owners.release_member(member.member_id, self.now_us())
         if member.join_ticket is None and not has_joined:
@@ -163,9 +163,9 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         if waited_for:
             last = next(iter(missing), waited_for[0])
         member = last if isinstance(last, Member) else None
-        heard_ms = self.coordinator_ms()
+        last_active_ms = self.coordinator_ms()
         for joined in group.members.values():
-            self.stats_of(joined).heard_ms = heard_ms
+            self.stats_of(joined).last_active_ms = last_active_ms
         self._emit(
             "join_completed",
             group,
@@ -188,10 +188,12 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     ) -> Callable[[ErrorCode], None]:
         state, now_us = self.of(group), self.now_us()
         generation_id, rebalance_id = group.generation_id, state.rebalance_id
-        shares = {member_id: share_of(group, assignments.get(member_id, b"")) for member_id in group.members}
-        readable = {member_id: share for member_id, share in shares.items() if share is not None}
-        state.next_shares = readable if len(readable) == len(shares) else None
-        partitions = None if state.next_shares is None else sum(map(len, readable.values()))
+        assigned_by_id = {
+            member_id: partitions_of(group, assignments.get(member_id, b"")) for member_id in group.members
+        }
+        readable = {member_id: assigned for member_id, assigned in assigned_by_id.items() if assigned is not None}
+        state.next_assigned = readable if len(readable) == len(assigned_by_id) else None
+        partitions = None if state.next_assigned is None else sum(map(len, readable.values()))
         since_us, detail = now_us - state.joined_us, self._moves(group)
         self._of_member(
             "assignment_received", group, leader, duration_us=since_us, partitions=partitions, detail=detail
@@ -214,22 +216,22 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     def _moves(self, group: "ClassicGroup") -> dict[str, str] | None:
         """Return the number of moved partitions, and the possible minimum if all subscriptions are equal."""
         state = self.of(group)
-        if state.next_shares is None:
+        if state.next_assigned is None:
             return None
         alike = len({topics_in(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1
-        return state.owners.moves_to(state.next_shares, group.subscribed_topics, alike=alike).as_detail()
+        return state.owners.moves_to(state.next_assigned, group.subscribed_topics, alike=alike).as_detail()
 
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
-        self.stats_of(member).heard_ms = self.coordinator_ms()
+        self.stats_of(member).last_active_ms = self.coordinator_ms()
         state, now_us = self.of(group), self.now_us()
-        share = share_of(group, member.assignment)
-        unowned_us = 0 if share is None else state.owners.synced(member.member_id, share, now_us)
+        assigned = partitions_of(group, member.assignment)
+        unowned_us = 0 if assigned is None else state.owners.synced(member.member_id, assigned, now_us)
         self._of_member(
             "member_synced",
             group,
             member,
             duration_us=now_us - state.joined_us,
-            partitions=None if share is None else len(share),
+            partitions=None if assigned is None else len(assigned),
             detail={"unowned_us": str(unowned_us)} if unowned_us else None,
         )
 
@@ -250,8 +252,8 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             **state.summary,
         )
         state.stable_us = now_us
-        if state.next_shares is not None:
-            state.owners.assigned(state.next_shares, group.subscribed_topics)
+        if state.next_assigned is not None:
+            state.owners.assigned(state.next_assigned, group.subscribed_topics)
 
     def emptied(self, group: "ClassicGroup") -> OnWritten:
         state = self.of(group)

@@ -13,7 +13,7 @@ from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssign
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.events.modern_batch_events import BatchEvent, share
+from kohort.coordinator.events.modern_batch_events import BatchEvent, named_partitions
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
@@ -38,11 +38,11 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
             self._old_metadata[member.member_id] = member.metadata
             self._metadata.pop(member.member_id, None)
 
-    def make(self) -> list[BatchEvent]:
+    def create(self) -> list[BatchEvent]:
         if self._converts is not None and self._converts.to_protocol != CONSUMER:
             return [*self._members(), self._converted()]
         events = [self._converted()] if self._converts is not None else []
-        events += super().make()
+        events += super().create()
         for name in self._old_metadata:  # records may have created a new member object; its statistics continue
             if name in self._group.members:
                 self._group.members[name].stats = self._state.stats.get(name)
@@ -129,7 +129,7 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
         return self._of_member("member_replaced", name, Kind.MEMBER, detail=detail)
 
     def _metadata_changed(self, name: str, old: MemberMetadata, new: MemberMetadata) -> Iterator[BatchEvent]:
-        changed_part = _what_changed(old, new)
+        changed_part = _find_change(old, new)
         if changed_part is not None:
             yield self._of_member("member_metadata_changed", name, Kind.MEMBER, detail={"what": changed_part})
 
@@ -146,7 +146,7 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
             cause=self._cause.name,
             reason=self._cause.reason,
             members=len(self._metadata),
-            duration_us=None if stats is None else (self._now_us // 1_000 - stats.heard_ms) * 1_000,
+            duration_us=None if stats is None else (self._now_us // 1_000 - stats.last_active_ms) * 1_000,
             rebalance_timeout_ms=old_metadata.rebalance_timeout_ms,
             detail={"speaks": _speaks(old_metadata)},
         )
@@ -168,25 +168,27 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     def _assignor(self) -> str:
         return preferred_assignor(self._group)
 
-    def _target_columns(self, shares: Mapping[str, frozenset[TopicPartition]]) -> tuple[dict[str, Any], dict[str, str]]:
+    def _target_columns(
+        self, targets: Mapping[str, frozenset[TopicPartition]]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         group, owners = self._group, self._state.owners
         names = group.subscribed_names()
-        moves = owners.moves_to(shares, names, alike=is_homogeneous(group))
-        owners.assigned(shares, names)
+        moves = owners.moves_to(targets, names, alike=is_homogeneous(group))
+        owners.assigned(targets, names)
         states = {"state_from": GroupState.ASSIGNING.value, "state_to": GroupState.RECONCILING.value}
         return states | {"duration_us": self._changes.assignor_us}, moves.as_detail()
 
     # Assignments
 
     def _flatten(self, partitions: Mapping[UUID, frozenset[int]]) -> frozenset[TopicPartition]:
-        return share(self._group.coordinator.topics, partitions)
+        return named_partitions(self._group.coordinator.topics, partitions)
 
     def _step(self, name: str, old: CurrentAssignment, new: CurrentAssignment) -> Iterator[BatchEvent]:
         """Skip a static member that leaves temporarily: it keeps its partitions, and no other member waits for it."""
         if new.epoch != STEPPING_OUT_EPOCH:
             yield from super()._step(name, old, new)
             return
-        self._state.owners.synced(name, share_of(self._group, new), self._now_us)
+        self._state.owners.synced(name, owned_partitions(self._group, new), self._now_us)
         self._state.revoking_since_us.pop(name, None)
 
     def _is_reconciled(self) -> bool:
@@ -217,17 +219,17 @@ def session_timeout_of(group: ConsumerGroup, metadata: MemberMetadata) -> int:
     return group.coordinator.consumer_config(group.group_id).session_timeout_ms
 
 
-def share_of(group: ConsumerGroup, current: CurrentAssignment) -> frozenset[TopicPartition]:
+def owned_partitions(group: ConsumerGroup, current: CurrentAssignment) -> frozenset[TopicPartition]:
     """Return the partitions of a member, including those that it has not revoked yet."""
     topics = group.coordinator.topics
-    return share(topics, current.assigned) | share(topics, current.revoking)
+    return named_partitions(topics, current.assigned) | named_partitions(topics, current.revoking)
 
 
 def _speaks(metadata: MemberMetadata) -> str:
     return "consumer" if metadata.classic is None else "classic"
 
 
-def _what_changed(old: MemberMetadata, new: MemberMetadata) -> str | None:
+def _find_change(old: MemberMetadata, new: MemberMetadata) -> str | None:
     """Return the changed part of a member's metadata, or None. The partitions of a classic member do not count."""
     if (old.classic is None) != (new.classic is None):
         return "protocols"

@@ -12,7 +12,7 @@ from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.consumer_batch_events import BatchEvents, session_timeout_of, share_of
+from kohort.coordinator.events.consumer_batch_events import BatchEvents, owned_partitions, session_timeout_of
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
@@ -48,7 +48,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         assert isinstance(changes, ChangeSet), "consumer groups create these"
         assert isinstance(group, ConsumerGroup), "only observes consumer groups"
         state = self._state_before(group, changes)
-        events = BatchEvents(self._emitter, state, changes, cause).make()
+        events = BatchEvents(self._emitter, state, changes, cause).create()
         converts = changes.converts
         becomes_classic = converts is not None and converts.to_protocol != CONSUMER
         if converts is not None and becomes_classic:
@@ -63,12 +63,12 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         converts = changes.converts
         if changes.creates or (converts is not None and converts.to_protocol == CONSUMER):
             carried = changes.applied[: converts.carried_over] if converts is not None else ()
-            shares = {
-                change.name: share_of(group, change.value)
+            owned_by_name = {
+                change.name: owned_partitions(group, change.value)
                 for change, _ in carried
                 if change.kind is Kind.CURRENT and isinstance(change.value, CurrentAssignment)
             }
-            by_member = {name: share for name, share in shares.items() if name is not None}
+            by_member = {name: owned for name, owned in owned_by_name.items() if name is not None}
             group.event_state = ConsumerEventState(by_member, Owners(by_member), self._emitter.now_us())
             if converts is not None:
                 old_state = converts.classic.event_state
@@ -92,8 +92,8 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         """Count a heartbeat, and report a member that was silent for more than half of its session timeout."""
         stats = member.stats
         assert stats is not None, "only called for members with statistics"
-        gap_ms = now_ms - stats.heard_ms
-        stats.heard_ms = now_ms
+        gap_ms = now_ms - stats.last_active_ms
+        stats.last_active_ms = now_ms
         stats.gaps[gap_ms] += 1
         if gap_ms + gap_ms > session_timeout_of(group, member.metadata):
             self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
@@ -142,7 +142,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
     # Internals
 
     def _new_state(self, group: ConsumerGroup) -> ConsumerEventState:
-        owners = Owners({name: share_of(group, member.current) for name, member in group.members.items()})
+        owners = Owners({name: owned_partitions(group, member.current) for name, member in group.members.items()})
         is_open = group.state in (GroupState.ASSIGNING, GroupState.RECONCILING)
         return ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=is_open)
 

@@ -49,12 +49,12 @@ class Refusals:
 class EventState:
     """State that is kept of every group. Times are in microseconds of a monotonic clock."""
 
-    __slots__ = ("evicted", "known", "rebalance_id", "rebalances", "refusals", "stable_us", "started_us")
+    __slots__ = ("evicted", "member_ids", "rebalance_id", "rebalances", "refusals", "stable_us", "started_us")
 
     def __init__(self, member_ids: Iterable[str], now_us: int) -> None:
         self.rebalances = 0
         self.rebalance_id: str | None = None
-        self.known = set(member_ids)  # members of the previous generation or epoch
+        self.member_ids = set(member_ids)  # members of the previous generation or epoch
         self.evicted: list[str] = []  # members removed since then for being too slow
         self.started_us = now_us
         self.stable_us = now_us
@@ -63,27 +63,27 @@ class EventState:
     def who_changed(self, members: set[str]) -> dict[str, Any]:
         """Return the members that joined, left and were evicted, and store the new members."""
         evicted = tuple(name for name in self.evicted if name not in members)
-        joined, departed = members - self.known, self.known - members - set(evicted)
-        self.known, self.evicted = members, []
+        joined, departed = members - self.member_ids, self.member_ids - members - set(evicted)
+        self.member_ids, self.evicted = members, []
         return {"joined": tuple(sorted(joined)), "left": tuple(sorted(departed)), "evicted": evicted}
 
     def renamed(self, old_id: str, member_id: str) -> None:
         """Replace the ID of a static member, which has neither joined nor left."""
-        if old_id in self.known:
-            self.known.discard(old_id)
-            self.known.add(member_id)
+        if old_id in self.member_ids:
+            self.member_ids.discard(old_id)
+            self.member_ids.add(member_id)
 
 
 class GroupEventState(EventState):
-    """State that is kept of a classic group. `known`: members of the last generation whose join phase was completed."""
+    """State that is kept of a classic group. `member_ids` are of the last generation with a completed join."""
 
-    __slots__ = ("half_time", "is_initial", "joined_us", "last_awaited", "next_shares", "owners", "summary")
+    __slots__ = ("half_time", "is_initial", "joined_us", "last_awaited", "next_assigned", "owners", "summary")
 
     def __init__(self, member_ids: Iterable[str], owners: Owners, now_us: int) -> None:
         super().__init__(member_ids, now_us)
         self.owners = owners
         # Partitions by member of the assignment that is being written; None if unreadable.
-        self.next_shares: dict[str, frozenset[TopicPartition]] | None = None
+        self.next_assigned: dict[str, frozenset[TopicPartition]] | None = None
         self.joined_us = now_us
         # The last member that the join phase waited for, or the id of a client that never joined with it.
         self.last_awaited: Member | str | None = None

@@ -18,13 +18,13 @@ class MemberStats:
     Gaps are counted by length, which is exact and takes no more space than there are different lengths.
     """
 
-    __slots__ = ("client_software", "commits", "committed_partitions", "gaps", "heard_ms", "rejected")
+    __slots__ = ("client_software", "commits", "committed_partitions", "gaps", "last_active_ms", "rejected")
 
     def __init__(self, client_software: str | None, now_ms: int) -> None:
         self.client_software = client_software
         # Time of the last heartbeat or of the response to a pending join or sync, during which no heartbeat is
         # required.
-        self.heard_ms = now_ms
+        self.last_active_ms = now_ms
         self.gaps: defaultdict[int, int] = defaultdict(int)  # count by length in milliseconds
         self.commits = 0
         self.committed_partitions = 0
@@ -37,7 +37,7 @@ class MemberStats:
             return None
         total = sum(gaps.values())
         # A request in the same batch as the previous one has the same time, which can precede that of the response.
-        p50, p99, longest = (max(0, percentile(gaps, total, share)) for share in (0.50, 0.99, 1.0))
+        p50, p99, longest = (max(0, percentile(gaps, total, fraction)) for fraction in (0.50, 0.99, 1.0))
         detail = {"n": str(total), "p50_us": str(p50 * 1000), "p99_us": str(p99 * 1000)}
         return Beats(longest * 1000, detail)
 
@@ -53,11 +53,11 @@ def flushed(stats: MemberStats) -> Iterator[tuple[str, dict[str, Any]]]:
         stats.commits = stats.rejected = stats.committed_partitions = 0
 
 
-def percentile(counts: dict[int, int], total: int, share: float) -> int:
+def percentile(counts: dict[int, int], total: int, fraction: float) -> int:
     """Return the smallest value that at least this share of all values does not exceed."""
     below = 0
     for value in sorted(counts):
         below += counts[value]
-        if below >= share * total:
+        if below >= fraction * total:
             return value
     raise ValueError("nothing was counted")

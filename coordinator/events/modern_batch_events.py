@@ -66,7 +66,7 @@ class ModernBatchEvents(Generic[StateT]):
             elif change.kind is self.kinds.CURRENT:
                 self._old_assignments.setdefault(change.name, self.first if old_value is None else old_value)
 
-    def make(self) -> list[BatchEvent]:
+    def create(self) -> list[BatchEvent]:
         events = (
             [self._new_event("group_created", None, cause=self._cause.name, members=0)] if self._changes.creates else []
         )
@@ -103,9 +103,9 @@ class ModernBatchEvents(Generic[StateT]):
         return str(self._group.state.value)
 
     def _target_of(self, name: str) -> frozenset[Any]:
-        return share(self._group.coordinator.topics, self._group.target_of(name))
+        return named_partitions(self._group.coordinator.topics, self._group.target_of(name))
 
-    def _target_columns(self, shares: Mapping[str, frozenset[Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    def _target_columns(self, targets: Mapping[str, frozenset[Any]]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return further columns and details of a computed target."""
         return {}, {}
 
@@ -153,16 +153,16 @@ class ModernBatchEvents(Generic[StateT]):
         if record is None:
             return
         group, kind = self._group, self.kinds.TARGET
-        shares = {name: self._target_of(name) for name in group.members}
+        targets = {name: self._target_of(name) for name in group.members}
         changed = sum(
             record_type is kind and number >= self._begin for (record_type, _), number in self._records.items()
         )
-        columns, detail = self._target_columns(shares)
+        columns, detail = self._target_columns(targets)
         yield self._new_event(
             "target_computed",
             record,
             members=len(group.members),
-            partitions=sum(map(len, shares.values())),
+            partitions=sum(map(len, targets.values())),
             detail={"changed_members": str(changed), "since_bump_us": str(self._since_bump_us())} | detail,
             **columns,
         )
@@ -226,7 +226,7 @@ def modern_event(
     )
 
 
-def share(topics: TopicView, owned: Mapping[UUID, Iterable[int]]) -> frozenset[TopicPartition]:
+def named_partitions(topics: TopicView, owned: Mapping[UUID, Iterable[int]]) -> frozenset[TopicPartition]:
     """Return partitions with the names of their topics, or with the IDs of deleted topics."""
     return frozenset((_name(topics, topic_id), number) for topic_id, numbers in owned.items() for number in numbers)
 

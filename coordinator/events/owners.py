@@ -17,30 +17,35 @@ class Owners:
 
     __slots__ = ("_assigned", "_held", "_holder", "_unowned_since_us")
 
-    def __init__(self, shares: Mapping[str, Set[TopicPartition]]) -> None:
-        self._held = {member_id: set(share) for member_id, share in shares.items()}
-        self._holder = _owners_in(shares)
+    def __init__(self, partitions_by_id: Mapping[str, Set[TopicPartition]]) -> None:
+        self._held = {member_id: set(partitions) for member_id, partitions in partitions_by_id.items()}
+        self._holder = _owners_in(partitions_by_id)
         # Last assigned owner. A member that is about to lose a partition to another one is still included.
         self._assigned = dict(self._holder)
         self._unowned_since_us: dict[TopicPartition, int] = {}
 
     def moves_to(
-        self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None, *, alike: bool = True
+        self, partitions_by_id: Mapping[str, Set[TopicPartition]], topics: Container[str] | None, *, alike: bool = True
     ) -> Moves:
         """Return the moves of an assignment of all members.
 
         Args:
             topics: Subscribed topics, or None if they are unknown.
         """
-        owners, old_owners = _owners_in(shares), self._assigned_of(topics)
+        owners, old_owners = _owners_in(partitions_by_id), self._assigned_of(topics)
         # Partitions that a cooperative assignor holds back for the next round have to be distributed, too.
         to_distribute = len(old_owners.keys() | owners.keys())
         return moves(
-            old_owners, owners, {member_id: member_id for member_id in shares}, len(shares), to_distribute, alike=alike
+            old_owners,
+            owners,
+            {member_id: member_id for member_id in partitions_by_id},
+            len(partitions_by_id),
+            to_distribute,
+            alike=alike,
         )
 
-    def assigned(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> None:
-        self._assigned = self._assigned_of(topics) | _owners_in(shares)
+    def assigned(self, partitions_by_id: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> None:
+        self._assigned = self._assigned_of(topics) | _owners_in(partitions_by_id)
 
     def rejoined(self, member_id: str, owned: Set[TopicPartition], now_us: int) -> None:
         """Release the partitions that a rejoining member does not own any more."""
@@ -49,12 +54,12 @@ class Owners:
             self._release(member_id, held - owned, now_us)
             held &= owned
 
-    def synced(self, member_id: str, share: Set[TopicPartition], now_us: int) -> int:
+    def synced(self, member_id: str, partitions: Set[TopicPartition], now_us: int) -> int:
         """Set the partitions of a member and return for how long they had no owner in total."""
-        self._release(member_id, self._held.get(member_id, set()) - share, now_us)
-        self._held[member_id] = set(share)
+        self._release(member_id, self._held.get(member_id, set()) - partitions, now_us)
+        self._held[member_id] = set(partitions)
         unowned_us = 0
-        for topic_partition in share:
+        for topic_partition in partitions:
             self._holder[topic_partition] = member_id
             unowned_us += now_us - self._unowned_since_us.pop(topic_partition, now_us)
         return unowned_us
@@ -84,11 +89,15 @@ class Owners:
                 self._unowned_since_us[topic_partition] = now_us
 
 
-def _owners_in(shares: Mapping[str, Set[TopicPartition]]) -> dict[TopicPartition, str]:
-    return {topic_partition: member_id for member_id, share in shares.items() for topic_partition in share}
+def _owners_in(partitions_by_id: Mapping[str, Set[TopicPartition]]) -> dict[TopicPartition, str]:
+    return {
+        topic_partition: member_id
+        for member_id, partitions in partitions_by_id.items()
+        for topic_partition in partitions
+    }
 
 
-def share_in(assignment: bytes) -> frozenset[TopicPartition] | None:
+def partitions_in(assignment: bytes) -> frozenset[TopicPartition] | None:
     """Return the partitions of an assignment of protocol type `consumer`, or None if they are unknown."""
     partitions = assigned_partitions(assignment)
     return None if partitions is None else _topic_partitions(partitions)

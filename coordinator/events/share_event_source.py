@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import EpochEventState
-from kohort.coordinator.events.modern_batch_events import BatchEvent, ModernBatchEvents, share
+from kohort.coordinator.events.modern_batch_events import BatchEvent, ModernBatchEvents, named_partitions
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import Client
@@ -36,7 +36,7 @@ class ShareEventObserver(ModernEventObserver[ShareGroup, EpochEventState]):
         assert isinstance(group, ShareGroup), "only observes share groups"
         if changes.creates:
             group.event_state = EpochEventState((), self._emitter.now_us())
-        events = ShareBatchEvents(self._emitter, self._of(group), changes, cause).make()
+        events = ShareBatchEvents(self._emitter, self._of(group), changes, cause).create()
         return lambda error, now_ms: self._report(changes, events) if error is ErrorCode.none else None
 
     def _new_state(self, group: ShareGroup) -> EpochEventState:
@@ -68,7 +68,7 @@ class ShareBatchEvents(ModernBatchEvents[EpochEventState]):
         for name, old_assignment in self._old_assignments.items():
             member = self._group.members.get(name)
             if member is not None and member.current.assigned != old_assignment.assigned:
-                count = len(share(topics, member.current.assigned))
+                count = len(named_partitions(topics, member.current.assigned))
                 yield self._since_bump("member_assigned", name, partitions=count)
 
     def _is_reconciled(self) -> bool:

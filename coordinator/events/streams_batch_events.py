@@ -41,10 +41,10 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
     stable = StreamsMemberState.STABLE
     unrevoked = StreamsMemberState.UNREVOKED_TASKS
 
-    def make(self) -> list[BatchEvent]:
+    def create(self) -> list[BatchEvent]:
         """Create all events. A group that becomes a classic one only has the event of its deletion."""
         if self._cause.name != MIGRATION:
-            return super().make()
+            return super().create()
         columns = {"state_from": self._changes.from_state.value, "state_to": "Dead", "cause": MIGRATION}
         return [self._new_event("group_deleted", None, **columns)]
 
@@ -56,7 +56,7 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
             if old is None and new is not None:
                 yield self._of_member("member_added", name, StreamsKind.MEMBER, cause="join_new", detail=_detail(new))
             elif old is not None and new is not None:
-                changed_part = _what_changed(old, new)
+                changed_part = _find_change(old, new)
                 detail = _detail(new) | {"what": changed_part}
                 yield self._of_member("member_metadata_changed", name, StreamsKind.MEMBER, detail=detail)
             elif old is not None:
@@ -90,12 +90,12 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
     def _target_of(self, name: str) -> frozenset[RoleTask]:
         return role_tasks(self._group.target_of(name))
 
-    def _target_columns(self, shares: Mapping[str, frozenset[RoleTask]]) -> tuple[dict[str, Any], dict[str, str]]:
+    def _target_columns(self, targets: Mapping[str, frozenset[RoleTask]]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the moves, without a possible minimum: Kafka's assignor balances processes, not members."""
-        owners, active = self._state.owners, {name: active_of(tasks) for name, tasks in shares.items()}
+        owners, active = self._state.owners, {name: active_of(tasks) for name, tasks in targets.items()}
         moves = owners.moves_to(active, None, alike=False)
         owners.assigned(active, None)
-        by_role = {f"{role.name.lower()}_tasks": str(_count(shares, role)) for role in (Role.ACTIVE, Role.STANDBY)}
+        by_role = {f"{role.name.lower()}_tasks": str(_count(targets, role)) for role in (Role.ACTIVE, Role.STANDBY)}
         return {}, moves.as_detail() | by_role
 
     # Assignments
@@ -140,14 +140,14 @@ def active_of(tasks: frozenset[RoleTask]) -> frozenset[TopicPartition]:
     return frozenset((task.subtopology_id, task.partition) for task in tasks if task.role is Role.ACTIVE)
 
 
-def _count(shares: Mapping[str, frozenset[RoleTask]], role: Role) -> int:
-    return sum(task.role is role for tasks in shares.values() for task in tasks)
+def _count(targets: Mapping[str, frozenset[RoleTask]], role: Role) -> int:
+    return sum(task.role is role for tasks in targets.values() for task in tasks)
 
 
 def _detail(metadata: StreamsMetadata) -> dict[str, str]:
     return {"process_id": metadata.process_id, "topology_epoch": str(metadata.topology_epoch)}
 
 
-def _what_changed(old: StreamsMetadata, new: StreamsMetadata) -> str:
+def _find_change(old: StreamsMetadata, new: StreamsMetadata) -> str:
     changed = (name for field, name in NAMES_OF_FIELDS.items() if getattr(old, field) != getattr(new, field))
     return next(changed, "client")

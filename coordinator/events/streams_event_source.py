@@ -30,7 +30,7 @@ class StreamsEventObserver(ModernEventObserver[StreamsGroup, StepwiseEventState]
         assert isinstance(group, StreamsGroup), "only observes streams groups"
         if changes.creates:
             group.event_state = StepwiseEventState((), Owners({}), self._emitter.now_us())
-        events = StreamsBatchEvents(self._emitter, self._of(group), changes, cause).make()
+        events = StreamsBatchEvents(self._emitter, self._of(group), changes, cause).create()
         return lambda error, now_ms: self._report(changes, events) if error is ErrorCode.none else None
 
     def _new_state(self, group: StreamsGroup) -> StepwiseEventState:

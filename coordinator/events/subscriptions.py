@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.shared_values import Protocols
 
 
-def what_changed(old: "Protocols", new: "Protocols") -> str | None:
+def find_change(old: "Protocols", new: "Protocols") -> str | None:
     """Return the changed part of a member's protocols, or None.
 
     Owned partitions and data of the assignor do not count.

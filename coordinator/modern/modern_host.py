@@ -19,7 +19,7 @@ class ModernHost(GroupHost, Protocol):
     # Writes in progress by group ID, including those of groups that have changed their protocol meanwhile.
     unwritten: "dict[str, WriteQueue]"
     appended_offset: int | None
-    beside: deque[DelayedOperation]  # background work in the order of its turns
+    background: deque[DelayedOperation]  # background work in the order of its turns
 
     def conclude(self, token: int, error: ErrorCode, now_ms: int) -> None:
         """Report the result of the write with that token."""

@@ -7,7 +7,7 @@ takes long is available to a later heartbeat, as in a group whose target is not 
 from collections.abc import Generator
 from typing import Any
 
-from kohort.coordinator.modern.beside import SteppedWork
+from kohort.coordinator.modern.background_work import SteppedWork
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.preparation import Preparation
 

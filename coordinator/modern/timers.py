@@ -10,7 +10,7 @@ from kohort.purgatory import DelayedOperation
 G = TypeVar("G", bound=ModernGroup)
 M = TypeVar("M", bound=ModernMember)
 
-FENCE_AGAIN_AFTER_MS = 500  # delay before a member is fenced again if its removal could not be written
+FENCE_RETRY_MS = 500  # delay before a member is fenced again if its removal could not be written
 
 Expired = Callable[[G, M, int], None]  # called with the current time when a timer of a member expires
 

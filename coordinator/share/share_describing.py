@@ -2,7 +2,7 @@
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.java_order import in_table_order
-from kohort.coordinator.modern.describing_none import refusal_of_none
+from kohort.coordinator.modern.missing_groups import describe_refusal
 from kohort.coordinator.share.share_group import SHARE, ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.simple_assignor import SIMPLE
@@ -15,7 +15,7 @@ def describe_share_group(coordinator: GroupCoordinator, group_id: str) -> Descri
     group = coordinator.share_groups.get(group_id)
     if group is not None:
         return _described(group)
-    refusal = refusal_of_none(coordinator, SHARE, group_id)
+    refusal = describe_refusal(coordinator, SHARE, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

@@ -9,7 +9,7 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import bump, remember_topic_changes
-from kohort.coordinator.modern.timers import FENCE_AGAIN_AFTER_MS, extend_session, start, stop, stop_all
+from kohort.coordinator.modern.timers import FENCE_RETRY_MS, extend_session, start, stop, stop_all
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.share_values import ShareKind
@@ -29,7 +29,7 @@ def session_expired(group: ShareGroup, member: ShareMember, now_ms: int) -> None
         back = group.members.get(member.member_id) if group.is_there else None
         if error is not ErrorCode.none and back is not None:
             stop(group, back.session)
-            back.session = start(group, back, FENCE_AGAIN_AFTER_MS, now_ms, session_expired)
+            back.session = start(group, back, FENCE_RETRY_MS, now_ms, session_expired)
 
     put_out(group, [member], cause_of(member, "session_expired"), now_ms, written)
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.modern.beside import WorkBeside
+from kohort.coordinator.modern.background_work import BackgroundWork
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_host import OnOutcomes, Outcome
 from kohort.coordinator.share.state_partitions import TopicIdPartition
@@ -111,7 +111,7 @@ def call_in_slices(group: ShareGroup, call: StateCall, now_ms: int) -> None:
         group.coordinator.purgatory.wait(_Calling(now_ms, group))
 
 
-class _Calling(WorkBeside[ShareGroup]):
+class _Calling(BackgroundWork[ShareGroup]):
     """Makes what is left of a group's calls."""
 
     __slots__ = ()

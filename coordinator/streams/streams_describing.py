@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.java_order import in_table_order
-from kohort.coordinator.modern.describing_none import refusal_of_none
+from kohort.coordinator.modern.missing_groups import describe_refusal
 from kohort.coordinator.streams.streams_group import STREAMS, StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks
 from kohort.coordinator.streams.streams_member import StreamsMember
@@ -28,7 +28,7 @@ def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> Desc
     group = coordinator.described_group(group_id)
     if isinstance(group, StreamsGroup):
         return _described(group)
-    refusal = refusal_of_none(coordinator, STREAMS, group_id)
+    refusal = describe_refusal(coordinator, STREAMS, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
 

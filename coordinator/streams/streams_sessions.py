@@ -7,7 +7,7 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.timers import (
-    FENCE_AGAIN_AFTER_MS,
+    FENCE_RETRY_MS,
     extend_session,
     resume_sessions,
     start,
@@ -54,7 +54,7 @@ def expire(group: StreamsGroup, member: StreamsMember, cause: str, now_ms: int) 
         back = group.members.get(member.member_id) if group.is_there else None
         if error is not ErrorCode.none and back is not None:
             stop(group, back.session)
-            back.session = start(group, back, FENCE_AGAIN_AFTER_MS, now_ms, session_expired)
+            back.session = start(group, back, FENCE_RETRY_MS, now_ms, session_expired)
 
     put_out(group, member, cause_of(member, cause), now_ms, written)
 

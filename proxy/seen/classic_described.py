@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.classic_event_emitter import share_of
+from kohort.coordinator.events.classic_event_emitter import partitions_of
 from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.proxy.seen.classic_joins import ClassicJoins
 from kohort.proxy.seen.classic_known import GROUP_REMAINS, NOT_KNOWN_MS
@@ -87,7 +87,7 @@ class ClassicDescribed(ClassicJoins):
         if self.was_complete:
             self._joined_unseen(member, DESCRIBED)
         elif not is_joining:
-            self._source.of(self.group).known.add(said.member_id)
+            self._source.of(self.group).member_ids.add(said.member_id)
         return member
 
     def _fill_in(self, member: Member, said: DescribedGroupMember, protocol: str) -> None:
@@ -117,7 +117,7 @@ class ClassicDescribed(ClassicJoins):
             if each.member_id not in self._unsynced:
                 has_moved |= bool(member.assignment) and member.assignment != each.member_assignment
                 member.assignment = each.member_assignment
-                share = share_of(group, member.assignment)
+                share = partitions_of(group, member.assignment)
                 if share is not None:
                     shares[each.member_id] = share
                     owners.synced(each.member_id, share, self._world.moment.us)

@@ -255,7 +255,7 @@ class ClassicJoins(ClassicKnown):
         # every new id has joined, expired or left. Only the leader receives which absent ones are still members.
         events = self._source.of(group)
         joining = [self._member_of(waiting) for waiting in self.joins.values()]  # static members may join without id
-        absent = [member for member in absent if member.member_id in events.known and member not in joining]
+        absent = [member for member in absent if member.member_id in events.member_ids and member not in joining]
         if absent:
             events.last_awaited = absent[0] if self.is_complete else None
         elif self._unused_ids:

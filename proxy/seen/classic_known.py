@@ -126,12 +126,12 @@ class ClassicKnown(Sight):
 
     def silent_ms(self, member: Member, now_us: int) -> int:
         """For how long a member has not been heard."""
-        return now_us // US_PER_MS - self._source.stats_of(member).heard_ms
+        return now_us // US_PER_MS - self._source.stats_of(member).last_active_ms
 
     def _heard(self, member: Member) -> int:
         """Takes note that a member speaks. Returns for how long it did not, in milliseconds."""
         stats, now_ms = self._source.stats_of(member), self._world.moment.us // US_PER_MS
-        gap_ms, stats.heard_ms = now_ms - stats.heard_ms, now_ms
+        gap_ms, stats.last_active_ms = now_ms - stats.last_active_ms, now_ms
         return gap_ms
 
     def _speaks_on(self, member: Member, overheard: Overheard) -> None:
@@ -177,7 +177,7 @@ class ClassicKnown(Sight):
             self._told_to_rejoin()
 
     def _remove(self, member: Member, evidence: str, cause: str = UNKNOWN_CAUSE, reason: str = "") -> None:
-        self._gone[member.client_id, member.client_host] = self._source.stats_of(member).heard_ms * US_PER_MS
+        self._gone[member.client_id, member.client_host] = self._source.stats_of(member).last_active_ms * US_PER_MS
         while len(self._gone) > self._world.most_gone:
             del self._gone[next(iter(self._gone))]
         del self.members[member.member_id]
@@ -217,7 +217,7 @@ class ClassicKnown(Sight):
         member = self._add_unseen(member_id, request.group_instance_id, client.client_id, client.client_host)
         self.is_open_question = True
         self._unsynced.add(member_id)
-        self._source.of(self.group).known.add(member_id)
+        self._source.of(self.group).member_ids.add(member_id)
         return member
 
     def _add_unseen(

@@ -107,7 +107,7 @@ class EpochDescribed(EpochSight):
         before, self.epoch = self.epoch, epoch
         if epoch > before > 0 and self.was_complete:
             self._bumped(before, DESCRIBED)
-        self._state.known |= {name for name, each in self.members.items() if each.is_stranger}
+        self._state.member_ids |= {name for name, each in self.members.items() if each.is_stranger}
 
     def _take_state(self, state: str) -> None:
         was_complete, self.is_complete, self.was_complete = self.was_complete, True, True

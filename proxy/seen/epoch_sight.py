@@ -109,8 +109,8 @@ class EpochSight(EpochEvents):
             return
         now_ms = self._world.moment.us // US_PER_MS
         if self.counts_heartbeats:
-            member.stats.gaps[now_ms - member.stats.heard_ms] += 1
-        member.stats.heard_ms = now_ms
+            member.stats.gaps[now_ms - member.stats.last_active_ms] += 1
+        member.stats.last_active_ms = now_ms
         if member.epoch == self.epoch and not member.revoking:
             member.quiet_us = self._world.moment.us
             if self._state.is_open:
@@ -127,7 +127,7 @@ class EpochSight(EpochEvents):
         old = self._holder(member.instance_id)
         if request.member_epoch != JOINS:
             self.members[name] = member
-            self._state.known.add(name)
+            self._state.member_ids.add(name)
             member.is_share_known, self.is_open_question = False, True
         elif old is not None:
             self._replaces(member, old)
@@ -279,7 +279,7 @@ class EpochSight(EpochEvents):
         del self.members[member.member_id]
         self._owners.release_member(member.member_id, self._world.moment.us)
         self._frees(member.has | member.revoking)
-        silent_us = self._world.moment.us - member.stats.heard_ms * US_PER_MS
+        silent_us = self._world.moment.us - member.stats.last_active_ms * US_PER_MS
         self._of_member(
             "member_removed", member, cause=cause, duration_us=silent_us, generation=None, member_epoch=None
         )

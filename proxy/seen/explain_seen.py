@@ -157,7 +157,7 @@ def _epoch_client(sight: EpochSight, member: EpochMember, now_us: int) -> Advice
     should = "should give up what it is to, and say so" if member.revoking else "should send heartbeats"
     if member.is_away:
         should = "has stepped out, and may come back"
-    silent_ms = now_us // 1_000 - member.stats.heard_ms
+    silent_ms = now_us // 1_000 - member.stats.last_active_ms
     return Advice(_epoch_name(member), f"{should}; {_heard(silent_ms)}", None, member.is_connected)
 
 

@@ -128,7 +128,7 @@ def test_a_static_member_that_is_back_past_the_proxy_has_neither_joined_nor_left
     assert describe(passing, said("Stable", "ada", "cleo", instance_ids={"cleo": "desk"}))
     sight = passing.sight()
     assert (sorted(sight.members), passing.events) == (["ada-1", "cleo-1"], [])
-    assert sight._source.of(sight.group).known == {"ada-1", "cleo-1"}
+    assert sight._source.of(sight.group).member_ids == {"ada-1", "cleo-1"}
 
 
 def test_a_rebalance_that_passed_here_leaves_its_generation_known() -> None:

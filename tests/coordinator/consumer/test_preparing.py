@@ -73,7 +73,7 @@ def test_it_ends_with_its_group() -> None:
     world.after(1_000)
     assert preparation is not None
     assert preparation.targets is None
-    assert not world.coordinator.beside
+    assert not world.coordinator.background
 
 
 def test_one_group_is_worked_for_after_the_other() -> None:

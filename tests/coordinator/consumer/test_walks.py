@@ -28,7 +28,7 @@ def test_so_it_does_when_writes_fail(seed: int) -> None:
 def test_the_short_answers_are_the_long_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member that has nothing new to say is answered in a shorter way: the same is written, and the same is told."""
     short = walk(seed, failing=False)
-    for name in ("_with_nothing_new", "steady_share"):
+    for name in ("_with_nothing_new", "steady_assignment"):
         monkeypatch.setattr(consumer_heartbeating, name, lambda *_: None)
     long = walk(seed, failing=False)
     assert short.world.log == long.world.log

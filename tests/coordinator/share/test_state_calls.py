@@ -37,7 +37,7 @@ def test_many_partitions_are_initialized_in_slices() -> None:
         assert len(called(world)) == slices
     assert called(world) == [PARTITIONS_AT_ONCE] * 3 + [1]
     assert world.ready("foo") == set(range(MANY))
-    assert not world.coordinator.beside
+    assert not world.coordinator.background
 
 
 def test_few_partitions_are_initialized_at_once() -> None:
@@ -116,7 +116,7 @@ def test_lost_group_ends_its_calls() -> None:
     world.after(10)
     assert outcomes == [E.not_coordinator]
     assert len(world.persister.asked) == 4 + 1
-    assert not world.coordinator.beside
+    assert not world.coordinator.background
 
 
 def test_answers_after_the_end_are_ignored() -> None:

@@ -12,7 +12,7 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.modern_values import Target
 
 
-class SteadyShare:
+class SteadyAssignment:
     """The assignment of a member whose partitions equal its target, with the inputs that it depends on."""
 
     __slots__ = ("_after_epochs", "_assigned", "_before_epochs", "_metadata", "_subscribed", "_target", "cause")

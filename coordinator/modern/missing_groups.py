@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.coordinator import GroupCoordinator
 
 
-def refusal_of_none(coordinator: "GroupCoordinator", kind: str, group_id: str) -> Refusal:
+def describe_refusal(coordinator: "GroupCoordinator", kind: str, group_id: str) -> Refusal:
     """Return the error for an ID without a group of this type: that of an unavailable partition comes first."""
     if not group_id:
         return Refusal(ErrorCode.invalid_group_id)

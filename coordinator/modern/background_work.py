@@ -12,7 +12,7 @@ G = TypeVar("G", bound=ModernGroup)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class WorkBeside(DelayedOperation, Generic[G]):
+class BackgroundWork(DelayedOperation, Generic[G]):
     """Background work for one group. It ends with the group.
 
     The coordinator runs its background work in turns: one slice each, and it serves other clients after each slice.
@@ -38,7 +38,7 @@ class WorkBeside(DelayedOperation, Generic[G]):
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         host = self.group.coordinator
-        queue = host.beside
+        queue = host.background
         if not self._has_queued:
             self._has_queued = True
             queue.append(self)
@@ -59,7 +59,7 @@ class WorkBeside(DelayedOperation, Generic[G]):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class SteppedWork(WorkBeside[G]):
+class SteppedWork(BackgroundWork[G]):
     """Background work that is a generator."""
 
     __slots__ = ("_steps",)

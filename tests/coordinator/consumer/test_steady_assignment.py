@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from kohort.coordinator.consumer.consumer_group_records import value_of
-from kohort.coordinator.consumer.steady_share import SteadyShare
+from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, Owned
 from kohort.coordinator.modern.modern_values import Change, Target
 from kohort.coordinator.modern.record_parts import key_of
@@ -18,8 +18,8 @@ METADATA = MemberMetadata(client_id="ada", client_host="/10.0.0.7", topic_names=
 SHARES: list[Owned] = [{}, {T: {0: 3}}, {T: dict.fromkeys(range(300), 7), U: {1: 2, 0: 2**31 - 1}}]
 
 
-def steady(assigned: Owned, target: Target) -> SteadyShare:
-    return SteadyShare("g", "member", assigned, METADATA, target, frozenset((T, U)))
+def steady(assigned: Owned, target: Target) -> SteadyAssignment:
+    return SteadyAssignment("g", "member", assigned, METADATA, target, frozenset((T, U)))
 
 
 @pytest.mark.parametrize("assigned", SHARES, ids=["nothing", "little", "much"])
@@ -33,7 +33,7 @@ def test_the_kept_record_is_the_one_that_would_be_written(assigned: Owned) -> No
 
 def test_what_has_been_replaced_is_compared_anew() -> None:
     assigned, target, subscribed = SHARES[1], {T: frozenset((0,))}, frozenset((T,))
-    share = SteadyShare("g", "member", assigned, METADATA, target, subscribed)
+    share = SteadyAssignment("g", "member", assigned, METADATA, target, subscribed)
     assert share.is_of(assigned, METADATA, target, subscribed)
     assert not share.is_of({T: {0: 3}}, METADATA, target, subscribed)
     assert not share.is_of(assigned, METADATA._replace(rack_id=""), target, subscribed)

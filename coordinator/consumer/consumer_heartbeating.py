@@ -224,7 +224,7 @@ def _update_member(
             return invalid_regex(metadata.topic_regex, reason)
     subscribed = subscribe(group, changes, identity, metadata, now_ms, sender.sees_topic)
     member = group.members[identity.member_id]
-    had = member.current.assigned
+    old_assigned = member.current.assigned
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
         compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=metadata.assignor)
@@ -234,7 +234,7 @@ def _update_member(
     if old_member is not None and member.stats is not None:
         group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
     changes.ticket = sender.ticket
-    response = _response(group, member, request, had)
+    response = _response(group, member, request, old_assigned)
     cause = "join_new" if old_member is None else "metadata_changed" if subscribed.changed else "sent_a_heartbeat"
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
     return None
@@ -288,7 +288,7 @@ def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset
 
 
 def _response(
-    group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, had: Owned
+    group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, old_assigned: Owned
 ) -> ConsumerGroupHeartbeatResponse:
     """Build the response.
 
@@ -305,7 +305,9 @@ def _response(
         member_id=member.member_id,
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms,
-        assignment=_assignment(assigned) if request.member_epoch == 0 or is_full_request or assigned != had else None,
+        assignment=_assignment(assigned)
+        if request.member_epoch == 0 or is_full_request or assigned != old_assigned
+        else None,
     )
 
 

@@ -34,14 +34,14 @@ def steady_assignment(group: ConsumerGroup, member: ConsumerMember) -> SteadyAss
     assigned, target, subscribed = current.assigned, group.target_of(member.member_id), topic_ids(group, metadata)
     steady = member.steady_assignment
     if steady is None or not steady.is_of(assigned, metadata, target, subscribed):
-        if not _is_what_it_has(target, assigned) or not target.keys() <= subscribed:
+        if not _is_equal(target, assigned) or not target.keys() <= subscribed:
             return None
         steady = SteadyAssignment(group.group_id, member.member_id, assigned, metadata, target, subscribed)
         member.steady_assignment = steady
     return steady
 
 
-def _is_what_it_has(target: Target, assigned: Owned) -> bool:
+def _is_equal(target: Target, assigned: Owned) -> bool:
     return len(target) == len(assigned) and all(
         topic_id in assigned and assigned[topic_id].keys() == partitions for topic_id, partitions in target.items()
     )

@@ -68,8 +68,8 @@ def replace_member(group: ConsumerGroup, changes: ChangeSet, old: ConsumerMember
     changes.make(Kind.MEMBER, member_id, metadata)
     changes.make(Kind.TARGET, member_id, target)
     assigned = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in current.assigned.items()}
-    taken_over = CurrentAssignment(state=current.state, assigned=assigned, revoking=current.revoking)
-    changes.make(Kind.CURRENT, member_id, taken_over)
+    transferred = CurrentAssignment(state=current.state, assigned=assigned, revoking=current.revoking)
+    changes.make(Kind.CURRENT, member_id, transferred)
     return Identity(member_id, metadata)
 
 

@@ -55,8 +55,8 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
     if targets is None:
         return
     for member_id in members:
-        target, had = targets.get(member_id, {}), group.targets.get(member_id)
-        if target is not had and target != had:
+        target, old_target = targets.get(member_id, {}), group.targets.get(member_id)
+        if target is not old_target and target != old_target:
             changes.make(Kind.TARGET, member_id, target)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
     changes.assignor_us = group.measured_us(began_us)

@@ -15,7 +15,7 @@ Owned = Mapping[UUID, Mapping[int, int]]  # assignment epochs by topic and parti
 NOTHING: dict[UUID, dict[int, int]] = {}
 
 LEAVING_EPOCH = -1
-STEPPING_OUT_EPOCH = -2  # A static member leaves temporarily; it has this epoch until it is back
+STEPPING_OUT_EPOCH = -2  # a static member leaves temporarily; it has this epoch until it is back
 
 
 class Kind(IntEnum):

@@ -54,7 +54,7 @@ def flushed(stats: MemberStats) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def percentile(counts: dict[int, int], total: int, fraction: float) -> int:
-    """Return the smallest value that at least this share of all values does not exceed."""
+    """Return the smallest value that at least this fraction of all values does not exceed."""
     below = 0
     for value in sorted(counts):
         below += counts[value]

@@ -59,7 +59,7 @@ class ModernLoading(Generic[G]):
 def unload_groups(
     groups: Mapping[str, G], partition: int, on_unload: Callable[[G, str], None], forget: Callable[[G], None]
 ) -> None:
-    """Drop the groups of a partition that has moved to another node; call `gone` with each group and the cause."""
+    """Drop the groups of a partition that has moved to another node; call `on_unload` with each group and the cause."""
     for group in [group for group in groups.values() if group.partition == partition]:
         for member in group.members.values():
             stop_all(group, member)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from kohort.control.consumer_settings_advice import consumers_badly_set
 from kohort.control.explanation import Advice, Explanation, Wait
 from kohort.control.group_members import GroupMember, Partitions, consumer_member
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
 from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.group import CONSUMER
 from kohort.protocol.topic_partition import TopicPartition
 
 Alive = Callable[[ConsumerGroup, ConsumerMember], bool]

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.classic.states import CLASSIC
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
+from kohort.coordinator.group import CLASSIC, SHARE
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, subscribed_topics
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.share.share_member import ShareMember
     from kohort.purgatory import DelayedOperation
 
-SHARE = "share"
 
 Partitions = Mapping[str, tuple[int, ...]]
 """By topic."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.group import CLASSIC, SHARE, STREAMS
 from kohort.protocol.assignment_moves import moves_in
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
 
-CLASSIC, SHARE, STREAMS = "classic", "share", "streams"
 STARTS, JOINED, ASSIGNED, SYNCED, SYNC_TIMEOUT, COMPLETED, SUPERSEDED = (
     "rebalance_started",
     "join_completed",

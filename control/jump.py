@@ -12,6 +12,7 @@ from kohort.control.liveness import client_id_in
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.group import STREAMS
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
@@ -100,9 +101,9 @@ def _late_members(laboratory: Laboratory, moment_ms: int) -> set[LateMember]:
     """Find members that are alive, able to act, and would be removed if the clock moved to `moment_ms`."""
     members: set[LateMember] = set()
     for coordinator in laboratory.cluster.coordinators:
-        for group in coordinator.all_groups():
+        for group in coordinator.groups.values():
             members.update(_late_of(laboratory, group, moment_ms))
-        for streams_group in coordinator.streams_groups.values():
+        for streams_group in coordinator.of_type(STREAMS):
             members.update(_late_streams_members(laboratory, streams_group, moment_ms))
     return members
 

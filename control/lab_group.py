@@ -16,9 +16,9 @@ from kohort.control.lab_offsets import EARLIEST, commit, lag_of, offsets_at
 from kohort.control.numbers import Seconds
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.states import CLASSIC
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.targets import preferred_assignor
+from kohort.coordinator.group import CLASSIC, CONSUMER
 from kohort.protocol.topic_partition import TopicPartition
 
 

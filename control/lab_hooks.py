@@ -94,15 +94,15 @@ class LabHooks(BrokerHooks):
 
     def handled(self, exchange: Exchange, node: Node) -> Any:
         coordinator, group_id = node.coordinator, exchange.facts.group
-        group = coordinator.groups.get(group_id)
+        group = coordinator.classic_group(group_id)
         exchange.generation_then = group.generation_id if group is not None else NO_GENERATION
-        consumer_group = coordinator.consumer_groups.get(group_id)
+        consumer_group = coordinator.consumer_group(group_id)
         if consumer_group is not None:
             member = next(
                 (entry for name in exchange.facts.members if (entry := consumer_group.members.get(name))), None
             )
             exchange.in_consumer_group, exchange.current_then = True, None if member is None else member.current
-        streams_group = coordinator.streams_groups.get(group_id)
+        streams_group = coordinator.streams_group(group_id)
         if streams_group is not None:
             thread = next((one for name in exchange.facts.members if (one := streams_group.members.get(name))), None)
             exchange.in_streams_group, exchange.tasks_then = True, None if thread is None else thread.current

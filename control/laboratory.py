@@ -128,19 +128,19 @@ class Laboratory:
 
     def group(self, group_id: str) -> ClassicGroup | None:
         """Return a classic group from its coordinator; zombies do not count as coordinators."""
-        return self._coordinated(coordinator.groups.get(group_id) for coordinator in self.cluster.coordinators)
+        return self._coordinated(coordinator.classic_group(group_id) for coordinator in self.cluster.coordinators)
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        return self._coordinated(coordinator.consumer_groups.get(group_id) for coordinator in self.cluster.coordinators)
+        return self._coordinated(coordinator.consumer_group(group_id) for coordinator in self.cluster.coordinators)
 
     def share_group(self, group_id: str) -> ShareGroup | None:
-        return self._coordinated(coordinator.share_groups.get(group_id) for coordinator in self.cluster.coordinators)
+        return self._coordinated(coordinator.share_group(group_id) for coordinator in self.cluster.coordinators)
 
     def classic_or_consumer_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         return self.consumer_group(group_id) or self.group(group_id)
 
     def streams_group(self, group_id: str) -> StreamsGroup | None:
-        return self._coordinated(coordinator.streams_groups.get(group_id) for coordinator in self.cluster.coordinators)
+        return self._coordinated(coordinator.streams_group(group_id) for coordinator in self.cluster.coordinators)
 
     def _coordinated(self, groups: Iterable[GroupT | None]) -> GroupT | None:
         """Return the group of the coordinator that is not a zombie.
@@ -163,7 +163,7 @@ class Laboratory:
 
     def group_ids(self) -> list[str]:
         return sorted(
-            {group.group_id for coordinator in self.cluster.coordinators for group in coordinator.all_groups()}
+            {group.group_id for coordinator in self.cluster.coordinators for group in coordinator.groups.values()}
         )
 
     def advance(self, length_ms: int, *, expire_live_members: bool = False) -> None:
@@ -241,7 +241,7 @@ class Laboratory:
         return [
             (group, member)
             for coordinator in self.cluster.coordinators
-            for group in cast("Iterator[AnyGroup]", coordinator.all_groups())
+            for group in cast("Iterator[AnyGroup]", coordinator.groups.values())
             for member in group.members.values()
             if member.session is not None
         ]

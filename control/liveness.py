@@ -130,7 +130,7 @@ class Liveness:
         for coordinator in self._brokers.cluster.coordinators:
             if coordinator.availability(group_id) is ErrorCode.coordinator_load_in_progress:
                 return True  # unknown until the load ends
-            group = coordinator.groups.get(group_id)
+            group = coordinator.classic_group(group_id)
             if group is not None and (member_id in group.members or group.is_pending(member_id)):
                 return True
             modern = coordinator.modern_group(group_id)

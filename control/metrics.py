@@ -22,6 +22,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.context import Shard
 from kohort.coordinator.events.group_event import GroupEvent
+from kohort.coordinator.group import CLASSIC, CONSUMER, SHARE, STREAMS
 from kohort.coordinator.streams.streams_states import StreamsGroupState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -142,19 +143,20 @@ def read_gauges(cluster: BrokerCluster) -> Iterator[Metric]:
     )
     for node in cluster.nodes:
         name, coordinator = str(node.id), node.coordinator
-        classic, consumer = list(coordinator.groups.values()), list(coordinator.consumer_groups.values())
+        classic = coordinator.of_type(CLASSIC)
+        consumer = coordinator.of_type(CONSUMER)
         states = Counter(group.state for group in classic)
         for state in State:
             groups.add_metric([name, "classic", state.value], states[state])
         consumer_states = Counter(group.state for group in consumer)
         for consumer_state in GroupState:
             groups.add_metric([name, "consumer", consumer_state.value], consumer_states[consumer_state])
-        shared = list(coordinator.share_groups.values())
+        shared = coordinator.of_type(SHARE)
         share_states = Counter(group.state.value for group in shared)
         for share_state in SHARE_STATES:
             groups.add_metric([name, "share", share_state], share_states[share_state])
         members.add_metric([name, "share"], sum(len(group.members) for group in shared))
-        streams = list(coordinator.streams_groups.values())
+        streams = coordinator.of_type(STREAMS)
         streams_states = Counter(group.state for group in streams)
         for streams_state in StreamsGroupState:
             groups.add_metric([name, "streams", streams_state.value], streams_states[streams_state])
@@ -236,9 +238,9 @@ def read_counters(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
 def _not_reported_yet(node: Node) -> int:
     """Return the commits of members since their last statistics event, at most a minute ago."""
     coordinator = node.coordinator
-    classic = (member.stats for group in coordinator.groups.values() for member in group.members.values())
-    consumer = (member.stats for group in coordinator.consumer_groups.values() for member in group.members.values())
-    return sum(stats.committed_partitions for stats in (*classic, *consumer) if stats is not None)
+    groups = [*coordinator.of_type(CLASSIC), *coordinator.of_type(CONSUMER)]
+    stats = [member.stats for group in groups for member in group.members.values()]
+    return sum(counts.committed_partitions for counts in stats if counts is not None)
 
 
 def _by(label: str, name: str, about: str, counts: Counter[tuple[int, str]], prefix: str = PREFIX) -> Metric:

@@ -76,8 +76,8 @@ class RequestFacts:
     def state(self) -> str:
         """The group's current state by its name in the protocol, or an empty string if this node lacks the group."""
         coordinator, group_id = self._node.coordinator, self.group
-        group = coordinator.groups.get(group_id) or coordinator.modern_group(group_id)
-        return group.state.value if group is not None else ""
+        group = coordinator.groups.get(group_id)
+        return group.state_name if group is not None else ""
 
     @property
     def records(self) -> Iterator[Records]:

@@ -28,12 +28,12 @@ from uuid import UUID
 from kohort.control.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
 from kohort.control.consumer_safety import ConsumerSafety
 from kohort.control.epoch_owners import allowed_by
-from kohort.control.group_members import SHARE
 from kohort.control.numbers import whole
 from kohort.control.share_safety import ShareSafety
 from kohort.control.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.group import SHARE
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition, name_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.control.group_members import GroupMember, Partitions, left
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.streams.streams_states import StreamsMemberState
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.streams.streams_group_values import OwnedTasks
     from kohort.coordinator.streams.streams_member import StreamsMember
     from kohort.coordinator.streams.streams_values import Subtopology, TaskSets
-
-STREAMS = "streams"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.control.faults.actions import StayLeader
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.context import Shard
+from kohort.coordinator.group import CLASSIC
 from kohort.coordinator.loading import unload
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Zombies:
         coordinator = node.coordinator
         if coordinator.shards.get(partition.index) is not Shard.ACTIVE:
             return False
-        groups = [group for group in coordinator.groups.values() if group.partition == partition.index]
+        groups = [group for group in coordinator.of_type(CLASSIC) if group.partition == partition.index]
         for rule in self._rules:
             action = rule.action
             if isinstance(action, StayLeader) and any(rule.takes(_Loss(node, group)) for group in groups):

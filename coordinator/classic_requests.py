@@ -10,6 +10,7 @@ from kohort.coordinator.classic import joining, syncing
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import SHARE
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -31,12 +32,12 @@ def join_group(
     refusal = joining.check_request(coordinator.settings, request)
     if refusal is not None:
         return refusal
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is not None and not group.is_empty:
         from kohort.coordinator.consumer import classic_members
 
         return classic_members.join(group, request, joiner, now_ms)
-    if not modern.is_empty or request.group_id in coordinator.share_groups:
+    if not modern.is_empty or modern.group_type == SHARE:
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
     _make_room(coordinator, request, now_ms)
     return joining.join_group(coordinator, request, joiner, now_ms)
@@ -64,7 +65,7 @@ def sync_group(
     coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> SyncGroupResponse | None:
     """Handle SyncGroup. Return None if it waits for the leader's request, which members of consumer groups never do."""
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is not None:
         from kohort.coordinator.consumer import classic_members
 
@@ -81,7 +82,7 @@ def heartbeat_in_consumer_group(
     now_ms: int,
 ) -> ErrorCode:
     """Handle a heartbeat of a member that is in no classic group. Heartbeats of classic members stay fast this way."""
-    group = coordinator.consumer_groups.get(group_id)
+    group = coordinator.consumer_group(group_id)
     if group is None:
         return ErrorCode.unknown_member_id
     from kohort.coordinator.consumer import classic_members
@@ -92,7 +93,7 @@ def heartbeat_in_consumer_group(
 def leave_group(
     coordinator: GroupCoordinator, request: "LeaveGroupRequest", ticket: object, now_ms: int
 ) -> "LeaveGroupResponse | None":
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is not None:
         from kohort.coordinator.consumer import classic_members
 

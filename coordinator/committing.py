@@ -162,8 +162,8 @@ class Commit:
         answer = None
         if error is _NONE:
             answer = self.answer_ready
-            classic = coordinator.groups.get(self.group_id)  # the usual case; `_offsets_of` finds the other ones
-            offsets = None if classic is None else classic.offsets
+            stored = coordinator.groups.get(self.group_id)  # the usual case; `_offsets_of` finds the other ones
+            offsets = None if stored is None else stored.offsets
             topics = (_offsets_of(coordinator, self.group_id, now_ms) if offsets is None else offsets).topics
             if coordinator.observer is not UNOBSERVED:
                 _report_commit(coordinator, group, self.member_id, self.count_written())
@@ -234,7 +234,7 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
     OFFSET_METADATA_TOO_LARGE. An accepted commit counts as a heartbeat. The empty group id is allowed.
     """
     group_id = commit.group_id
-    group = coordinator.groups.get(group_id)
+    group = coordinator.classic_group(group_id)
     if group is None:
         modern = coordinator.committing_group(group_id)
         if modern is not None:
@@ -302,7 +302,7 @@ def _check(group: ClassicGroup, commit: Commit, now_ms: int) -> ErrorCode:
 
 def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> GroupOffsets:
     """Return the offsets of a group, which is created as a simple one if it does not exist."""
-    group = coordinator.group(group_id)
+    group = coordinator.groups.get(group_id)
     if group is None:
         simple = group = coordinator.create_group(group_id, now_ms)
         coordinator.observer.group_created(simple)

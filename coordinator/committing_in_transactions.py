@@ -104,7 +104,7 @@ def txn_offset_commit(
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group = coordinator.group(committer.group_id)
+            group = coordinator.groups.get(committer.group_id)
             if group is None:
                 simple = group = coordinator.create_group(committer.group_id, now_ms)
                 coordinator.observer.group_created(simple)
@@ -127,8 +127,8 @@ def txn_offset_commit(
 
 def _report(coordinator: GroupCoordinator, committer: Committer, partitions: int, error: ErrorCode) -> None:
     member_id, generation_id = committer.member_id, committer.generation_id
-    classic = coordinator.groups.get(committer.group_id)
-    consumer_group = coordinator.consumer_groups.get(committer.group_id)
+    classic = coordinator.classic_group(committer.group_id)
+    consumer_group = coordinator.consumer_group(committer.group_id)
     if consumer_group is not None:
         if error is ErrorCode.none:
             coordinator.consumer_observer.committed(consumer_group, member_id, partitions)
@@ -144,7 +144,7 @@ def check_committer(
     coordinator: GroupCoordinator, committer: Committer, commits: Iterable[PendingCommit] = ()
 ) -> ErrorCode:
     """Return whether the member may commit. A producer that sends no member may always do so."""
-    group = coordinator.groups.get(committer.group_id)
+    group = coordinator.classic_group(committer.group_id)
     modern = coordinator.committing_group(committer.group_id)
     if modern is not None:
         return _check_epoch(modern, committer, commits)

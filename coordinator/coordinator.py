@@ -5,9 +5,8 @@ import. A broker that only answers heartbeats has not loaded the others.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED, Observer
@@ -17,7 +16,7 @@ from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
-from kohort.coordinator.group import Group
+from kohort.coordinator.group import CONSUMER, SHARE, STREAMS, Group
 from kohort.coordinator.group_placement import partition_for
 from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_MODERN_OBSERVER
 from kohort.coordinator.modern.modern_observer import ModernObserver
@@ -88,10 +87,7 @@ class GroupCoordinator(CoordinatorContext):
         # error of a valid member's heartbeat, by state
         self.heartbeats = HEARTBEAT_NEEDS_SYNC if settings.heartbeats_need_sync else HEARTBEAT
         self.new_uuid = new_uuid
-        self.groups: dict[str, ClassicGroup] = {}  # classic groups
-        self.consumer_groups: dict[str, ConsumerGroup] = {}  # KIP-848
-        self.share_groups: dict[str, ShareGroup] = {}  # KIP-932
-        self.streams_groups: dict[str, StreamsGroup] = {}  # KIP-1071
+        self.groups: dict[str, Group] = {}  # of all types, by id
         self.forgotten: ForgottenGroups | None = None  # hidden groups, which only the log has
         self.unwritten: dict[str, WriteQueue] = {}  # unfinished writes of groups of the newer protocols
         self.topics: TopicView = NoTopics()
@@ -122,7 +118,7 @@ class GroupCoordinator(CoordinatorContext):
         A request can contain a longer id than a record's key. Kafka fails to write it (classic-groups §1.3 rule 4). If
         a share group has the id, which is not replaced, the error is GROUP_ID_NOT_FOUND.
         """
-        if group_id in self.share_groups:
+        if self.share_group(group_id) is not None:
             return ErrorCode.group_id_not_found
         error = self.availability(group_id)
         if error is ErrorCode.none and not is_storable(group_id):
@@ -158,14 +154,9 @@ class GroupCoordinator(CoordinatorContext):
         from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
         group = ConsumerGroup(self, group_id, self.partition_of(group_id))
-        self.consumer_groups[group_id] = group
+        self.groups[group_id] = group
         self._inherit(group)
         return group
-
-    def forget_consumer_group(self, group: "ConsumerGroup") -> None:
-        """Remove a consumer group that was deleted, unloaded or could not be written."""
-        if self.consumer_groups.get(group.group_id) is group:
-            del self.consumer_groups[group.group_id]
 
     def new_share_group(self, group_id: str) -> "ShareGroup":
         from kohort.coordinator.share.share_group import ShareGroup
@@ -173,10 +164,6 @@ class GroupCoordinator(CoordinatorContext):
         group = ShareGroup(self, group_id, self.partition_of(group_id))
         self._inherit(group)
         return group
-
-    def forget_share_group(self, group: "ShareGroup") -> None:
-        if self.share_groups.get(group.group_id) is group:
-            del self.share_groups[group.group_id]
 
     def new_streams_group(self, group_id: str) -> "StreamsGroup":
         from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -232,28 +219,55 @@ class GroupCoordinator(CoordinatorContext):
             self, group, changes, cause, now_ms, on_written, generation_id=generation_id, rebalance=rebalance
         )
 
-    def group(self, group_id: str) -> Group | None:
-        return self.groups.get(group_id) or self.modern_group(group_id)
+    def remove(self, group: Group) -> None:
+        """Remove a group that was deleted, unloaded or could not be written, unless another one has its id now."""
+        if self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+
+    def classic_group(self, group_id: str) -> ClassicGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def consumer_group(self, group_id: str) -> "ConsumerGroup | None":
+        group = self.groups.get(group_id)
+        return cast("ConsumerGroup", group) if group is not None and group.group_type == CONSUMER else None
+
+    def share_group(self, group_id: str) -> "ShareGroup | None":
+        group = self.groups.get(group_id)
+        return cast("ShareGroup", group) if group is not None and group.group_type == SHARE else None
+
+    def streams_group(self, group_id: str) -> "StreamsGroup | None":
+        group = self.groups.get(group_id)
+        return cast("StreamsGroup", group) if group is not None and group.group_type == STREAMS else None
+
+    @overload
+    def of_type(self, group_type: Literal["classic"]) -> list[ClassicGroup]: ...
+    @overload
+    def of_type(self, group_type: Literal["consumer"]) -> "list[ConsumerGroup]": ...
+    @overload
+    def of_type(self, group_type: Literal["share"]) -> "list[ShareGroup]": ...
+    @overload
+    def of_type(self, group_type: Literal["streams"]) -> "list[StreamsGroup]": ...
+    @overload
+    def of_type(self, group_type: str) -> list[Any]: ...
+
+    def of_type(self, group_type: str) -> list[Any]:
+        """Return the groups of a type, in the order of their creation."""
+        return [group for group in self.groups.values() if group.group_type == group_type]
 
     def described_group(self, group_id: str) -> Group | None:
         """Return the group as requests that only read see it (`forgotten_groups.py`)."""
-        group = self.group(group_id)
+        group = self.groups.get(group_id)
         return group if group is not None or self.forgotten is None else self.forgotten.find_visible(group_id)
 
     def modern_group(self, group_id: str) -> "ModernGroup | None":
-        return (
-            self.consumer_groups.get(group_id) or self.share_groups.get(group_id) or self.streams_groups.get(group_id)
-        )
+        """Return the group unless it is a classic one."""
+        group = self.groups.get(group_id)
+        return None if group is None or isinstance(group, ClassicGroup) else cast("ModernGroup", group)
 
     def committing_group(self, group_id: str) -> "ConsumerGroup | StreamsGroup | None":
         """Return the group if its members commit with epochs."""
-        return self.consumer_groups.get(group_id) or self.streams_groups.get(group_id)
-
-    def modern_groups(self) -> "Iterator[ModernGroup]":
-        return chain(self.consumer_groups.values(), self.share_groups.values(), self.streams_groups.values())
-
-    def all_groups(self) -> Iterator[Group]:
-        return chain(self.groups.values(), self.modern_groups())
+        return self.consumer_group(group_id) or self.streams_group(group_id)
 
     def append(
         self,

@@ -8,7 +8,7 @@ from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import Group
+from kohort.coordinator.group import SHARE, Group
 from kohort.coordinator.offsets import CommittedOffset, tombstones
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
@@ -42,7 +42,7 @@ def offset_delete(
     """
     if not group_id:
         return ErrorCode.invalid_group_id
-    group = coordinator.group(group_id)
+    group = coordinator.groups.get(group_id)
     if group is None:
         error = coordinator.availability(group_id)
         return ErrorCode.group_id_not_found if error is ErrorCode.none else error
@@ -62,12 +62,12 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_w
     Errors: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. The empty group id is
     allowed.
     """
-    group = coordinator.group(group_id)
+    group = coordinator.groups.get(group_id)
     if group is None:
         error = coordinator.availability(group_id)
         return ErrorCode.group_id_not_found if error is ErrorCode.none else error
     error = group.refuses_delete()
-    share_group = coordinator.share_groups.get(group_id)
+    share_group = coordinator.share_group(group_id)
     if error is not ErrorCode.none:
         return error
     if share_group is None:
@@ -93,16 +93,16 @@ def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | No
                 yield
         elif not number % GROUPS_AT_ONCE:
             yield
-    if coordinator.share_groups and topic_id is not None:
+    if topic_id is not None and coordinator.of_type(SHARE):
         from kohort.coordinator.share.share_topics import forget_topic
 
         yield from forget_topic(coordinator, topic_id, now_ms)
 
 
 def _groups_with_offsets(coordinator: GroupCoordinator) -> list[Group]:
-    groups = list(coordinator.all_groups())
+    groups = list(coordinator.groups.values())
     if coordinator.forgotten is not None:
-        groups += [group for group in coordinator.forgotten.with_offsets() if coordinator.group(group.group_id) is None]
+        groups += [group for group in coordinator.forgotten.with_offsets() if group.group_id not in coordinator.groups]
     return groups
 
 
@@ -140,8 +140,8 @@ class _Portion(DelayedOperation):
 def sweep(coordinator: GroupCoordinator, now_ms: int) -> Iterator[None]:
     """Delete expired offsets and groups (KIP-211; classic-groups §7.6). Yield where other requests may be served."""
     budget = PORTION
-    for group in list(coordinator.all_groups()):
-        if coordinator.group(group.group_id) is group:
+    for group in list(coordinator.groups.values()):
+        if coordinator.groups.get(group.group_id) is group:
             budget -= _sweep(coordinator, group, now_ms)
         if budget <= 0:
             budget = PORTION
@@ -242,7 +242,7 @@ def _delete_group(
     A group that has had members since and is empty again is kept, too: its newer generation follows in the log. Kafka 4
     removes the group at once, and the next join creates a new one (`GroupMetadataManager.replay`).
     """
-    streams_group = coordinator.streams_groups.get(group.group_id)
+    streams_group = coordinator.streams_group(group.group_id)
     if streams_group is not None:
         from kohort.coordinator.streams.streams_deleting import delete_streams_group  # for brokers with such groups
 
@@ -277,4 +277,4 @@ def _dissolve(coordinator: GroupCoordinator, group: Group, now_ms: int) -> None:
 
     if isinstance(group, ConsumerGroup):
         coordinator.consumer_observer.group_gone(group, "group_deleted")
-        coordinator.forget_consumer_group(group)
+        coordinator.remove(group)

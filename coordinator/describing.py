@@ -1,12 +1,14 @@
 """DescribeGroups and ListGroups (classic-groups §8.1, §8.2; consumer-groups §16.2, §16.3)."""
 
 from collections.abc import Generator, Iterable, Set
+from typing import Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.states import CLASSIC, State
+from kohort.coordinator.classic.states import State
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.group import CLASSIC
 from kohort.coordinator.group_placement import java_hash
 from kohort.coordinator.java_order import hash_of_partition, in_map_order, in_table_order
 from kohort.coordinator.modern.modern_group import ModernGroup
@@ -17,7 +19,7 @@ from kohort.protocol.messages.list_groups import ListedGroup
 
 def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
     """Return a group with its members. If it does not exist, the API maps GROUP_ID_NOT_FOUND by version."""
-    group = coordinator.groups.get(group_id)
+    group = coordinator.classic_group(group_id)
     if group is not None:
         return _described(group)
     error = coordinator.availability(group_id)
@@ -57,11 +59,9 @@ def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup
     if Shard.LOADING in coordinator.shards.values():
         return ErrorCode.coordinator_load_in_progress
     shards = in_map_order(sorted(coordinator.shards), _hash_of_partition, concurrent=True)
-    groups: dict[int, list[ClassicGroup | ModernGroup]] = {partition: [] for partition in shards}
+    groups: dict[int, list[Any]] = {partition: [] for partition in shards}
     for group in coordinator.groups.values():
         groups[group.partition].append(group)
-    for modern in coordinator.modern_groups():
-        groups[modern.partition].append(modern)
     for hidden in () if coordinator.forgotten is None else coordinator.forgotten.find_all_visible():
         groups[hidden.partition].append(hidden)
     return list(groups.values())
@@ -92,7 +92,7 @@ def _spelling(group: ClassicGroup | ModernGroup) -> str:
 
 
 def _type_of(group: ClassicGroup | ModernGroup) -> str:
-    return group.group_type if isinstance(group, ModernGroup) else CLASSIC
+    return group.group_type
 
 
 def listed(group: ClassicGroup | ModernGroup) -> ListedGroup:

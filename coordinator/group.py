@@ -1,10 +1,18 @@
 """Base of all groups: an id, a partition that stores them, and committed offsets."""
 
+from typing import Any, ClassVar, Final
+
 from mypy_extensions import mypyc_attr
 
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.errors import ErrorCode
+
+# Group types, as in ListGroups and in the log (KIP-848, KIP-932, KIP-1071).
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
+SHARE: Final = "share"
+STREAMS: Final = "streams"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -12,6 +20,9 @@ class Group:
     """The part of a group that commits, fetches and expiry use, whatever its type."""
 
     __slots__ = ("commits_in_flight", "group_id", "offsets", "partition", "pending_offsets")
+
+    group_type: ClassVar[str]
+    members: dict[str, Any]  # by member id
 
     def __init__(self, group_id: str, partition: int) -> None:
         self.group_id = group_id
@@ -25,6 +36,11 @@ class Group:
         if self.offsets is None:
             self.offsets = GroupOffsets()
         return self.offsets
+
+    @property
+    def state_name(self) -> str:
+        """Name of the group's state, as in DescribeGroups."""
+        raise NotImplementedError
 
     @property
     def is_empty(self) -> bool:

@@ -9,8 +9,8 @@ from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.persisting import group_entry
 from kohort.coordinator.classic.rebalancing import prepare_rebalance
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
-from kohort.coordinator.classic.states import CLASSIC, State
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 from kohort.coordinator.consumer.refusing import not_a_consumer_group
@@ -19,6 +19,7 @@ from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignmen
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import CLASSIC, CONSUMER
 from kohort.coordinator.group_succession import give_back_unless_written, move_offsets, take_over
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import current_hash
@@ -298,7 +299,6 @@ def _hand_over(
     """Replace the consumer group by the classic one; undone if that cannot be written."""
     for member in group.members.values():
         stop_all(group, member)
-    coordinator.forget_consumer_group(group)
     coordinator.groups[group.group_id] = classic
     move_offsets(group, classic)
     for classic_member in classic.members.values():

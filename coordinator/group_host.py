@@ -6,6 +6,7 @@ from typing import Protocol
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import Effect
+from kohort.coordinator.group import Group
 from kohort.protocol.batches import EncodedRecords
 from kohort.purgatory import Purgatory
 
@@ -14,11 +15,14 @@ class GroupHost(Protocol):
     """The part that classic groups and consumer groups have in common."""
 
     settings: GroupSettings
+    groups: dict[str, Group]  # of all types, by id
     purgatory: Purgatory
     new_uuid: Callable[[], str]
     effects: list[Effect]
 
     def wall_ms(self, now_ms: int) -> int: ...
+
+    def remove(self, group: Group) -> None: ...
 
     def append(
         self,

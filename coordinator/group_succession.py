@@ -8,12 +8,12 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.persisting import group_entry
 from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
-from kohort.coordinator.classic.states import CLASSIC, State
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause, Transition
-from kohort.coordinator.group import Group
+from kohort.coordinator.group import CLASSIC, CONSUMER, Group
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.offsets_topic_records import group_key

@@ -16,7 +16,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import Group
+from kohort.coordinator.group import CONSUMER, SHARE, STREAMS, Group
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets_topic_records import (
     GroupKey,
@@ -331,19 +331,19 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     coordinator.abandon_appends(partition, now_ms)
     for transaction in [key for key in coordinator.open_transactions if key[0] == partition]:
         del coordinator.open_transactions[transaction]
-    for group in [g for g in coordinator.groups.values() if g.partition == partition]:
+    for group in [g for g in coordinator.groups.values() if isinstance(g, ClassicGroup) and g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
-    if coordinator.consumer_groups:
+    if coordinator.of_type(CONSUMER):
         from kohort.coordinator.consumer.consumer_loading import unload_consumer_groups
 
         unload_consumer_groups(coordinator, partition)
     if coordinator.forgotten is not None:
         coordinator.forgotten.unload(partition)
-    if coordinator.share_groups:
+    if coordinator.of_type(SHARE):
         from kohort.coordinator.share.share_loading import unload_share_groups
 
         unload_share_groups(coordinator, partition)
-    if coordinator.streams_groups:
+    if coordinator.of_type(STREAMS):
         from kohort.coordinator.streams.streams_loading import unload_streams_groups
 
         unload_streams_groups(coordinator, partition)

@@ -68,11 +68,11 @@ class Stage:
 
     def group(self, group_id: str) -> ClassicGroup | None:
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if coordinator is None else coordinator.groups.get(group_id)
+        return None if coordinator is None else coordinator.classic_group(group_id)
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if coordinator is None else coordinator.consumer_groups.get(group_id)
+        return None if coordinator is None else coordinator.consumer_group(group_id)
 
     def committed(self, group_id: str) -> list[int]:
         """Return the committed offset of each partition, -1 without a commit."""

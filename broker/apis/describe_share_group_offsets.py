@@ -203,7 +203,7 @@ def _all(node: Node, group_id: str, ticket: Ticket) -> Task[Partitions | Refusal
     error = node.coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return Refusal(error, SHARE_OFFSETS_ERRORS.get(error))
-    group, access = node.coordinator.share_groups.get(group_id), node.cluster.access
+    group, access = node.coordinator.share_group(group_id), node.cluster.access
     partitions: Partitions = {}
     for topic_id, topic in (group.states.initialized if group is not None else {}).items():
         if access is None or access.shows(ticket, DESCRIBE_TOPIC, topic.name):

@@ -46,7 +46,7 @@ def is_long(node: Node, entry: OffsetFetchRequestGroup) -> bool:
         for topic in entry.topics:  # nearly always one topic, for which `sum` is slower
             partitions += len(topic.partition_indexes)
         return partitions > SHORT or len(entry.topics) > SHORT
-    group = node.coordinator.group(entry.group_id)
+    group = node.coordinator.groups.get(entry.group_id)
     return (
         group is not None
         and group.offsets is not None

@@ -135,7 +135,7 @@ class GroupEvents(EventFeed):
     def _client_of_member(self, group_id: str, member_id: str) -> Client:
         """Return the client of a share group's member. A client that fetches need not be a member."""
         for coordinator in self._topic.coordinators.values():
-            group = coordinator.share_groups.get(group_id)
+            group = coordinator.share_group(group_id)
             member = None if group is None else group.members.get(member_id)
             if member is not None:
                 return Client(member.metadata.client_id, member.metadata.client_host)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.logs import log
 from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
+from kohort.coordinator.group import SHARE
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
@@ -93,7 +94,8 @@ def _report_lost_states(internal: Internal) -> None:
     """
     kept = internal(OFFSETS_TOPIC)
     assert kept is not None, "it exists before the topic does"
-    groups = [group for coordinator in kept.coordinators.values() for group in coordinator.share_groups.values()]
+    coordinators = kept.coordinators.values()
+    groups = [group for coordinator in coordinators for group in coordinator.of_type(SHARE)]
     if any(group.states.initialized for group in groups):
         from kohort.broker.cluster.share_state_topic import ShareStateTopic  # imported only for share groups
 

@@ -47,7 +47,7 @@ class RepeatedFetch:
 
     def answer(self, coordinator: GroupCoordinator) -> bytes | None:
         """Return the response body, or None if the group needs other checks."""
-        group = coordinator.groups.get(self._group_id)
+        group = coordinator.classic_group(self._group_id)
         if group is None or group.offsets is None or group.pending_offsets is not None:
             return None
         topics = group.offsets.topics

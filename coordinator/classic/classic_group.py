@@ -12,7 +12,7 @@ from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, 
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.events.event_state import GroupEventState
-from kohort.coordinator.group import Group
+from kohort.coordinator.group import CLASSIC, Group
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.offsets_topic_records import group_key
 from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout, shared_topics
@@ -53,6 +53,8 @@ class ClassicGroup(Group):
         "waiting_joins",
     )
 
+    group_type = CLASSIC
+
     def __init__(self, coordinator: ClassicHost, group_id: str, partition: int, wall_ms: int) -> None:
         super().__init__(group_id, partition)
         self.coordinator = coordinator
@@ -79,6 +81,10 @@ class ClassicGroup(Group):
         self.event_state: GroupEventState | None = None  # data of the source of events
 
     # Queries
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
 
     @property
     def is_empty(self) -> bool:

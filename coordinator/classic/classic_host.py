@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 class ClassicHost(GroupHost, Protocol):
     """Implemented by `GroupCoordinator`."""
 
-    groups: "dict[str, ClassicGroup]"
     observer: "Observer"
 
     def create_group(self, group_id: str, now_ms: int) -> "ClassicGroup": ...

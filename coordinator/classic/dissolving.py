@@ -21,7 +21,7 @@ def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -
         group.forget_pending(member_id)
     pending_sync.stop(group)
     stop_waiting(group)
-    del group.coordinator.groups[group.group_id]
+    group.coordinator.remove(group)
     group.move(State.DEAD, cause, now_ms)
     group.coordinator.observer.group_gone(group, cause.name)
 

@@ -5,6 +5,7 @@ It is the most frequent request: one function handles it and reads only what it 
 
 from typing import Final
 
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import State
@@ -29,7 +30,8 @@ def heartbeat(
     that `states.HEARTBEAT` lists. While the group's partition loads, every member receives NONE (classic-groups §1.3).
     """
     group = coordinator.groups.get(group_id)
-    if group is None or not group_id:  # the group with the empty id may have offsets, but no members
+    # The group with the empty id can have offsets, but no members.
+    if not isinstance(group, ClassicGroup) or not group_id:
         return _without_group(coordinator, group_id)
     if group_instance_id is not None:
         error = group.check_member(member_id, group_instance_id)

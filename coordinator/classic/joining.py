@@ -88,7 +88,7 @@ def join_group(
     refusal = check_request(coordinator.settings, request)
     if refusal is not None:
         return refusal
-    group = coordinator.groups.get(request.group_id)
+    group = coordinator.classic_group(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id) if member_id else coordinator.creatable(request.group_id)
         if error is not _NONE:

@@ -24,7 +24,7 @@ def leave_group(
     """
     if not request.group_id:
         return _refused(ErrorCode.invalid_group_id)
-    group = coordinator.groups.get(request.group_id)
+    group = coordinator.classic_group(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id)
         if error is not ErrorCode.none:

@@ -8,8 +8,6 @@ from typing import Final
 
 from kohort.protocol.errors import ErrorCode
 
-CLASSIC: Final = "classic"  # type of these groups and of their protocol
-
 
 class State(Enum):
     """State of a classic group. The value is its name in the protocol."""

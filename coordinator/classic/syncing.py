@@ -29,7 +29,7 @@ def sync_group(
     """
     if not request.group_id:
         return sync_refused(ErrorCode.invalid_group_id)
-    group = coordinator.groups.get(request.group_id)
+    group = coordinator.classic_group(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id)
         return sync_refused(ErrorCode.unknown_member_id if error is _NONE else error)

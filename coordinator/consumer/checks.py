@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_group import CONSUMER
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.refusing import (
     NO_SUBSCRIPTION,
@@ -12,6 +11,7 @@ from kohort.coordinator.consumer.refusing import (
 )
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
 from kohort.coordinator.coordinator_settings import GroupSettings
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import (
     EPOCH_INVALID,
     GROUP_ID_EMPTY,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused, sync_refused
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, expire, fence
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
@@ -20,6 +20,7 @@ from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
 from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
 from kohort.coordinator.effects import Cause, Reply
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.modern.timers import start, stop
 from kohort.protocol.consumer_protocol import (
@@ -163,8 +164,7 @@ def _answer_when_written(
             group.coordinator.effects.append(Reply(joiner.ticket, join_refused(error, "")))
             return
         group.coordinator.effects.append(Reply(joiner.ticket, response))
-        is_current = group.coordinator.consumer_groups.get(group.group_id) is group
-        if is_current and group.members.get(member.member_id) is member:
+        if group.is_there and group.members.get(member.member_id) is member:
             stop(group, member.join_timer)
             stop(group, member.sync_timer)
             member.join_timer = None

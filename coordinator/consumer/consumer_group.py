@@ -16,6 +16,7 @@ from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMe
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import add_to, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
 
 UNKNOWN = MemberMetadata()  # metadata of a member of which only an assignment record has been read so far
-
-CONSUMER = "consumer"  # name of the group type and of the protocol
 
 
 class ConsumerGroup(SubscribingGroup):
@@ -80,10 +79,6 @@ class ConsumerGroup(SubscribingGroup):
         if self.epoch > self.target_epoch:
             return GroupState.ASSIGNING
         return GroupState.STABLE if self.settled == len(self.members) else GroupState.RECONCILING
-
-    @property
-    def siblings(self) -> "dict[str, ConsumerGroup]":
-        return self.coordinator.consumer_groups
 
     def member_of_instance(self, instance_id: str) -> ConsumerMember | None:
         member_id = self.static_members.get(instance_id)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.consumer.checks import check_epoch, check_request
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.group_lookup import find_or_create
@@ -23,6 +23,7 @@ from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Ow
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, group_full, group_missing
 from kohort.coordinator.modern.timers import extend_session
 from kohort.protocol.errors import ErrorCode
@@ -59,7 +60,7 @@ def consumer_group_heartbeat(
         return refused(refusal)
     if request.member_epoch < 0:
         return _leave(coordinator, request, sender, now_ms)
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is not None:
         member = _with_nothing_new(group, request, sender)
         if member is not None:
@@ -80,7 +81,7 @@ def nothing_new(
 
     `request` has been validated (`checks.py`), except for its epoch.
     """
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is None or request.member_epoch != group.epoch or group.group_id in coordinator.unwritten:
         return None
     member = _with_nothing_new(group, request, sender)
@@ -196,7 +197,7 @@ def _process(
 def _report_refusal(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, refusal: Refusal, sender: Sender
 ) -> None:
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is not None:
         identity = request.member_id, request.instance_id, request.member_epoch
         coordinator.consumer_observer.refused(group, *identity, refusal.error, sender.ticket)
@@ -336,12 +337,12 @@ def _replying(group: ConsumerGroup, sender: Sender, response: ConsumerGroupHeart
 def _leave(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse | None:
-    group = coordinator.consumer_groups.get(request.group_id)
+    group = coordinator.consumer_group(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id)
         if error is not ErrorCode.none:
             return refused(Refusal(error))
-        has_other_type = coordinator.group(request.group_id) is not None
+        has_other_type = request.group_id in coordinator.groups
         return refused(not_a_consumer_group(request.group_id) if has_other_type else group_missing(request.group_id))
     member = find_leaver(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):

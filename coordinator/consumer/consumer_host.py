@@ -8,7 +8,6 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.modern_host import ModernHost
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
@@ -26,8 +25,6 @@ class ConsumerConfig(NamedTuple):
 class ConsumerHost(ModernHost, Protocol):
     """The parts of `GroupCoordinator` that consumer groups use."""
 
-    consumer_groups: "dict[str, ConsumerGroup]"
-    groups: "dict[str, ClassicGroup]"
     consumer_config: Callable[[str], ConsumerConfig]  # returns the settings of a group by its ID
     consumer_observer: "ConsumerObserver"
 

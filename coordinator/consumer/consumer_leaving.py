@@ -76,8 +76,7 @@ def expire(group: ConsumerGroup, member: ConsumerMember, cause: str, now_ms: int
     """Fence a member after a timeout; retry later if that cannot be written."""
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        is_current = group.coordinator.consumer_groups.get(group.group_id) is group
-        restored = group.members.get(member.member_id) if is_current else None
+        restored = group.members.get(member.member_id) if group.is_there else None
         if error is not ErrorCode.none and restored is not None:
             stop(group, restored.session)
             restored.session = start(group, restored, FENCE_RETRY_MS, now_ms, session_expired)

@@ -7,6 +7,7 @@ from kohort.coordinator.consumer.consumer_group_records import read_change
 from kohort.coordinator.consumer.progress import begin_sessions
 from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 
 
@@ -18,7 +19,7 @@ def consumer_loading(coordinator: GroupCoordinator, partition: int) -> ModernLoa
 
 
 def _begin(coordinator: GroupCoordinator, group: ConsumerGroup, now_ms: int) -> None:
-    coordinator.consumer_groups[group.group_id] = group
+    group.appear()
     group.rebuild_indexes()
     begin_sessions(group, now_ms)
 
@@ -26,4 +27,4 @@ def _begin(coordinator: GroupCoordinator, group: ConsumerGroup, now_ms: int) -> 
 def unload_consumer_groups(coordinator: GroupCoordinator, partition: int) -> None:
     """Drop the groups of a partition that has moved to another node."""
     on_unload = coordinator.consumer_observer.group_gone
-    unload_groups(coordinator.consumer_groups, partition, on_unload, coordinator.forget_consumer_group)
+    unload_groups(coordinator, CONSUMER, partition, on_unload)

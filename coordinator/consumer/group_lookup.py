@@ -2,11 +2,12 @@
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.patterns import find_regex_error
 from kohort.coordinator.consumer.refusing import consumer_group_missing, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, group_full
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -17,10 +18,10 @@ def find_or_create(
 ) -> tuple[ConsumerGroup, ChangeSet] | Refusal:
     """Return the group and an empty change set, GROUP_ID_NOT_FOUND, or the error of an unavailable partition."""
     group_id = request.group_id
-    group = coordinator.consumer_groups.get(group_id)
+    group = coordinator.consumer_group(group_id)
     if group is not None:
         return group, ChangeSet(group)
-    classic = coordinator.groups.get(group_id)
+    classic = coordinator.classic_group(group_id)
     if coordinator.modern_group(group_id) is not None:
         return not_a_consumer_group(group_id)
     if classic is None:
@@ -60,5 +61,5 @@ def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGrou
     group = coordinator.create_consumer_group(group_id)
     changes = ChangeSet(group)
     changes.creates = True
-    changes.on_undo(lambda now_ms: coordinator.forget_consumer_group(group))
+    changes.on_undo(lambda now_ms: coordinator.remove(group))
     return group, changes

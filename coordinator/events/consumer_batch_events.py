@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
 from kohort.coordinator.consumer.request_changes import ChangeSet
@@ -15,6 +15,7 @@ from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.events.modern_batch_events import BatchEvent, named_partitions
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.consumer.consumer_states import GroupState
@@ -17,6 +17,7 @@ from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.events.owners import Owners
+from kohort.coordinator.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
@@ -34,7 +35,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
 
     def __init__(self, emitter: "ClassicEventEmitter") -> None:
         self._classic = emitter
-        super().__init__(emitter, emitter.coordinator.consumer_groups)
+        super().__init__(emitter, CONSUMER)
 
     # Batches of changes
 

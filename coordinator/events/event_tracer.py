@@ -16,6 +16,7 @@ from kohort.coordinator.events.event_timers import StatsTimer
 from kohort.coordinator.events.share_event_source import ShareEventObserver
 from kohort.coordinator.events.share_record_source import ShareRecordObserver
 from kohort.coordinator.events.streams_event_source import StreamsEventObserver
+from kohort.coordinator.group import CLASSIC
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.streams.streams_group import StreamsGroup
 
@@ -28,7 +29,7 @@ class EventObserver(ClassicEventSource):
     """Creates events of the groups of one coordinator."""
 
     def __post_init__(self) -> None:
-        for group in self.coordinator.groups.values():
+        for group in self.coordinator.of_type(CLASSIC):
             self.reset(group)
         self.consumers = ConsumerEventObserver(self)
         self.shares = ShareEventObserver(self)
@@ -72,7 +73,7 @@ class EventObserver(ClassicEventSource):
 
     def flush_stats(self) -> None:
         """Report heartbeats, commits and rejections since the last report."""
-        for group in self.coordinator.groups.values():
+        for group in self.coordinator.of_type(CLASSIC):
             self.flush(group)
         self.consumers.flush_stats()
         self.shares.flush_stats()

@@ -1,6 +1,6 @@
 """Creates events of groups, independent of the newer protocol that they use."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from kohort.coordinator.events.event_state import FENCED, EpochEventState
@@ -23,12 +23,15 @@ FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCod
 class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
     """Creates events of the groups of one protocol and one coordinator."""
 
-    def __init__(self, emitter: "EventEmitter", groups: Mapping[str, GroupT]) -> None:
+    def __init__(self, emitter: "EventEmitter", group_type: str) -> None:
         self._emitter = emitter
         self._effects = emitter.coordinator.effects
-        self._groups = groups
-        for group in groups.values():
+        self._group_type = group_type
+        for group in self._groups():
             self._initialize(group)
+
+    def _groups(self) -> list[GroupT]:
+        return self._emitter.coordinator.of_type(self._group_type)
 
     # Parts that depend on the protocol
 
@@ -61,7 +64,7 @@ class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
 
     def flush_stats(self) -> None:
         """Report the statistics since the last report; the next fenced member is reported again."""
-        for group in self._groups.values():
+        for group in self._groups():
             self._flush(group)
 
     def loaded(self, group: GroupT, load_us: int) -> None:

@@ -9,6 +9,7 @@ from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.events.streams_batch_events import STICKY, StreamsBatchEvents, active_of, is_reconciled
 from kohort.coordinator.events.task_names import role_tasks
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.errors import ErrorCode
@@ -23,7 +24,7 @@ class StreamsEventObserver(ModernEventObserver[StreamsGroup, StepwiseEventState]
     assignor_of = staticmethod(lambda group: STICKY)
 
     def __init__(self, emitter: "EventEmitter") -> None:
-        super().__init__(emitter, emitter.coordinator.streams_groups)
+        super().__init__(emitter, STREAMS)
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
         group = changes.group

@@ -44,7 +44,6 @@ class ModernGroup(Group):
     )
 
     epoch_kind: ClassVar[IntEnum]  # type of the record that holds the group epoch
-    group_type: ClassVar[str]  # name of the group type and of its protocol
 
     def __init__(self, coordinator: "ModernHost", group_id: str, partition: int) -> None:
         super().__init__(group_id, partition)
@@ -67,21 +66,20 @@ class ModernGroup(Group):
         raise NotImplementedError
 
     @property
-    def siblings(self) -> dict[str, Any]:
-        """The coordinator's groups of this type, by ID."""
-        raise NotImplementedError
+    def state_name(self) -> str:
+        return str(self.state.value)
 
     @property
     def is_there(self) -> bool:
         """Whether this is the current group of its ID: neither deleted, nor undone, nor on another coordinator."""
-        return self.siblings.get(self.group_id) is self
+        return self.coordinator.groups.get(self.group_id) is self
 
     def appear(self) -> None:
-        self.siblings[self.group_id] = self
+        self.coordinator.groups[self.group_id] = self
 
     def vanish(self) -> None:
         if self.is_there:
-            del self.siblings[self.group_id]
+            del self.coordinator.groups[self.group_id]
 
     def subscribed_names(self) -> Iterable[str]:
         raise NotImplementedError

@@ -1,13 +1,16 @@
 """Load groups of a newer protocol from a partition of `__consumer_offsets`, and unload them with it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_values import Change
 from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.offsets_topic_records import RecordReader
+
+if TYPE_CHECKING:
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 G = TypeVar("G", bound=ModernGroup)
 
@@ -57,11 +60,11 @@ class ModernLoading(Generic[G]):
 
 
 def unload_groups(
-    groups: Mapping[str, G], partition: int, on_unload: Callable[[G, str], None], forget: Callable[[G], None]
+    coordinator: "GroupCoordinator", group_type: str, partition: int, on_unload: Callable[[Any, str], None]
 ) -> None:
     """Drop the groups of a partition that has moved to another node; call `on_unload` with each group and the cause."""
-    for group in [group for group in groups.values() if group.partition == partition]:
+    for group in [group for group in coordinator.of_type(group_type) if group.partition == partition]:
         for member in group.members.values():
             stop_all(group, member)
         on_unload(group, "coordinator_failover")
-        forget(group)
+        group.vanish()

@@ -1,5 +1,6 @@
 """What a heartbeat must and must not say, in Kafka's order (share-groups §3.2)."""
 
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.group_refusals import (
     EPOCH_INVALID,
     GROUP_ID_EMPTY,
@@ -8,7 +9,6 @@ from kohort.coordinator.modern.group_refusals import (
     Refusal,
     fenced_epoch,
 )
-from kohort.coordinator.share.share_group import SHARE
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.share_values import LEAVING_EPOCH
 from kohort.protocol.errors import ErrorCode

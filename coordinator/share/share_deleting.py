@@ -81,7 +81,7 @@ def _bury(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none and group.is_empty and group.version == version:
             coordinator.share_observer.group_gone(group, "group_deleted")
-            coordinator.forget_share_group(group)
+            coordinator.remove(group)
         on_written(error, now_ms)
 
     records = EncodedRecords(b"".join(bodies), len(bodies))

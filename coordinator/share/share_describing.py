@@ -1,9 +1,10 @@
 """ShareGroupDescribe (share-groups §16)."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.java_order import in_table_order
 from kohort.coordinator.modern.missing_groups import describe_refusal
-from kohort.coordinator.share.share_group import SHARE, ShareGroup
+from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.simple_assignor import SIMPLE
 from kohort.protocol.errors import ErrorCode
@@ -12,7 +13,7 @@ from kohort.protocol.messages.share_group_describe import Assignment, DescribedG
 
 def describe_share_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
     """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no share group, or who else to ask."""
-    group = coordinator.share_groups.get(group_id)
+    group = coordinator.share_group(group_id)
     if group is not None:
         return _described(group)
     refusal = describe_refusal(coordinator, SHARE, group_id)

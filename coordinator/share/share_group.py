@@ -6,6 +6,7 @@ from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import set_value
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -24,7 +25,6 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.share.share_host import ShareHost
 
-SHARE = "share"
 """The type of these groups, and of their protocol."""
 
 UNKNOWN = ShareMetadata()
@@ -59,11 +59,6 @@ class ShareGroup(SubscribingGroup):
     def state(self) -> ShareGroupState:
         """Follows from its members."""
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
-
-    @property
-    def siblings(self) -> "dict[str, ShareGroup]":
-        """The coordinator's share groups."""
-        return self.coordinator.share_groups
 
     @property
     def assigns_all(self) -> bool:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import bump, notice_topics
 from kohort.coordinator.modern.group_refusals import (
@@ -17,7 +18,7 @@ from kohort.coordinator.modern.group_refusals import (
 )
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.share.share_checks import check_epoch, check_request
-from kohort.coordinator.share.share_group import SHARE, UNKNOWN, ShareGroup
+from kohort.coordinator.share.share_group import UNKNOWN, ShareGroup
 from kohort.coordinator.share.share_initializing import Missing, begin, find_missing, initialize_missing
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.share_sessions import cause_of, keep_alive, put_out
@@ -78,10 +79,10 @@ def refused(refusal: Refusal) -> ShareGroupHeartbeatResponse:
 def _find_group(coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest) -> ShareGroup | Refusal:
     """The group, or one that nobody knows yet for who joins. Groups do not change their kind, not even empty ones."""
     group_id, epoch = request.group_id, request.member_epoch
-    group = coordinator.share_groups.get(group_id)
+    group = coordinator.share_group(group_id)
     if group is not None:
         return group
-    if coordinator.group(group_id) is not None:
+    if group_id in coordinator.groups:
         return not_of_kind(SHARE, group_id)
     error = coordinator.availability(group_id) if epoch else coordinator.creatable(group_id)
     if error is not ErrorCode.none:
@@ -92,9 +93,9 @@ def _find_group(coordinator: GroupCoordinator, request: ShareGroupHeartbeatReque
 
 
 def _create(coordinator: GroupCoordinator, group: ShareGroup, changes: GroupChanges) -> None:
-    coordinator.share_groups[group.group_id] = group
+    group.appear()
     changes.creates = True
-    changes.on_undo(lambda now_ms: coordinator.forget_share_group(group))
+    changes.on_undo(lambda now_ms: coordinator.remove(group))
 
 
 def _join_or_go_on(

@@ -69,12 +69,7 @@ class Persister(Protocol):
 class ShareHost(ModernHost, Protocol):
     """Met by `GroupCoordinator`."""
 
-    share_groups: "dict[str, ShareGroup]"
     share_config: Callable[[str], ShareConfig]
     """The settings of a group, by its id."""
     share_persister: Callable[[], Persister]
     share_observer: "ModernObserver[ShareGroup]"
-
-    def forget_share_group(self, group: "ShareGroup") -> None:
-        """A group that was never written, deleted, or has another coordinator now."""
-        ...

@@ -3,6 +3,7 @@
 from functools import partial
 
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_group_records import read_change
@@ -17,7 +18,7 @@ def share_loading(coordinator: GroupCoordinator) -> ModernLoading[ShareGroup]:
 
 
 def _begin(coordinator: GroupCoordinator, group: ShareGroup, now_ms: int) -> None:
-    coordinator.share_groups[group.group_id] = group
+    group.appear()
     group.states = group.states.since(now_ms)
     for member in group.members.values():
         keep_alive(group, member, now_ms)
@@ -26,4 +27,4 @@ def _begin(coordinator: GroupCoordinator, group: ShareGroup, now_ms: int) -> Non
 def unload_share_groups(coordinator: GroupCoordinator, partition: int) -> None:
     """Forgets the groups of a partition, which another node coordinates now."""
     gone = coordinator.share_observer.group_gone
-    unload_groups(coordinator.share_groups, partition, gone, coordinator.forget_share_group)
+    unload_groups(coordinator, SHARE, partition, gone)

@@ -8,9 +8,10 @@ from uuid import UUID
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_kind
-from kohort.coordinator.share.share_group import SHARE, ShareGroup
+from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_host import OnOutcomes
 from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
@@ -174,10 +175,10 @@ def _forget_deleted(group: ShareGroup, topic_ids: list[UUID], now_ms: int, on_wr
 
 def _find_empty(coordinator: GroupCoordinator, group_id: str, *, creates: bool) -> ShareGroup | Refusal:
     """A share group without members, or one that nobody knows yet."""
-    group = coordinator.share_groups.get(group_id)
+    group = coordinator.share_group(group_id)
     if group is not None:
         return group if group.is_empty else NON_EMPTY
-    if coordinator.group(group_id) is not None:
+    if group_id in coordinator.groups:
         return not_of_kind(SHARE, group_id)
     error = coordinator.creatable(group_id) if creates else coordinator.availability(group_id)
     if error is not ErrorCode.none:
@@ -188,7 +189,7 @@ def _find_empty(coordinator: GroupCoordinator, group_id: str, *, creates: bool) 
 def _changes_of(coordinator: GroupCoordinator, group: ShareGroup) -> GroupChanges:
     changes = GroupChanges(group)
     if not group.is_there:
-        coordinator.share_groups[group.group_id] = group
+        group.appear()
         changes.creates = True
-        changes.on_undo(lambda now_ms: coordinator.forget_share_group(group))
+        changes.on_undo(lambda now_ms: coordinator.remove(group))
     return changes

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.protocol.errors import ErrorCode
@@ -15,7 +16,7 @@ GROUPS_AT_ONCE = 500
 
 def forget_topic(coordinator: GroupCoordinator, topic_id: UUID, now_ms: int) -> Iterator[None]:
     """Note in every group that has it that the topic is gone. Yields where other clients may be served."""
-    for number, group in enumerate(list(coordinator.share_groups.values()), 1):
+    for number, group in enumerate(coordinator.of_type(SHARE), 1):
         if group.states.has_topic(topic_id) and group.is_there:
             changes = GroupChanges(group)
             changes.make(ShareKind.STATE_PARTITIONS, None, group.states.without(topic_id))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.group_refusals import (
     GROUP_ID_EMPTY,
     INSTANCE_ID_EMPTY,
@@ -12,7 +13,6 @@ from kohort.coordinator.modern.group_refusals import (
     Refusal,
     fenced_epoch,
 )
-from kohort.coordinator.streams.streams_group import STREAMS
 from kohort.coordinator.streams.streams_group_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.protocol.errors import ErrorCode

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.java_order import in_table_order
 from kohort.coordinator.modern.missing_groups import describe_refusal
-from kohort.coordinator.streams.streams_group import STREAMS, StreamsGroup
+from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.coordinator.streams.streams_replies import task_ids

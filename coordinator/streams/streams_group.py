@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import FIRST_EPOCH, ModernGroup, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.streams.streams_host import StreamsHost
     from kohort.coordinator.streams.topology import ConfiguredTopology
 
-STREAMS = "streams"
 """The type of these groups, and of their protocol."""
 
 UNKNOWN = StreamsMetadata()
@@ -91,11 +91,6 @@ class StreamsGroup(ModernGroup):
         """The member that wants the whole application to end."""
         self.initial_delay: DelayedOperation | None = None
         """While it waits, the group gives nobody any task."""
-
-    @property
-    def siblings(self) -> "dict[str, StreamsGroup]":
-        """The coordinator's streams groups."""
-        return self.coordinator.streams_groups
 
     @property
     def state(self) -> StreamsGroupState:

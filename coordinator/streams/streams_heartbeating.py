@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_full, unknown_member
 from kohort.coordinator.offsets_topic_records import is_storable
@@ -17,7 +18,7 @@ from kohort.coordinator.streams.streams_checks import (
     check_tasks,
 )
 from kohort.coordinator.streams.streams_endpoints import NotConfigured
-from kohort.coordinator.streams.streams_group import STREAMS, UNKNOWN, StreamsGroup
+from kohort.coordinator.streams.streams_group import UNKNOWN, StreamsGroup
 from kohort.coordinator.streams.streams_group_values import (
     NO_OWNED_TASKS,
     StreamsAssignment,

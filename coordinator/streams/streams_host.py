@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 class StreamsHost(ModernHost, Protocol):
     """Met by `GroupCoordinator`."""
 
-    streams_groups: "dict[str, StreamsGroup]"
     streams_config: Callable[[str], StreamsConfig]
     """The settings of a group, by its id."""
     streams_observer: "ModernObserver[StreamsGroup]"

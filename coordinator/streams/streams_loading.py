@@ -1,6 +1,7 @@
 """Streams groups as the records of a partition of `__consumer_offsets` make them, and their end with it."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_records import read_change
@@ -21,4 +22,4 @@ def _begin(group: StreamsGroup, now_ms: int) -> None:
 def unload_streams_groups(coordinator: GroupCoordinator, partition: int) -> None:
     """Forgets the groups of a partition, which another node coordinates now."""
     gone = coordinator.streams_observer.group_gone
-    unload_groups(coordinator.streams_groups, partition, gone, StreamsGroup.vanish)
+    unload_groups(coordinator, STREAMS, partition, gone)

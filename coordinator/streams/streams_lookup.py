@@ -2,18 +2,19 @@
 
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_missing, kind_missing, not_of_kind
-from kohort.coordinator.streams.streams_group import STREAMS, StreamsGroup
+from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.errors import ErrorCode
 
 
 def find_group(coordinator: GroupCoordinator, group_id: str) -> StreamsGroup | Refusal:
     """The group of somebody who is in it. GROUP_ID_NOT_FOUND, or who else to ask."""
-    group = coordinator.streams_groups.get(group_id)
+    group = coordinator.streams_group(group_id)
     if group is not None:
         return group
-    if coordinator.group(group_id) is not None:
+    if group_id in coordinator.groups:
         return not_of_kind(STREAMS, group_id)
     error = coordinator.availability(group_id)
     return kind_missing(STREAMS, group_id) if error is ErrorCode.none else Refusal(error)
@@ -32,15 +33,15 @@ def found_or_created(
 
     A classic group without members, or of offsets alone, becomes a streams group; other empty groups stay.
     """
-    group = coordinator.streams_groups.get(group_id)
+    group = coordinator.streams_group(group_id)
     if group is not None:
         return group, GroupChanges(group)
-    classic = coordinator.groups.get(group_id)
+    classic = coordinator.classic_group(group_id)
     if classic is not None and classic.state is State.EMPTY:
         from kohort.coordinator.group_succession import make_streams_group  # for groups that change their protocol
 
         return make_streams_group(coordinator, classic, now_ms)
-    if coordinator.group(group_id) is not None:
+    if group_id in coordinator.groups:
         return not_of_kind(STREAMS, group_id)
     error = coordinator.creatable(group_id)
     return _created(coordinator, group_id) if error is ErrorCode.none else Refusal(error)

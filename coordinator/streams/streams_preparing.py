@@ -19,7 +19,7 @@ def preparing(
     prepared = yield from _worked_out(coordinator, group_id, brought)
     if brought is None or not _is_large(brought):
         return prepared
-    group = coordinator.streams_groups.get(group_id)
+    group = coordinator.streams_group(group_id)
     if group is None or group.topology is None:
         return prepared._replace(encoded=(yield from encoding_topology(brought)))
     known = group.topology
@@ -40,7 +40,7 @@ def _worked_out(
 
 def large_topology(coordinator: GroupCoordinator, group_id: str, brought: Topology | None) -> Topology | None:
     """The topology that a heartbeat is about to work out, if it is a large one."""
-    group = coordinator.streams_groups.get(group_id)
+    group = coordinator.streams_group(group_id)
     topology = brought if group is None or group.topology is None else group.topology
     if topology is None or (group is not None and _is_up_to_date(group)):
         return None

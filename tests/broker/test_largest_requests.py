@@ -57,7 +57,9 @@ def prepared() -> tuple[TouchMeter, UUID]:
         broker.loop.wait(1_500)
         beat = ask("share_group_heartbeat", 1, group_id="share", member_id="member", member_epoch=1)
     assert beat.assignment is None or beat.assignment.topic_partitions
-    ready = broker.cluster.coordinators[0].share_groups[GROUPS["share"]].states.ready(topic_id)
+    group = broker.cluster.coordinators[0].share_group(GROUPS["share"])
+    assert group is not None
+    ready = group.states.ready(topic_id)
     assert len(ready) == PARTITIONS
     return meter, topic_id
 

@@ -31,5 +31,5 @@ class ShareLab:
 
     def members(self) -> list[str]:
         coordinator = self.broker.cluster.coordinators[0]
-        group = coordinator.share_groups.get(GROUP)
+        group = coordinator.share_group(GROUP)
         return [] if group is None else list(group.members)

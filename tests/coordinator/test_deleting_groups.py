@@ -29,13 +29,13 @@ def test_group_exists_until_deletion_is_written(kind: str) -> None:
     world = emptied(kind)
     ticket = world.deletes_group()
     assert ticket.error is None
-    assert world.coordinator.group("g") is not None
+    assert world.coordinator.groups.get("g") is not None
     assert world.offsets() == {"t-0": 7}
     world.write()
     assert ticket.error is E.none
-    assert world.coordinator.group("g") is None
+    assert world.coordinator.groups.get("g") is None
     world.restart()
-    assert world.coordinator.group("g") is None
+    assert world.coordinator.groups.get("g") is None
 
 
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
@@ -44,7 +44,7 @@ def test_failed_deletion_changes_nothing(kind: str) -> None:
     ticket = world.deletes_group()
     world.write(E.not_enough_replicas)
     assert ticket.error not in (None, E.none)
-    assert world.coordinator.group("g") is not None
+    assert world.coordinator.groups.get("g") is not None
     assert world.offsets() == {"t-0": 7}
 
 
@@ -59,6 +59,6 @@ def test_join_during_deletion_keeps_member(kind: str) -> None:
     world.write()
     world.write()
     assert ticket.error is E.none
-    group = world.coordinator.group("g")
+    group = world.coordinator.groups.get("g")
     assert group is not None
     assert not group.is_empty

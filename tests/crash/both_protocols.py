@@ -150,7 +150,7 @@ class BothProtocols:
             return
         coordinator = died.cluster.nodes[0].coordinator
         for member in self.members:
-            group = coordinator.consumer_groups.get(member.group_id)
+            group = coordinator.consumer_group(member.group_id)
             known = None if group is None else group.members.get(member.member_id)
             if known is not None and member.asked is None and known.current.epoch == _as_told(member)[1] > 0:
                 self._known[member.group_id, member.member_id] = known.current
@@ -220,10 +220,10 @@ class BothProtocols:
     # What the promise asks
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        return self._play.life.cluster.nodes[0].coordinator.consumer_groups.get(group_id)
+        return self._play.life.cluster.nodes[0].coordinator.consumer_group(group_id)
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
-        return self._play.life.cluster.nodes[0].coordinator.groups.get(group_id)
+        return self._play.life.cluster.nodes[0].coordinator.classic_group(group_id)
 
 
 def _as_told(member: Member) -> tuple[str, int]:

@@ -43,7 +43,7 @@ def look(life: Life, truth: Truth) -> None:
 
 def _look_at_groups(life: Life, truth: Truth) -> None:
     for name, generation in truth.generations.items():
-        group = life.cluster.coordinators[0].groups.get(name)
+        group = life.cluster.coordinators[0].classic_group(name)
         assert group is not None, f"group {name} is gone"
         assert group.generation_id >= generation, f"{name}: generation {group.generation_id} after {generation}"
         if group.generation_id > generation:

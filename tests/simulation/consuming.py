@@ -88,16 +88,16 @@ class Consumers(Grouped):
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         """The group, where it is coordinated now; None: it is classic, or not there."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if coordinator is None else coordinator.consumer_groups.get(group_id)
+        return None if coordinator is None else coordinator.consumer_group(group_id)
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
         """The group, where it is coordinated now; None: it is a consumer group, or not there."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if coordinator is None else coordinator.groups.get(group_id)
+        return None if coordinator is None else coordinator.classic_group(group_id)
 
     def groups(self) -> list[tuple[Node, ConsumerGroup]]:
         """All consumer groups that are served now."""
-        return [(node, group) for node in self.cluster.nodes for group in node.coordinator.consumer_groups.values()]
+        return [(node, group) for node in self.cluster.nodes for group in node.coordinator.of_type("consumer")]
 
     # What happens
 
@@ -115,7 +115,7 @@ class Consumers(Grouped):
 
     def _counts_kinds(self) -> None:
         for node in self.cluster.nodes:
-            for group in node.coordinator.all_groups():
+            for group in node.coordinator.groups.values():
                 before = self.kinds.get(group.group_id)
                 if before is not None and before is not type(group) and not group.is_empty:
                     self.counts["upgrades" if isinstance(group, ConsumerGroup) else "downgrades"] += 1

@@ -199,7 +199,7 @@ class Grouped(RestlessCluster):
         """Groups know the last offsets that they have acknowledged, or later ones. Raises AssertionError if not."""
         for (group_id, name, index), offset in self.accepted.items():
             coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
-            group = None if coordinator is None else coordinator.group(group_id)
+            group = None if coordinator is None else coordinator.groups.get(group_id)
             kept = None if group is None or group.offsets is None else group.offsets.get(name, index)
             assert kept is not None, f"{group_id} has forgotten {name}-{index}"
             assert offset <= kept.offset, f"{group_id}: {name}-{index} is {kept.offset}, acknowledged was {offset}"

@@ -16,7 +16,7 @@ COMPLETING, PREPARING, STABLE = State.COMPLETING_REBALANCE, State.PREPARING_REBA
 
 
 def groups(simulation: Simulation) -> list[ClassicGroup]:
-    return list(simulation.world.coordinator.groups.values())
+    return simulation.world.coordinator.of_type("classic")
 
 
 def no_ticket_is_forgotten(simulation: Simulation) -> None:
@@ -189,9 +189,9 @@ def replay_gives_the_same(simulation: Simulation) -> None:
         other.load(partition)
     for group_id in world.coordinator.groups.keys() | other.coordinator.groups.keys():
         assert _offsets(other, group_id) == _offsets(world, group_id), group_id
-        group = world.coordinator.groups.get(group_id)
+        group = world.coordinator.classic_group(group_id)
         if group is not None and group_id not in simulation.unsaved:
-            _compare(group, other.coordinator.groups.get(group_id))
+            _compare(group, other.coordinator.classic_group(group_id))
 
 
 def _offsets(world: World, group_id: str) -> dict[str, int]:

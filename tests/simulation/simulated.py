@@ -127,7 +127,7 @@ class Simulation:
         error = commit_error(ticket) if ticket.kind == "offset_commit" else ticket.error
         self.say(f"{ticket.speaker.name if ticket.speaker else '-'}.{ticket.kind} <- {error.name if error else ''}")
         self.tickets.remove(ticket)
-        group = world.coordinator.groups.get(ticket.group_id)
+        group = world.coordinator.classic_group(ticket.group_id)
         if ticket.kind == "join_group" and error is E.unknown_server_error:
             self.unsaved.add(ticket.group_id)  # a static member is back under a new id, and no record says so
         # A static member's return may be written when the next rebalance has begun; it hears who leads then.
@@ -271,7 +271,7 @@ class Simulation:
             return self.random.choice((self.joins, self.syncs, self.commits, self.crashes, self.leaves, self.changes))
         if client.generation < 0:
             return self.joins
-        group = self.world.coordinator.groups.get(client.group_id)
+        group = self.world.coordinator.classic_group(client.group_id)
         member = None if group is None else group.members.get(client.member_id)
         if member is not None and group is not None and client.member_id in (group.pending_sync or ()):
             return self.syncs
@@ -286,7 +286,7 @@ class Simulation:
 
     def syncs(self, client: Client) -> None:
         self.say(f"{client.name} sync {client.member_id or '-'} generation={client.generation}")
-        group = self.world.coordinator.groups.get(client.group_id)
+        group = self.world.coordinator.classic_group(client.group_id)
         client.syncs({member_id: member_id.encode() for member_id in group.members} if group else {})
 
     def beats(self, client: Client) -> None:

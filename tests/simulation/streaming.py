@@ -113,7 +113,7 @@ class Streaming(Grouped):
     def streams_group(self, group_id: str) -> StreamsGroup | None:
         """The group, where it is coordinated now."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
-        return None if coordinator is None else coordinator.streams_groups.get(group_id)
+        return None if coordinator is None else coordinator.streams_group(group_id)
 
     # What happens
 

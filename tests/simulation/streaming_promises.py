@@ -131,13 +131,14 @@ def _compare(streaming: Streaming, node: Node, index: int, topic: Topic) -> None
         for batch in read_batches(data):
             loading.apply_batch(data, batch)
     loading.finish(streaming.now_ms())
-    for group_id, group in live.streams_groups.items():
+    for group in live.of_type("streams"):
         if group.partition == index:
-            assert group_id in other.streams_groups, f"{group_id} is not in the log"
-            told = other.streams_groups[group_id]
+            group_id = group.group_id
+            told = other.streams_group(group_id)
+            assert told is not None, f"{group_id} is not in the log"
             assert picture_of(told) == picture_of(group), f"{group_id} is not in the log as it is"
             assert (told.configured, told.endpoint_epoch, told.shutdown_requested_by) == (None, 0, None), "kept"
-    assert other.streams_groups.keys() <= live.streams_groups.keys(), "the log has a group too much"
+    assert other.groups.keys() <= live.groups.keys(), "the log has a group too much"
 
 
 def every_task_is_somebodys(streaming: Streaming) -> None:

@@ -9,8 +9,8 @@ from kohort.coordinator.coordinator import GroupCoordinator
 
 
 def one_owner_each(coordinator: GroupCoordinator) -> None:
-    """Assert that each partition has one owner, epochs are in order, and a group has one type."""
-    for group in coordinator.consumer_groups.values():
+    """Assert that each partition has one owner, and epochs are in order."""
+    for group in coordinator.of_type("consumer"):
         owners: dict[object, str] = {}
         for member_id, member in group.members.items():
             for owned in (member.current.assigned, member.current.revoking):
@@ -23,7 +23,6 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
         assert group.targets.keys() <= group.members.keys(), "target of an unknown member"
-    assert not coordinator.consumer_groups.keys() & coordinator.groups.keys()
 
 
 def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> set[tuple[UUID, int]]:
@@ -54,8 +53,8 @@ def may_be_forgotten(coordinator: GroupCoordinator, state: dict[str, Any] | None
 def picture(coordinator: GroupCoordinator) -> dict[str, Any]:
     """Return the state that the log must contain, by group id; None for a classic group during a rebalance."""
     groups: dict[str, Any] = {}
-    for group_id, group in coordinator.consumer_groups.items():
-        groups[group_id] = {
+    for group in coordinator.of_type("consumer"):
+        groups[group.group_id] = {
             "epoch": group.epoch,
             "hash": group.metadata_hash,
             "target epoch": (group.target_epoch, group.target_timestamp_ms),
@@ -67,7 +66,8 @@ def picture(coordinator: GroupCoordinator) -> dict[str, Any]:
             "state": group.state,
             "counts": (group.names, group.regex_counts, group.assignors, group.classic_count, group.settled),
         }
-    for group_id, classic in coordinator.groups.items():
+    for classic in coordinator.of_type("classic"):
+        group_id = classic.group_id
         if classic.state.value == "Stable":
             members = {name: (each.group_instance_id, each.assignment) for name, each in classic.members.items()}
             groups[group_id] = {"generation": classic.generation_id, "members": members}

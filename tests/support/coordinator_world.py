@@ -11,7 +11,7 @@ generation that they received.
 
 from dataclasses import dataclass, field, replace
 from struct import pack
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.heartbeating import heartbeat
@@ -192,10 +192,10 @@ class World:
     # Clients
 
     def group(self, group_id: str = "g") -> ClassicGroup:
-        return self.coordinator.groups[group_id]
+        return cast(ClassicGroup, self.coordinator.groups[group_id])
 
     def state(self, group_id: str = "g") -> str:
-        group = self.coordinator.groups.get(group_id)
+        group = self.coordinator.classic_group(group_id)
         return "" if group is None else f"{group.state.value} {group.generation_id}"
 
     def speaker(self, name: str, **traits: Any) -> "Speaker":

@@ -22,7 +22,7 @@ def picture_of(group: StreamsGroup) -> Any:
 
 def one_active_owner_each(coordinator: GroupCoordinator) -> None:
     """Assert that each task is active once, no process has a task twice, and epochs are in order."""
-    for group in coordinator.streams_groups.values():
+    for group in coordinator.of_type("streams"):
         _check_owners(group)
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())

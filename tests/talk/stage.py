@@ -206,12 +206,12 @@ class Stage:
         coordinators = self.server.cluster.coordinators
         if any(each.forgotten is not None for each in coordinators):
             return False  # the log has groups that are gone
-        return all(_is_in_the_log(each) for one in coordinators for each in one.streams_groups.values()) and all(
+        return all(_is_in_the_log(each) for one in coordinators for each in one.of_type("streams")) and all(
             group.state in (State.STABLE, State.EMPTY)
             and not group.pending_joins
             and all(len(member.protocols) == 1 for member in group.members.values())
             for coordinator in coordinators
-            for group in coordinator.groups.values()
+            for group in coordinator.of_type("classic")
         )
 
     def restart(self, settings: dict[str, str]) -> None:

@@ -134,7 +134,7 @@ class Walk:
 
     def _members(self) -> set[str]:
         coordinator = self.world.coordinator
-        classic, group = coordinator.groups.get("g"), coordinator.consumer_groups.get("g")
+        classic, group = coordinator.classic_group("g"), coordinator.consumer_group("g")
         return {*(() if classic is None else classic.members), *(() if group is None else group.members)}
 
     def _hear(self) -> None:
@@ -157,7 +157,7 @@ class Walk:
         one_owner_each(self.world.coordinator)
         if not self.world.held:
             log_and_coordinator_agree(self.world, but_for_classic=self.failing)
-        elif "g" in self.world.coordinator.groups:
+        elif self.world.coordinator.classic_group("g") is not None:
             self.in_order = False
         if not self.failing and self.in_order:
             self._hear()
@@ -181,7 +181,7 @@ class Walk:
                     topic = world.topics.by_name(name)
                     assert topic is not None
                     wanted |= {(topic.topic_id, number) for number in range(topic.partitions)}
-        if world.coordinator.consumer_groups:
+        if world.coordinator.of_type("consumer"):
             missing = wanted - set(owned)
             assert wanted >= set(owned)
             assert missing == left_to_nobody(world.consumer_group, missing), "a partition of nobody"

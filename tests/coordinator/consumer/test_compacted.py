@@ -95,7 +95,7 @@ def loaded(log: PartitionLog, world: ConsumerWorld) -> dict[str, Any]:
             loading.apply_batch(chunk, each)
     loading.finish(1_000_000)
     known = picture(other.coordinator)
-    for group in other.coordinator.all_groups():
+    for group in other.coordinator.groups.values():
         topics = {} if group.offsets is None else group.offsets.topics
         known[f"offsets of {group.group_id}"] = {
             (topic, partition): each.offset for topic, offsets in topics.items() for partition, each in offsets.items()

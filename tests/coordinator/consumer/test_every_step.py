@@ -145,14 +145,14 @@ def test_nothing_is_lost_and_nothing_is_owned_twice(
     owned = [each for actor in actors for each in actor.owned]
     assert len(owned) == len(set(owned)) == 6
     assert all(len(actor.owned) == 6 // len(actors) for actor in actors)
-    assert ("g" in world.coordinator.consumer_groups) is (ends_as == "consumer")
-    assert ("g" in world.coordinator.groups) is (ends_as == "classic")
+    assert (world.coordinator.consumer_group("g") is not None) is (ends_as == "consumer")
+    assert (world.coordinator.classic_group("g") is not None) is (ends_as == "classic")
 
 
 def _holds(world: ConsumerWorld, actors: Iterable[Actor]) -> None:
     one_owner_each(world.coordinator)
     log_and_coordinator_agree(world, but_for_classic=True)
-    group = world.coordinator.consumer_groups.get("g")
+    group = world.coordinator.consumer_group("g")
     owners: dict[object, Actor] = {}
     for actor in actors if group is not None else ():
         if group is not None and actor.member_id in group.members:

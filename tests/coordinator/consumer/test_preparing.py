@@ -69,7 +69,7 @@ def test_it_ends_with_its_group() -> None:
     ada = world.consumer("ada", names=tuple(LARGE))
     ada.acts()
     preparation = world.consumer_group.preparation
-    world.coordinator.forget_consumer_group(world.consumer_group)
+    world.coordinator.remove(world.consumer_group)
     world.after(1_000)
     assert preparation is not None
     assert preparation.targets is None
@@ -83,7 +83,8 @@ def test_one_group_is_worked_for_after_the_other() -> None:
     bob.acts()
     world.after(1_000)
     for who in (ada, bob):
-        group = world.coordinator.consumer_groups[who.group_id]
+        group = world.coordinator.consumer_group(who.group_id)
+        assert group is not None
         who.acts()
         assert sum(map(len, group.target_of(who.member_id).values())) == sum(LARGE.values())
 

@@ -84,6 +84,6 @@ def test_groups_take_turns_in_matching(compared: list[str]) -> None:
         world.after(1)
         assert len(compared) - before <= NAMES_AT_ONCE
     world.after(len(members))
-    assert {name: len(group.regexes) for name, group in world.coordinator.consumer_groups.items()} == {
+    assert {group.group_id: len(group.regexes) for group in world.coordinator.of_type("consumer")} == {
         "a": 1, "b": 1, "c": 1,
     }  # fmt: skip

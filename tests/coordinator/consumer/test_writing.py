@@ -33,7 +33,7 @@ def test_what_builds_on_a_failed_batch_never_reaches_the_log() -> None:
     world.write(E.not_enough_replicas)
     assert not world.held
     assert not world.log[0]
-    assert not world.coordinator.consumer_groups
+    assert not world.coordinator.of_type("consumer")
     assert [each.tickets[-1].error for each in (ada, bob)] == [E.coordinator_not_available] * 2
     world.holding = False
     world.converges(ada, bob)
@@ -88,7 +88,7 @@ def test_a_group_that_became_classic_writes_behind_that() -> None:
         one_owner_each(world.coordinator)
         kinds = {type(read_key(key)) for key, _ in world.log[0][written:]}
         assert (GroupKey in kinds) is (error is E.none)
-        assert ("g" in world.coordinator.groups) is (error is E.none)
+        assert (world.coordinator.classic_group("g") is not None) is (error is E.none)
         log_and_coordinator_agree(world)
         world.holding = False
         ada.acts()

@@ -90,7 +90,9 @@ class ConsumerWorld(World):
 
     @property
     def consumer_group(self) -> ConsumerGroup:
-        return self.coordinator.consumer_groups["g"]
+        group = self.coordinator.consumer_group("g")
+        assert group is not None
+        return group
 
     def converges(self, *actors: "Actor", step_ms: int = 100, rest: int = 3) -> None:
         """Everybody acts in turn, until what everybody has does not change for `rest` rounds of `step_ms`."""

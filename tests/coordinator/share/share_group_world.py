@@ -116,7 +116,9 @@ class ShareGroupWorld(World):
 
     @property
     def share_group(self) -> ShareGroup:
-        return self.coordinator.share_groups["g"]
+        group = self.coordinator.share_group("g")
+        assert group is not None
+        return group
 
     def id_of(self, name: str) -> UUID:
         topic = self.topics.by_name(name)

@@ -97,7 +97,7 @@ def test_a_write_that_fails_takes_everything_back() -> None:
     ada, bob = world.member("ada"), world.member("bob")
     world.failing = E.not_enough_replicas
     assert ada.tells().error is E.coordinator_not_available
-    assert not world.coordinator.share_groups
+    assert not world.coordinator.of_type("share")
     assert not world.persister.asked, "nothing is made ready for a group that is not written"
     world.failing = E.none
     world.rests(ada)
@@ -178,7 +178,7 @@ def test_after_a_move_nobody_is_answered_by_the_old_coordinator() -> None:
     ticket = ada.tells()
     world.unload()
     assert ticket.error is E.not_coordinator
-    assert not world.coordinator.share_groups
+    assert not world.coordinator.of_type("share")
     assert ada.tells().error is E.not_coordinator
     assert world.purgatory.next_wakeup_ms is None, "no timer is left"
 
@@ -195,7 +195,7 @@ def test_a_damaged_record_ends_the_load(kind: int) -> None:
         with pytest.raises(UnreadableRecord):
             load(other.coordinator, 0, [*world.log[0], (key, damaged)], 0)
         assert not other.coordinator.shards
-        assert not other.coordinator.share_groups
+        assert not other.coordinator.of_type("share")
 
 
 def test_in_a_compacted_log_a_member_s_records_may_come_in_any_order() -> None:
@@ -219,7 +219,7 @@ def test_who_is_ahead_of_its_epoch_or_far_behind_is_fenced_and_keeps_what_it_has
     for said in (epoch + 1, epoch + 77, 2**31 - 1, epoch - 2):
         if said > 0:
             assert ada.beats(member_epoch=said).error is E.fenced_member_epoch
-    assert list(world.coordinator.share_groups["g"].members) == [ada.member_id]
+    assert list(world.share_group.members) == [ada.member_id]
     ada.epoch, ada.has = epoch, has
     assert ada.beats().error is E.none
 

@@ -31,7 +31,7 @@ def test_a_group_that_does_not_exist_is_made() -> None:
     assert world.ready("foo") == {1}, "one record is enough to know it"
     asked = len(world.persister.asked)
     assert world.alters("foo", {}, group_id="other") == [[]]
-    assert list(world.coordinator.share_groups) == ["g", "other"], "so it is in Kafka, though no partition is there"
+    assert list(world.coordinator.groups) == ["g", "other"], "as in Kafka, though no partition exists"
     assert len(world.persister.asked) == asked
 
 
@@ -96,9 +96,9 @@ def test_a_group_goes_with_its_states() -> None:
     world = empty_group(foo=2, bar=1)
     assert deletes_group(world) == [E.none]
     assert not world.persister.states
-    assert not world.coordinator.share_groups
+    assert not world.coordinator.of_type("share")
     assert deletes_group(world) == [E.group_id_not_found]
-    assert not world.replayed(compact=False).coordinator.share_groups
+    assert not world.replayed(compact=False).coordinator.of_type("share")
     ada = world.member("ada")
     ada.tells()
     assert ada.epoch == 2, "it is a new group"

@@ -102,10 +102,10 @@ class Walk:
         """When nothing is being written: who loads the log knows what the coordinator knows."""
         if self.world.held or self.world.coordinator.unwritten:
             return
-        live = {name: picture(group) for name, group in self.world.coordinator.share_groups.items()}
+        live = {group.group_id: picture(group) for group in self.world.coordinator.of_type("share")}
         for compact in (False, True):
-            replayed = self.world.replayed(compact=compact).coordinator.share_groups
-            assert {name: picture(group) for name, group in replayed.items()} == live
+            replayed = self.world.replayed(compact=compact).coordinator.of_type("share")
+            assert {group.group_id: picture(group) for group in replayed} == live
 
     def ends(self) -> None:
         """Nothing fails any more: everybody comes to rest, and all partitions of what somebody wants are given."""

@@ -98,9 +98,9 @@ def test_group_is_deleted_in_slices() -> None:
     outcomes: list[E] = []
     delete_group(world.coordinator, "g", world.now_ms, lambda error, _: outcomes.append(error))
     world.settle()
-    assert (outcomes, list(world.coordinator.share_groups)) == ([], ["g"])
+    assert (outcomes, [group.group_id for group in world.coordinator.of_type("share")]) == ([], ["g"])
     world.after(10)
-    assert (outcomes, list(world.coordinator.share_groups)) == ([E.none], [])
+    assert (outcomes, [group.group_id for group in world.coordinator.of_type("share")]) == ([E.none], [])
     assert not world.persister.states
 
 
@@ -112,7 +112,7 @@ def test_lost_group_ends_its_calls() -> None:
     ada.epoch = 1
     ada.leaves()
     outcomes = world.deletes("foo")
-    world.coordinator.forget_share_group(world.share_group)
+    world.coordinator.remove(world.share_group)
     world.after(10)
     assert outcomes == [E.not_coordinator]
     assert len(world.persister.asked) == 4 + 1
@@ -133,7 +133,7 @@ def test_answers_after_the_end_are_ignored() -> None:
     call = StateCall(partitions, make, lambda call, _: finished.append(call))
     world.after(10)
     call_in_slices(group, call, world.now_ms)
-    world.coordinator.forget_share_group(group)
+    world.coordinator.remove(group)
     world.after(10)
     assert finished == [call]
     callbacks[0]({}, world.now_ms)

@@ -63,7 +63,9 @@ class StreamsGroupWorld(World):
 
     @property
     def streams_group(self) -> StreamsGroup:
-        return self.coordinator.streams_groups["g"]
+        group = self.coordinator.streams_group("g")
+        assert group is not None
+        return group
 
     def make_topics(self, missing: tuple[MissingTopic, ...]) -> str:
         """Internal topics are there at once, unless nobody may make them."""

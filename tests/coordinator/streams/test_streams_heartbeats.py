@@ -55,7 +55,7 @@ def test_a_write_that_fails_takes_everything_back() -> None:
     ada, bob = world.member("ada"), world.member("bob")
     world.failing = E.not_enough_replicas
     assert ada.joins().error is E.coordinator_not_available
-    assert not world.coordinator.streams_groups
+    assert not world.coordinator.of_type("streams")
     world.failing = E.none
     world.rests(ada)
     world.failing = E.not_enough_replicas
@@ -135,7 +135,7 @@ def test_a_group_that_is_deleted_while_it_waits_is_forgotten() -> None:
     delete_group(world.coordinator, "g", world.now_ms, lambda error, _: heard.append(error))
     world.settle()
     assert heard == [E.none]
-    assert not world.coordinator.streams_groups
+    assert not world.coordinator.of_type("streams")
     assert len(world.purgatory) == 0, "nothing waits for a group that is gone"
 
 
@@ -202,7 +202,7 @@ def test_endpoints_of_a_topology_that_is_not_ready_are_an_error_of_kafka_s() -> 
     world = StreamsGroupWorld()
     ada = world.member("ada")
     assert ada.joins(user_endpoint=Endpoint(host="h", port=1)).error is E.unknown_server_error
-    assert not world.coordinator.streams_groups
+    assert not world.coordinator.of_type("streams")
     world.topics.create("foo", 2)
     ada.joins(user_endpoint=Endpoint(host="h", port=1))
     ada.acts()
@@ -223,7 +223,7 @@ def test_endpoints_of_a_topology_that_is_not_ready_are_an_error_of_kafka_s() -> 
 def test_what_kafka_does_not_foresee_leaves_no_group(changes: dict[str, Any]) -> None:
     world = StreamsGroupWorld(foo=1)
     assert world.member("ada").joins(**changes).error is E.unknown_server_error
-    assert not world.coordinator.streams_groups
+    assert not world.coordinator.of_type("streams")
     assert len(world.purgatory) == 0
 
 
@@ -257,11 +257,11 @@ def test_an_empty_streams_group_becomes_classic_and_is_back_if_that_cannot_be_wr
     world.failing = E.not_enough_replicas
     world.speaker("bob").joins()
     world.settle()
-    assert list(world.coordinator.streams_groups) == ["g"]
+    assert [group.group_id for group in world.coordinator.of_type("streams")] == ["g"]
     assert world.streams_group.topology is not None
     world.failing = E.none
     assert world.speaker("bob").joins().error is E.member_id_required
-    assert not world.coordinator.streams_groups
+    assert not world.coordinator.of_type("streams")
     assert "g" in world.coordinator.groups
 
 

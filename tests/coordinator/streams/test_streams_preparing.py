@@ -134,7 +134,7 @@ def test_what_cannot_be_worked_out_is_refused(is_prepared: bool) -> None:
     ada = world.member("ada", topology=large(broken=True))
     prepared = prepared_for(world, ada.topology)[0] if is_prepared else Prepared()
     assert ada.joins(prepared=prepared).heard.error_code is E.unknown_server_error
-    assert world.coordinator.streams_groups == {}
+    assert world.coordinator.of_type("streams") == []
 
 
 def test_a_topology_that_was_brought_in_the_meantime_counts() -> None:

@@ -78,10 +78,10 @@ class Walk:
         one_active_owner_each(self.world.coordinator)
         if self.world.held or self.world.coordinator.unwritten:
             return
-        live = {name: picture_of(group) for name, group in self.world.coordinator.streams_groups.items()}
+        live = {group.group_id: picture_of(group) for group in self.world.coordinator.of_type("streams")}
         for compact in (False, True):
-            replayed = self.world.replayed(compact=compact).coordinator.streams_groups
-            assert {name: picture_of(group) for name, group in replayed.items()} == live
+            replayed = self.world.replayed(compact=compact).coordinator.of_type("streams")
+            assert {group.group_id: picture_of(group) for group in replayed} == live
 
     def ends(self) -> None:
         """Nothing fails any more: everybody comes to rest, and every task is somebody's, once."""

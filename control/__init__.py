@@ -1,5 +1,4 @@
-"""What one may do to a running broker: stop its nodes, move leaders, move its clock, hold and spoil requests.
+"""Laboratory of a running broker: stops nodes, moves leaders and the clock, holds requests and injects faults.
 
-One file per subject. Of those that are reached over HTTP, app.py puts the routers together, and listening.py lets them
-be reached.
+One file per subject. app.py assembles the HTTP routers, and listening.py serves them.
 """

@@ -1,7 +1,7 @@
-"""Who may ask at the control address: by the name they dialled, the page they come from, and the token they show.
+"""Access checks of the control address: the Host header, the Origin of the page, and the control token.
 
-A browser lets any page ask this machine. What such a page can't choose are the headers that are looked at here: a page
-whose name was made to point here (DNS rebinding) says its own name as Host, one from elsewhere as Origin.
+A browser sends requests of any page to this machine, but a page can't choose the headers that are checked here: after
+DNS rebinding the Host header has the name of that page, and a page of another site has its own Origin.
 """
 
 from __future__ import annotations
@@ -20,40 +20,46 @@ from kohort.protocol.visible import visible
 
 LOOPBACK_NAME = "localhost"
 EVERYWHERE = ("", "0.0.0.0", "::")
+# a Host header as in RFC 9110, section 7.2: a name or a bracketed address, and a port
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:/?#@\s]*)(?::\d*)?")
-"""A Host header, as RFC 9110 has it in 7.2: a name or an address in brackets, and a port."""
 
 
 class Admission:
-    """Refuses whom a control address does not serve."""
+    """Check that rejects unauthorized requests to a control address."""
 
     def __init__(self, token: str = "", host: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
-        """`token`: what must be shown; empty: nothing. `host`: where it listens. `names`: further ones it has."""
+        """Create a check.
+
+        Args:
+            token: Control token that requests must contain; an empty one disables the check.
+            host: Address on which the server listens.
+            names: Further host names of the server.
+        """
         self._token = token
-        self._names = {_plain(each) for each in (host, *names)}
+        self._names = {_plain(name) for name in (host, *names)}
         self._everywhere = host in EVERYWHERE
 
     def refusal(self, request: Request) -> Response | None:
-        """Why a request is not answered."""
+        """Return the error response for a request, or None if the request is allowed."""
         host = _name(request.headers.get("host", ""))
         if not self._is_ours(host):
             return sentence(
                 403,
-                f"{host or 'no host'} is no name of this control address; if it is one of yours: "
+                f"{host or 'no host'} is not a name of this control address; add a name with "
                 "kohort serve --control-host NAME",
             )
         if _is_from_elsewhere(request):
-            return sentence(403, "pages of other sites may not control this broker")
+            return sentence(403, "requests from pages of other sites are not allowed")
         if is_page(path_of(request)):
-            return None  # it holds nothing of this broker, and asks its reader for the token
+            return None  # the page contains no data of the broker, and prompts for the token
         if self._token and not is_shown(self._token, request.headers.get("authorization", "")):
-            return sentence(401, "this broker wants its control token: Authorization: Bearer TOKEN")
+            return sentence(401, "missing or wrong control token; send the header Authorization: Bearer TOKEN")
         return None
 
     def _is_ours(self, host: str) -> bool:
-        """An address can't be made to point elsewhere, so each one of the machine will do where all are listened on."""
         if host in self._names or host == LOOPBACK_NAME:
             return True
+        # unlike a name, an address can't be redirected by DNS, so any of this machine's is fine if all are bound
         try:
             address = ip_address(host)
         except ValueError:
@@ -62,17 +68,16 @@ class Admission:
 
 
 def path_of(request: Request) -> str:
-    """The path as it was asked for. `request.url` is put together with the Host header, which its sender writes."""
+    """Return the path of a request. It isn't derived from the Host header, as `request.url` is."""
     return str(request.scope["path"])
 
 
 def sentence(status: int, text: str) -> Response:
-    """A refusal. It may quote anything, also what can't be written as UTF-8."""
+    """Return an error response. The text may contain characters that can't be encoded as UTF-8."""
     return JSONResponse({"detail": visible(text)}, status)
 
 
 def _is_from_elsewhere(request: Request) -> bool:
-    """A page that its reader's browser lets speak to this machine. A link that the reader follows is no such page."""
     origin = request.headers.get("origin")
     if origin is None:
         return (
@@ -86,7 +91,7 @@ def _is_from_elsewhere(request: Request) -> bool:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without the port, as it is compared; all of it where it is no name and port."""
+    """Return the normalized host name of a Host header without the port, or the whole header if it is malformed."""
     match = _HOST.fullmatch(host)
     return _plain(match[1] if match else host)
 

@@ -1,4 +1,4 @@
-"""What a test asks of a group of any kind."""
+"""Base class of the groups that tests inspect, for every group type."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from kohort.control.numbers import Seconds
 
 DEAD = State.DEAD.value
-UNKNOWN = "Unknown"
-"""Kafka's word (`GroupState.UNKNOWN`) for what a coordinator that loads does not know yet."""
+UNKNOWN = "Unknown"  # Kafka's `GroupState.UNKNOWN`: the coordinator is still loading
 
 
 class AnyGroup:
-    """Looked up anew at each question, so that it may be asked for before it exists and after it has gone."""
+    """Handle of a group, which need not exist yet or any more. Each property looks the group up again."""
 
     id: str
 
@@ -39,97 +38,106 @@ class AnyGroup:
         self._laboratory = laboratory
         self.id = group_id
 
-    # What there is
+    # State
 
     @property
     def state(self) -> str:
-        """As on the wire: `Stable`; `Dead` where there is no such group; `Unknown` while its coordinator loads."""
+        """The state as on the wire (`Stable`); `Dead` for an unknown group, `Unknown` while its coordinator loads."""
         return self._state() or self._state_of_none()
 
     @property
     def type(self) -> str:
-        """`classic`, `consumer`, `share` or `streams`; empty where there is no such group."""
+        """The group type: `classic`, `consumer`, `share` or `streams`; empty if the group doesn't exist."""
         raise NotImplementedError
 
     @property
     def generation(self) -> int:
-        """Counts the rebalances; 0 before the first. Of all groups but classic ones the group epoch."""
+        """The generation of a classic group, the group epoch of any other; 0 before the first rebalance."""
         raise NotImplementedError
 
     @property
     def assignment_epoch(self) -> int:
-        """The epoch that the target assignment was computed for; of a classic group its generation."""
+        """The epoch of the target assignment; the generation of a classic group."""
         raise NotImplementedError
 
     @property
     def protocol(self) -> str:
-        """The assignor that was chosen; empty: none."""
+        """The name of the assignor in use, or an empty string."""
         raise NotImplementedError
 
     @property
     def size(self) -> int:
-        """How many members it has."""
+        """The number of members."""
         return len(self.members)
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """In the order in which they joined."""
+        """The members in the order in which they joined."""
         raise NotImplementedError
 
-    def member(self, who: str) -> GroupMember:
-        """One of them, by member id, instance id or client id. Raises LookupError, naming those who are there."""
+    def member(self, name: str) -> GroupMember:
+        """Return a member by member id, instance id or client id.
+
+        Raises:
+            LookupError: No member has that id. The message lists the members.
+        """
         members = self.members
         for member in members:
-            if who in (member.member_id, member.instance_id, member.client_id):
+            if name in (member.member_id, member.instance_id, member.client_id):
                 return member
-        there = ", ".join(str(each) for each in members) or "nobody"
-        raise LookupError(f"{who} is not in group {self.id}; there is {there}")
+        member_names = ", ".join(str(other) for other in members) or "none"
+        raise LookupError(f"{name} is not a member of group {self.id}; its members: {member_names}")
 
     @property
     def assignments(self) -> dict[str, Mapping[str, tuple[int, ...]]]:
-        """Member id to partitions by topic."""
+        """The assigned partitions by member id and topic."""
         return {member.member_id: member.partitions for member in self.members}
 
     @property
     def coordinator(self) -> int | None:
-        """The id of the node that looks after it; None while nobody does."""
+        """The node id of the group's coordinator, or None if no node coordinates the group."""
         return self._laboratory.cluster.offsets_topic.home_of(self.id)
 
     def explain(self) -> Explanation:
-        """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
+        """Return what the group waits for, what each client should do now, and which settings are unsuitable."""
         raise NotImplementedError
 
     @property
     def history(self) -> list[Rebalance]:
-        """Its rebalances so far, the first one first."""
+        """The rebalances of the group, oldest first."""
         return self._laboratory.recorder.history(self.id)
 
     @property
     def events(self) -> list[GroupEvent]:
-        """Every event that brokers reported of it, in order; the rows of the event log."""
+        """The events of the group as in the event log, oldest first."""
         return self._laboratory.recorder.events(self.id)
 
     def timeline(self, since_us: int = 0) -> str:
-        """The group and its events as text, a line each; only those since a moment of the cluster's clock, if given."""
+        """Return the group and its events as text, one line each.
+
+        Args:
+            since_us: Omits earlier events; in microseconds of the cluster's clock.
+        """
         lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id, since_us))]
         return "\n".join(map(visible, lines))
 
     @property
     def is_settled(self) -> bool:
-        """Whether everybody has their share."""
+        """Whether every member has its complete assignment."""
         return self.state == State.STABLE.value
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether there is a lag, and it is 0 everywhere."""
+        """Whether the group has committed offsets, and its lag is 0 in every partition."""
         raise NotImplementedError
 
-    # What a test does to it
+    # Actions
 
     def move_coordinator(self, node: int) -> None:
-        """Lets another node look after it, and after all groups of its partition of `__consumer_offsets`.
+        """Move the coordination of the group, and of all groups of its `__consumer_offsets` partition, to another node.
 
-        Raises MoveError, which says why not.
+        Raises:
+            MoveError: The node can't take over, for the reason in the message.
         """
         cluster, server = self._laboratory.cluster, self._laboratory.server
         topic = cluster.topics.by_name(OFFSETS_TOPIC)
@@ -139,15 +147,16 @@ class AnyGroup:
         self._laboratory.waiters.look()
 
     async def delete(self, timeout: Seconds = PATIENCE_S) -> None:
-        """Deletes the group and all that is kept of it. Raises ControlError if it has members or is not there."""
+        """Delete the group and its offsets. Raise ControlError if it has members or doesn't exist."""
         await delete(self._laboratory, self, timeout)
 
     # Waiting
 
     async def wait_stable(self, members: int | None = None, timeout: Seconds = PATIENCE_S) -> None:
-        """Until everybody has their share and, if `members` is given, there are so many.
+        """Wait until every member has its assignment and, if `members` is given, the group has that many members.
 
-        Raises TimeoutError, which says what the group looks like instead; `timeout` is in real seconds, as everywhere.
+        Args:
+            timeout: Real seconds, as in all waits. TimeoutError describes the group's state at that time.
         """
         await self.wait_for(
             lambda: self.is_settled and members in (None, len(self.members)),
@@ -156,19 +165,24 @@ class AnyGroup:
         )
 
     async def wait_state(self, state: str, timeout: Seconds = PATIENCE_S) -> None:
-        """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
+        """Wait until the group is in a state, given by its name on the wire. Raise ControlError for an unknown name."""
         if state not in STATE_NAMES:
             raise unknown("group state", state, STATE_NAMES)
         await self.wait_for(lambda: self.state == state, timeout, state)
 
-    async def wait_for(self, condition: Callable[[], bool], timeout: Seconds = PATIENCE_S, words: str = "so") -> None:
-        """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
+    async def wait_for(
+        self, condition: Callable[[], bool], timeout: Seconds = PATIENCE_S, words: str = "as expected"
+    ) -> None:
+        """Wait until a condition holds.
+
+        Args:
+            words: Completes the error message "group x is not …".
+        """
         await self._laboratory.waiters.until(condition, timeout, lambda: f"{self} is not {words}")
 
-    # Within
+    # Internals
 
     def _state(self) -> str:
-        """Empty: there is no such group."""
         raise NotImplementedError
 
     def _state_of_none(self) -> str:

@@ -1,4 +1,4 @@
-"""The application: every subject's router, who is admitted, and errors as sentences."""
+"""HTTP application of the control address: routers, access checks, and error responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
 from kohort.control.admission import Admission, path_of, sentence
-from kohort.control.body import LARGEST_BYTES, knows_every_query
+from kohort.control.body import MAX_BODY_BYTES, reject_unknown_queries
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.routes import (
@@ -55,8 +55,7 @@ ROUTERS = (
     events_routes.router,
     metrics_routes.router,
     page_routes.router,
-)
-"""One per subject: a new subject is a file in `routes/` and its name here."""
+)  # one per subject: a new subject is a file in `routes/` and an entry here
 
 
 def make_app(
@@ -68,10 +67,14 @@ def make_app(
     names: Iterable[str] = (),
     routers: Iterable[APIRouter] = ROUTERS,
 ) -> FastAPI:
-    """What is served at the control address, of a broker or (with some of the routers) of something else.
+    """Return the application that serves the control address of a broker, or with some of the routers, of a proxy.
 
-    `server`, `laboratory`: what the routers ask; of a broker a `Server` and a `Laboratory`. `token`: what clients must
-    show; empty: nothing. `host`: where it listens. `names`: others that it is dialled by.
+    Args:
+        server: The object that the routers use; a `Server` in a broker.
+        token: Control token that requests must contain; an empty one disables the check.
+        laboratory: The object that the routers use; a `Laboratory` in a broker.
+        host: Address on which the application is served.
+        names: Further host names of the server.
     """
     admission = Admission(token, host, names)
     app = FastAPI(
@@ -81,7 +84,7 @@ def make_app(
         version="1",
         redirect_slashes=False,
         generate_unique_id_function=operation_id,
-        dependencies=[Depends(knows_every_query), *([Depends(BEARER)] if token else [])],
+        dependencies=[Depends(reject_unknown_queries), *([Depends(BEARER)] if token else [])],
         responses=refusals(CANNOT_BE, *((NOT_ADMITTED,) if token else ())),
     )
     app.state.server = server
@@ -91,71 +94,71 @@ def make_app(
     app.state.paths = sorted({route.path for route in routes if isinstance(route, APIRoute)})
     for router in routers:
         app.include_router(router)
-    app.add_exception_handler(RequestValidationError, _unreadable)
-    app.add_exception_handler(HTTPException, _no_such_place)
-    app.add_exception_handler(NotFoundError, _not_there)
-    app.add_exception_handler(ControlError, _cannot_be)
-    app.add_exception_handler(Exception, _our_mistake)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(NotFoundError, _on_not_found)
+    app.add_exception_handler(ControlError, _on_control_error)
+    app.add_exception_handler(Exception, _on_unexpected_error)
 
     @app.middleware("http")
-    async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = admission.refusal(request) or await _too_large(request) or await go_on(request)
-        response.headers["X-Frame-Options"] = "DENY"  # a page of another site could let its reader click in ours
+    async def admit(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = admission.refusal(request) or await _reject_large_body(request) or await call_next(request)
+        response.headers["X-Frame-Options"] = "DENY"  # prevents clickjacking by pages of other sites
         return response
 
     return app
 
 
-async def _too_large(request: Request) -> Response | None:
-    """Reads the body, as far as it may go; what follows is given what was read."""
-    said = request.headers.get("content-length", "0")
-    size = int(said) if said.isdecimal() else 0
+async def _reject_large_body(request: Request) -> Response | None:
+    """Read the body up to the limit, and return an error response if it is larger.
+
+    Later readers get the stored body.
+    """
+    content_length = request.headers.get("content-length", "0")
+    size = int(content_length) if content_length.isdecimal() else 0
     read = bytearray()
-    if size <= LARGEST_BYTES:
+    if size <= MAX_BODY_BYTES:
         async for chunk in request.stream():
             read += chunk
-            if len(read) > LARGEST_BYTES:
+            if len(read) > MAX_BODY_BYTES:
                 break
-    if max(size, len(read)) > LARGEST_BYTES:
-        return sentence(413, f"this is too large; a request has at most {LARGEST_BYTES} bytes")
-    request._body = bytes(read)  # what `Request.body` keeps, and passes on
+    if max(size, len(read)) > MAX_BODY_BYTES:
+        return sentence(413, f"request too large; the limit is {MAX_BODY_BYTES} bytes")
+    request._body = bytes(read)  # the cache of `Request.body`
     return None
 
 
-async def _no_such_place(request: Request, problem: Exception) -> Response:
-    """A path or a method that nobody has, beside refusals that are sentences already."""
-    assert isinstance(problem, HTTPException)
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
     sentences = {
-        "Not Found": f"there is nothing at {path_of(request)}; /openapi.json lists what there is",
-        "Method Not Allowed": f"{path_of(request)} is not asked with {request.method}; /openapi.json says how",
+        "Not Found": f"unknown path {path_of(request)}; see /openapi.json for all paths",
+        "Method Not Allowed": f"{path_of(request)} does not support {request.method}; see /openapi.json",
     }
-    return JSONResponse(
-        {"detail": sentences.get(problem.detail, problem.detail)}, problem.status_code, headers=problem.headers
-    )
+    return JSONResponse({"detail": sentences.get(error.detail, error.detail)}, error.status_code, headers=error.headers)
 
 
-async def _unreadable(request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, RequestValidationError)
-    return sentence(422, "; ".join(map(_sentence, problem.errors())))
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return sentence(422, "; ".join(map(_sentence, error.errors())))
 
 
-def _sentence(problem: dict[str, Any]) -> str:
-    if problem["type"] == "json_invalid":
-        return f"the body is not JSON: {problem['ctx']['error']}"
-    if problem["type"] == "value_error":  # a sentence of ours
-        return str(problem["msg"]).removeprefix("Value error, ")
-    where = ".".join(map(str, problem["loc"][1:])) or problem["loc"][0]
-    return f"{where}: {problem['msg']}"
+def _sentence(error: dict[str, Any]) -> str:
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON: {error['ctx']['error']}"
+    if error["type"] == "value_error":  # raised by our own validators
+        return str(error["msg"]).removeprefix("Value error, ")
+    location = ".".join(map(str, error["loc"][1:])) or error["loc"][0]
+    return f"{location}: {error['msg']}"
 
 
-async def _not_there(request: Request, problem: Exception) -> Response:
-    return sentence(404, str(problem))
+async def _on_not_found(request: Request, error: Exception) -> Response:
+    return sentence(404, str(error))
 
 
-async def _cannot_be(request: Request, problem: Exception) -> Response:
-    return sentence(422, str(problem))
+async def _on_control_error(request: Request, error: Exception) -> Response:
+    return sentence(422, str(error))
 
 
-async def _our_mistake(request: Request, problem: Exception) -> Response:
-    log.error(f"control: {request.method} {path_of(request)} failed", problem)
-    return sentence(500, "this is kohort's fault; its log says more")
+async def _on_unexpected_error(request: Request, error: Exception) -> Response:
+    log.error(f"control: {request.method} {path_of(request)} failed", error)
+    return sentence(500, "internal error; see kohort's log")

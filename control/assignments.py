@@ -1,4 +1,4 @@
-"""Other shares than the ones a leader has handed out: what a broken or hostile assignor might do."""
+"""Replacements for the assignments of a group leader, as a broken or hostile assignor would compute them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from dataclasses import dataclass
 from kohort.control.control_errors import ControlError
 from kohort.protocol.consumer_protocol import Assignment, read_assignment, write_assignment
 
-Shares = Mapping[str, bytes]
-"""Member id to its assignment, as it travels."""
+Shares = Mapping[str, bytes]  # serialized assignments by member id
 
 
 @dataclass(frozen=True)
 class Change:
-    """From what the leader sent to what the broker sees instead."""
+    """Function that replaces the assignments of a SyncGroup request, with its description."""
 
-    words: str
-    """Completes the sentence "assign …"."""
+    words: str  # completes the sentence "assign …"
     change: Callable[[Shares], Shares]
 
 
-NOTHING = Change("nothing to anybody", lambda shares: dict.fromkeys(shares, b""))
-"""Everybody's assignment is empty."""
+NOTHING = Change("nothing to any member", lambda shares: dict.fromkeys(shares, b""))
 
 
 def everything_to_everybody() -> Change:
-    """Each member is given what all of them together were given: every partition has several owners."""
+    """Assign all partitions of the group to every member, so that each partition has several owners."""
 
     def change(shares: Shares) -> Shares:
         together: dict[str, set[int]] = {}
@@ -37,11 +34,11 @@ def everything_to_everybody() -> Change:
         everything = assignment({topic: sorted(partitions) for topic, partitions in together.items()})
         return dict.fromkeys(shares, everything)
 
-    return Change("everything to everybody", change)
+    return Change("everything to every member", change)
 
 
 def without(*member_ids: str) -> Change:
-    """The leader forgets these members: they are given nothing, and what was theirs is nobody's."""
+    """Assign nothing to these members, so that their partitions have no owner."""
     return Change(
         f"nothing to {', '.join(member_ids)}",
         lambda shares: {member: share for member, share in shares.items() if member not in member_ids},
@@ -49,23 +46,22 @@ def without(*member_ids: str) -> Change:
 
 
 def garbage(data: bytes = b"\xff\xff\xff\xff\x7f") -> Change:
-    """Each member is given bytes that are no assignment."""
-    return Change("bytes that are no assignment", lambda shares: dict.fromkeys(shares, data))
+    """Assign bytes that can't be parsed to every member."""
+    return Change("unreadable bytes", lambda shares: dict.fromkeys(shares, data))
 
 
 def exactly(shares: Mapping[str, Mapping[str, Iterable[int]]]) -> Change:
-    """Members are given these partitions, by member id and topic; who is not named gets nothing."""
+    """Assign these partitions, by member id and topic. Other members get none."""
     try:
         shares_by_member = {member: assignment(partitions) for member, partitions in shares.items()}
     except (TypeError, ValueError, AttributeError, struct.error):
         example = "{ada-1: {orders: [0, 1]}}"
-        raise ControlError(f"shares are partitions by member id and topic, as in {example}, not {shares!r}") from None
+        raise ControlError(f"expected partitions by member id and topic, as in {example}; got {shares!r}") from None
     return Change("given partitions", lambda _: shares_by_member)
 
 
 def assignment(partitions: Mapping[str, Iterable[int]]) -> bytes:
-    """A share as it travels."""
-    return write_assignment(Assignment(partitions={topic: tuple(each) for topic, each in partitions.items()}))
+    return write_assignment(Assignment(partitions={topic: tuple(numbers) for topic, numbers in partitions.items()}))
 
 
 def _partitions(share: bytes) -> Mapping[str, tuple[int, ...]]:

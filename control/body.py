@@ -1,6 +1,6 @@
-"""What requests say in their bodies and queries: a word that means nothing is refused, as it would change the meaning.
+"""Request bodies and query parameters. Unknown fields are rejected, as a misspelled one would change the meaning.
 
-A rule whose `times` was written `time` would act for ever.
+A rule with `time` instead of `times` would apply forever.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from kohort.control.control_errors import ControlError, unknown
 
-LARGEST_BYTES = 1 << 20
-"""The largest body: it is kept in memory and read in the brokers' event loop. No sensible rule comes near."""
+MAX_BODY_BYTES = 1 << 20  # bodies are kept in memory and parsed in the brokers' event loop; rules are far smaller
 
 
 class Body(BaseModel):
-    """What a request says. Raises ControlError, with the nearest word, for one that is none of its fields."""
+    """Request body. Raises ControlError for unknown fields, with the nearest valid name."""
 
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _knows_every_word(cls, values: Any) -> Any:
+    def _reject_unknown_fields(cls, values: Any) -> Any:
         _check_text(values)
         words = [field.alias or name for name, field in cls.model_fields.items()]
         for name in values if isinstance(values, dict) else ():
@@ -35,19 +34,19 @@ class Body(BaseModel):
 
 
 def _check_text(values: Any) -> None:
-    """JSON may escape half a surrogate, which no name in Kafka and no answer of ours can hold. Raises ControlError."""
+    """Raise ControlError for lone surrogates: JSON can escape them, but UTF-8 can't encode them."""
     try:
         json.dumps(values, ensure_ascii=False).encode()
-    except UnicodeEncodeError as problem:
-        half = problem.object[problem.start]
-        raise ControlError(f"a text has half a surrogate in it, {half!r}, which is no letter") from None
+    except UnicodeEncodeError as error:
+        surrogate = error.object[error.start]
+        raise ControlError(f"the body contains a lone surrogate, {surrogate!r}; remove it") from None
 
 
-async def knows_every_query(request: Request) -> None:
-    """Refuses query parameters that the endpoint does not have. Every endpoint depends on it."""
+async def reject_unknown_queries(request: Request) -> None:
+    """Reject query parameters that the endpoint doesn't have. Every endpoint depends on this."""
     route = request.scope["route"]
-    assert isinstance(route, APIRoute), "it is asked within one"
-    words = [each.alias for each in route.dependant.query_params]
+    assert isinstance(route, APIRoute), "called as a dependency of a route"
+    names = [parameter.alias for parameter in route.dependant.query_params]
     for name in request.query_params:
-        if name not in words:
-            raise unknown("word for this query", name, words or ["(none)"])
+        if name not in names:
+            raise unknown("query parameter", name, names or ["(none)"])

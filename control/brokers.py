@@ -1,4 +1,4 @@
-"""The brokers of a laboratory, as its parts see them."""
+"""Brokers of a laboratory, as its parts use them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 
 class Brokers:
-    """A cluster, its clock, its server, and who waits for something to come about there."""
+    """Cluster, its clock, its server, and the waiters that are notified of changes."""
 
-    server: Server
-    """Made after the laboratory; see `Laboratory.attach`."""
+    server: Server  # set by `Laboratory.attach`
 
     def __init__(self, cluster: BrokerCluster, clock: LabClock) -> None:
         self.cluster = cluster
@@ -25,6 +24,6 @@ class Brokers:
         self.waiters = Waiters()
 
     def act(self, action: Callable[[int], None]) -> None:
-        """Lets something happen that no client has asked for, and what follows from it. `action` gets the time."""
+        """Execute an action that no client requested, with the time as its argument, and then its consequences."""
         self.server.act(action)
         self.waiters.look()

@@ -18,42 +18,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Something that comes about in the group that a request is about; of a request about none, in any group.
+    """Condition in the group of a request, or in any group for a request without one.
 
-    `Stable` and the other states hold for as long as they last; of `member_added` and the other kinds of group events,
-    and of `join-complete` and the other gate points, the next one counts. No gate need stand there.
+    A state such as `Stable` holds as long as it lasts. A group event such as `member_added`, and a gate point such as
+    `join-complete`, count the next time they occur. No gate is needed at that point.
     """
 
     word: str
 
     def __post_init__(self) -> None:
-        """Raises ControlError, with the nearest word, for what never comes."""
+        """Raise ControlError for an unknown condition, with the nearest valid one."""
         if self.word not in STATE_NAMES | KINDS | GATE_POINTS.keys():
-            raise unknown("condition to wait for", self.word, STATE_NAMES | KINDS | GATE_POINTS.keys())
+            raise unknown("condition", self.word, STATE_NAMES | KINDS | GATE_POINTS.keys())
 
     def is_now(self, facts: RequestFacts) -> bool:
-        """Whether there is nothing to wait for."""
         return self.word in STATE_NAMES and facts.state == self.word
 
 
 class Delayable(Protocol):
-    """A request, or its answer, that may be delayed (`exchange.Exchange`)."""
+    """Request, or its response, that can be delayed (`exchange.Exchange`)."""
 
     facts: RequestFacts
     stage: str
 
-    def wait(self, length_ms: int, response: object = None) -> None:
-        """Goes on after a while."""
-        ...
+    def wait(self, length_ms: int, response: object = None) -> None: ...
 
-    def resume(self, response: object = None) -> None:
-        """Goes on where it was stopped."""
-        ...
+    def resume(self, response: object = None) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
 class Delayed:
-    """A request, or an answer, that waits for its condition."""
+    """Request, or response, that waits for its condition."""
 
     condition: Condition
     exchange: Delayable
@@ -62,7 +57,7 @@ class Delayed:
 
 
 class Conditions:
-    """Who waits for what."""
+    """Delayed requests and responses, and the conditions they wait for."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -70,38 +65,38 @@ class Conditions:
         self._listening = False
 
     def wait(self, condition: Condition, exchange: Delayable, response: Any) -> Delayed:
-        """Lets a request, or its answer, go on when its condition holds."""
+        """Delay a request, or its response, until its condition holds."""
         if not self._listening:
             self._listening = True
             self._recorder.start()
-            self._recorder.listen(self._hear)
+            self._recorder.listen(self._on_event)
         delayed = Delayed(condition, exchange, response)
         self._delayed.append(delayed)
         return delayed
 
     def end(self, delayed: Delayed) -> None:
-        """Its rule has been removed: it goes on now, if it waits still."""
+        """Resume a delayed request whose rule was removed, if it still waits."""
         if not delayed.over:
             self._remove(delayed)
             delayed.exchange.resume(delayed.response)
 
     def passed(self, exchange: Delayable, response: Any) -> None:
-        """A request has reached its gate points."""
+        """Resume the requests that wait for the gate points at which a request is now."""
         if self._delayed:
             for name, stop in GATE_POINTS.items():
                 if stop.is_for(exchange.facts.api, exchange.stage, response):
-                    self._come(name, exchange.facts.group)
+                    self._resume_matching(name, exchange.facts.group)
 
-    def _hear(self, recorded: Recorded) -> None:
+    def _on_event(self, recorded: Recorded) -> None:
         if self._delayed and recorded.event.group_id is not None:
-            self._come(recorded.event.kind, recorded.event.group_id)
+            self._resume_matching(recorded.event.kind, recorded.event.group_id)
 
-    def _come(self, word: str, group: str) -> None:
-        for each in list(self._delayed):
-            facts = each.exchange.facts
-            if facts.group in ("", group) and (each.condition.word == word or each.condition.is_now(facts)):
-                self._remove(each)
-                each.exchange.wait(0, each.response)  # not now: this may be the middle of somebody else's turn
+    def _resume_matching(self, word: str, group: str) -> None:
+        for delayed in list(self._delayed):
+            facts = delayed.exchange.facts
+            if facts.group in ("", group) and (delayed.condition.word == word or delayed.condition.is_now(facts)):
+                self._remove(delayed)
+                delayed.exchange.wait(0, delayed.response)  # not immediately: another request may be in progress
 
     def _remove(self, delayed: Delayed) -> None:
         delayed.over = True

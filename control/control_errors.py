@@ -1,21 +1,21 @@
-"""What the laboratory refuses."""
+"""Errors of the laboratory, and the suggestion of valid names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class ControlError(ValueError):
-    """Something that cannot be done or cannot match. The text is one sentence that says what to do."""
+    """Impossible action, or a condition that can't match. The message is one sentence that also names a solution."""
 
 
 class NotFoundError(ControlError):
-    """A group, node, member, rule or gate that is not there."""
+    """Group, node, member, rule or gate that does not exist."""
 
 
-def unknown(kind: str, given: object, valid: Iterable[str]) -> ControlError:
-    """Names the nearest valid word, or all of them when none is near."""
+def unknown(kind: str, name: object, valid: Iterable[str]) -> ControlError:
+    """Return an error that suggests the nearest valid name, or lists all if none is similar."""
     words = sorted(valid)
     lower = {word.lower(): word for word in words}
-    near = get_close_matches(str(given).lower(), lower, n=1)
-    advice = f"did you mean {lower[near[0]]}?" if near else "there are " + ", ".join(words)
-    return ControlError(f"there is no {kind} {given!r}; {advice}")
+    near = get_close_matches(str(name).lower(), lower, n=1)
+    advice = f"did you mean {lower[near[0]]}?" if near else "valid values: " + ", ".join(words)
+    return ControlError(f"unknown {kind} {name!r}; {advice}")

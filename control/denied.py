@@ -1,4 +1,4 @@
-"""Who is stuck for want of a right, in words: for the explanation of a group."""
+"""Missing rights of a group's clients, in sentences for the explanation of the group."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ OPTIONS = {
     "GROUP": "--group '{}'",
     "TRANSACTIONAL_ID": "--transactional-id '{}'",
     "CLUSTER": "--cluster",
-}
-"""How `kafka-acls` is told the resource."""
+}  # options of `kafka-acls` by resource type
 
 
 def denied(
     access: Access | None, faults: Faults, group_id: str, client_ids: Collection[str], now_ms: int
 ) -> Iterator[str]:
-    """A sentence for each right that a member, or who wants to be one, lacks now.
+    """Yield a sentence for each right that a client of the group lacks now.
 
-    `access`: None if nothing is asked for. `client_ids`: those of the members.
+    Args:
+        access: None if the cluster doesn't check rights.
+        client_ids: Client ids of the members.
     """
     if access is None:
         return

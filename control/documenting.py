@@ -1,4 +1,4 @@
-"""What `/openapi.json` says beyond the endpoints themselves: names that clients can be generated with, and refusals."""
+"""Parts of `/openapi.json` that are not endpoints: operation ids for generated clients, and error responses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic import BaseModel, Field
 
 
 def one_of(words: Iterable[str]) -> dict[str, Any]:
-    """For the document: a text is one of these. What is given is judged elsewhere, which names the nearest."""
+    """Return a schema that lists the valid values of a text, for the document only. The endpoint itself checks them."""
     return {"enum": sorted(words)}
 
 
 class Problem(BaseModel):
-    """Why not."""
+    """Error response."""
 
-    detail: str = Field(description="one sentence that says what to do")
+    detail: str = Field(description="one sentence: what is wrong and what to do")
 
 
 NOT_ADMITTED = 401
@@ -29,23 +29,22 @@ CANNOT_BE = 422
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What an endpoint answers instead of what it is asked for."""
     return {status: {"model": Problem, "description": DESCRIPTIONS[status]} for status in statuses}
 
 
 DESCRIPTIONS = {
     NOT_ADMITTED: "the token is missing or wrong",
-    A_STRANGER: "a page of another site asks, or the Host is no name of this address",
-    NOT_THERE: "what is asked for is not there",
-    IN_VAIN: "what was waited for did not come",
-    CANNOT_BE: "what is asked for cannot be",
+    A_STRANGER: "the request comes from a page of another site, or the Host header has an unknown name",
+    NOT_THERE: "the requested object does not exist",
+    IN_VAIN: "the condition did not hold within the timeout",
+    CANNOT_BE: "the request is invalid or cannot be fulfilled",
 }
 
+# documents the token only; the middleware in `app.py` checks it
 BEARER = HTTPBearer(auto_error=False, description="the broker's control token")
-"""Only documents; the middleware of `app.py` decides."""
 
 
 def operation_id(route: APIRoute) -> str:
-    """`groups_wait`: what generated clients call it. Subject and function, so that it stays when a path changes."""
+    """Return the operation id, such as `groups_wait`. It consists of subject and function, so a path may change."""
     subject = route.tags[0]
     return f"{subject}_{route.name.removesuffix(f'_{subject}')}"

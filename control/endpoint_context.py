@@ -1,4 +1,4 @@
-"""What every endpoint is given, and how it refuses."""
+"""Dependencies of the endpoints, and their error responses."""
 
 from __future__ import annotations
 
@@ -18,30 +18,27 @@ def _server(request: Request) -> Server:
 
 def _laboratory(request: Request) -> Laboratory:
     laboratory: Laboratory | None = request.app.state.laboratory
-    assert laboratory is not None, "a broker with a control address has one"
+    assert laboratory is not None, "a broker with a control address has a laboratory"
     return laboratory
 
 
 TheLaboratory = Annotated[Laboratory, Depends(_laboratory)]
-"""Its clock, its faults and gates, and what it has recorded."""
+# Endpoints run in the broker's event loop (`async def`, not `def`), so nothing else happens while one decides.
 TheServer = Annotated[Server, Depends(_server)]
-"""The broker. Endpoints run in its event loop (`async def`, not `def`): nothing else happens while one decides."""
 
 
 def not_found(sentence: str) -> HTTPException:
-    """What is asked for does not exist."""
     return HTTPException(404, sentence)
 
 
 def refused(sentence: str) -> HTTPException:
-    """What is asked for cannot be done."""
     return HTTPException(422, sentence)
 
 
 def the_node(server: Server, node_id: int) -> Node:
-    """The node of that id, or 404."""
+    """Return the node with an id, or respond with status 404."""
     node = server.cluster.node(node_id)
     if node is None:
-        there = ", ".join(str(each.id) for each in server.cluster.nodes)
-        raise not_found(f"there is no node {node_id}; there are {there}")
+        node_ids = ", ".join(str(other.id) for other in server.cluster.nodes)
+        raise not_found(f"unknown node {node_id}; the nodes are {node_ids}")
     return node

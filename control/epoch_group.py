@@ -1,4 +1,4 @@
-"""What a test asks of a group of a newer protocol, whose epochs count what happened to it."""
+"""Base class of the groups with epochs that tests inspect."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ if TYPE_CHECKING:
 
 
 class EpochGroup(AnyGroup):
-    """A share group or a streams group."""
+    """Handle of a share group or a streams group."""
 
     @property
     def type(self) -> str:
-        """`share` or `streams`; empty where there is no such group."""
+        """The group type, `share` or `streams`; empty if the group doesn't exist."""
         group = self._found()
         return group.group_type if group is not None else ""
 
     @property
     def generation(self) -> int:
-        """The group epoch; 0 where there is no such group."""
+        """The group epoch; 0 if the group doesn't exist."""
         group = self._found()
         return group.epoch if group is not None else 0
 
     @property
     def assignment_epoch(self) -> int:
-        """The epoch that the target assignment was computed for."""
+        """The epoch of the target assignment."""
         group = self._found()
         return group.target_epoch if group is not None else 0
 
-    # Within
+    # Internals
 
     def _found(self) -> ModernGroup | None:
-        """Raises ControlError where it is a group of another kind."""
+        """Return the group if it exists. Raise ControlError if it has another type."""
         raise NotImplementedError
 
     def _state(self) -> str:

@@ -1,6 +1,6 @@
-"""One request on its way through the laboratory: held or spoiled before it is handled, or before its answer leaves.
+"""Request in the laboratory: it can be held or changed before the broker handles it or before its response is sent.
 
-The broker hands its requests to `BrokerHooks.handle`; the laboratory's makes an `Exchange` of each.
+The broker passes requests to `BrokerHooks.handle`; the laboratory's hooks create an `Exchange` for each.
 """
 
 from __future__ import annotations
@@ -24,60 +24,49 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.values import CurrentAssignment
     from kohort.coordinator.streams.streams_group_values import StreamsAssignment
 
-ON = object()
-"""What a fault returns that lets its request, or its answer, go on."""
+UNCHANGED = object()  # result of a fault that doesn't change the request or its response
 
 
 class Way(Protocol):
-    """What a request meets on its way through the laboratory: in a broker (`lab_hooks.py`), or in a proxy."""
+    """Processing of a request in the laboratory: in a broker (`lab_hooks.py`), or in a proxy."""
 
     def handled(self, exchange: Exchange, node: Node) -> Any:
-        """Lets the broker handle it; what comes of that."""
+        """Pass a request to the broker, and return the outcome."""
         ...
 
-    def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:
-        """Goes on with a request that was stopped, and sees to what comes of it."""
-        ...
+    def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None: ...
 
-    def wait(self, exchange: Exchange, length_ms: int, response: object) -> None:
-        """Lets the request, or its answer, go on after a while."""
-        ...
+    def wait(self, exchange: Exchange, length_ms: int, response: object) -> None: ...
 
     def in_turn(self, exchange: Exchange, action: Callable[[int], None], now_ms: int | None) -> None:
-        """Calls `action` with the time (`now_ms`, if it is known), and does what follows from it. Raises nothing."""
+        """Call `action` with the time (`now_ms` if it is known), and execute the consequences. This never raises."""
         ...
 
     def on_request(self, exchange: Exchange) -> bool:
-        """A request is there, and the broker has not seen it. Whether a gate holds it."""
+        """Return whether a gate holds a request that the broker has not received yet."""
         ...
 
     def on_response(self, exchange: Exchange, node: Node, response: Any) -> bool:
-        """Its answer is ready, and the client has not heard it. Whether a gate holds it."""
+        """Return whether a gate holds a response that has not been sent."""
         ...
 
     def apply(self, exchange: Exchange, response: Any) -> Any:
-        """What a fault makes of the request, or of its answer; ON: nothing happens to it."""
+        """Return what a fault makes of a request, or of its response; UNCHANGED if no fault applies."""
         ...
 
-    def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
-        """Lets the request, or its answer, go on when something has come about."""
-        ...
+    def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed: ...
 
-    def no_longer(self, delayed: Delayed) -> None:
-        """Lets it go on at once, if it still waits for a condition."""
-        ...
+    def no_longer(self, delayed: Delayed) -> None: ...
 
     def stopped(self, exchange: Exchange) -> None:
-        """A gate or a fault has the request now, or its answer."""
+        """Note that a gate or a fault holds a request, or its response."""
         ...
 
-    def on_resume(self, exchange: Exchange) -> None:
-        """They have it no more."""
-        ...
+    def on_resume(self, exchange: Exchange) -> None: ...
 
 
 class Exchange:
-    """A request, its handler, and how far it has come. Takes the place of the connection as the one who asks."""
+    """Request, its handler and its stage. Replaces the connection as the requester."""
 
     __slots__ = (
         "_node",
@@ -102,34 +91,29 @@ class Exchange:
     def __init__(self, way: Way, node: Node, request: Any, ticket: Ticket) -> None:
         self._way = way
         self._node = node
-        self.request = request
-        """As the broker will see it; a fault may put another in its place."""
+        self.request = request  # as the broker will receive it; a fault may replace it
         self.ticket = ticket
         self.connection: Connection = ticket.requester  # type: ignore[assignment]
         self.client_host, self.listener = ticket.requester.client_host, ticket.requester.listener
         self.principal, self.listener_name = ticket.requester.principal, ticket.requester.listener_name
         self.login = ticket.requester.login
         self.facts = RequestFacts(node, request, ticket)
+        # the group's generation when the broker began to handle the request; unset in consumer groups
         self.generation_then = NO_GENERATION
-        """The group's generation when the broker began to handle the request; consumer groups have none."""
-        self.in_consumer_group = False
-        """Whether the group spoke the consumer protocol then."""
+        self.in_consumer_group = False  # whether the group used the consumer protocol at that time
+        # the member's assignment at that time, or None if it was not in the consumer group
         self.current_then: CurrentAssignment | None = None
-        """What the member had then in its consumer group; None: it was no member."""
-        self.in_streams_group = False
-        """Whether it was a streams group then."""
+        self.in_streams_group = False  # whether it was a streams group at that time
+        # the member's tasks at that time, or None if it was not in the streams group
         self.tasks_then: StreamsAssignment | None = None
-        """What the member had then in its streams group; None: it was no member."""
         self.stage = REQUEST
 
     @property
     def node_id(self) -> int:
-        """See `Requester`."""
         return self._node.id
 
     @property
     def client_software(self) -> str | None:
-        """What the connection knows of its client."""
         return self.connection.client_software
 
     @client_software.setter
@@ -139,33 +123,31 @@ class Exchange:
     # From the connection to the broker
 
     def begin(self) -> Any:
-        """What a handler returns: a response, None for later, NO_REPLY; or CloseConnection is raised."""
+        """Start processing. Return a response, None if it follows later, or NO_REPLY; or raise CloseConnection."""
         self.ticket.requester = self
         if self._way.on_request(self):
             self._way.stopped(self)
             return None
-        return self._go_on()
+        return self._apply_faults()
 
-    def _go_on(self, *_: Any) -> Any:
-        """As `begin`, from behind the gates."""
+    def _apply_faults(self, *_: Any) -> Any:
         outcome = self._way.apply(self, None)
-        if outcome is ON:
+        if outcome is UNCHANGED:
             return self._handled()
         if outcome is None:
             self._way.stopped(self)
         else:
-            self.stage = ANSWER  # a fault has answered: no other spoils that
+            self.stage = ANSWER  # no other fault changes the response of a fault
         return outcome
 
     def _handled(self, *_: Any) -> Any:
-        """Lets the broker handle it."""
         return self._way.handled(self, self._node)
 
     # From the broker to the connection
 
     def answer(self, ticket: Ticket, response: object) -> None:
-        """The broker answers, at once or when it could."""
-        if self.stage == ANSWER:  # it was stopped here before
+        """Process the broker's response, unless the exchange was stopped at this stage before."""
+        if self.stage == ANSWER:  # the response was held before
             self.connection.answer(ticket, response)
             return
         self.stage, self.facts.response = ANSWER, response
@@ -173,33 +155,29 @@ class Exchange:
             self._way.stopped(self)
             self.connection.park()
         else:
-            self._leave(response)
+            self._send(response)
 
     def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
-        """Answers a login that has failed, and hangs up. No fault comes between."""
+        """Send the response to a failed login and close the connection, without faults."""
         self.stage = ANSWER
         self.connection.answer_and_close(ticket, response, reason)
 
     def close(self, reason: str) -> None:
-        """Hangs up."""
         self.connection.close(reason)
 
     def unpark(self) -> None:
-        """Goes on with what was sent behind a request that waited and wants no answer."""
         self.connection.unpark()
 
     def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
-        """Works on a request that waited."""
         self.connection.take_up(ticket, steps)
 
     def when_gone(self, action: Callable[[], object]) -> None:
-        """Calls `action` if the client is gone before it has its answer."""
+        """Call `action` if the client disconnects before it has received the response."""
         self.connection.when_gone(action)
 
-    def _leave(self, response: object, *, faults: bool = True) -> None:
-        """Sends the answer, or what a fault makes of it."""
+    def _send(self, response: object, *, faults: bool = True) -> None:
         try:
-            outcome = self._way.apply(self, response) if faults else ON
+            outcome = self._way.apply(self, response) if faults else UNCHANGED
         except CloseConnection as reason:
             self.connection.close(str(reason))
             return
@@ -207,37 +185,34 @@ class Exchange:
             self._way.stopped(self)
             self.connection.park()
         else:
-            self.connection.answer(self.ticket, response if outcome is ON else outcome)
+            self.connection.answer(self.ticket, response if outcome is UNCHANGED else outcome)
 
-    # What faults and gates do with it
+    # Called by faults and gates
 
     def refusal(self, error: ErrorCode) -> Any:
-        """The API's response that says an error."""
         return error_response(self.ticket.api, self.request, error)
 
     def cut(self, response: object, length: int) -> None:
-        """Sends the first `length` bytes of an answer and hangs up."""
+        """Send the first `length` bytes of a response."""
         frame = self.ticket.api.write(self.ticket.version, self.ticket.correlation_id, response)
         whole = frame if isinstance(frame, bytes) else b"".join(frame)
         if not self.connection.closed:
             self.connection.send(whole[:length])
 
     def wait(self, length_ms: int, response: object = None) -> None:
-        """Goes on after a while, by the brokers' clock."""
         self._way.wait(self, length_ms, response)
 
     def wait_until(self, condition: Condition, response: object = None) -> Delayed:
-        """Goes on when something has come about."""
         return self._way.wait_until(condition, self, response)
 
     def no_longer(self, delayed: Delayed) -> None:
-        """Goes on at once, if it still waits for a condition."""
         self._way.no_longer(delayed)
 
     def resume(self, response: object = None, *, now_ms: int | None = None, faults: bool = False) -> None:
-        """Goes on where it was stopped: with the broker, or with its answer.
+        """Resume where the exchange was stopped: with the broker, or with the response.
 
-        `faults`: they come first, as behind a gate, where none has had it yet.
+        Args:
+            faults: Applies faults first, as after a gate, where none has applied yet.
         """
         self._way.on_resume(self)
         if not self.connection.closed:
@@ -245,6 +220,6 @@ class Exchange:
 
     def _resume(self, response: object, faults: bool, now_ms: int) -> None:
         if self.stage == ANSWER:
-            self._leave(response, faults=faults)
+            self._send(response, faults=faults)
         else:
-            self._way.run(self, self._go_on if faults else self._handled, now_ms)
+            self._way.run(self, self._apply_faults if faults else self._handled, now_ms)

@@ -1,6 +1,6 @@
-"""A group in words: whom it waits for and until when, what each client should do now, and what is badly set.
+"""Explanation of a classic group: what it waits for and until when, advice for each client, and unsuitable settings.
 
-Looks and changes nothing, so it may be asked at any moment.
+It only reads, so it may be called at any time.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ def explain(
     is_alive: Alive | None = None,
     events: Iterable[GroupEvent] = (),
 ) -> Explanation:
-    """`group`: None where there is none of that id. `is_alive`: the laboratory's, where there is one.
+    """Return the explanation of a group.
 
-    `events`: what has happened to it, as far as that was recorded.
+    Args:
+        group: None if no group has that id.
+        is_alive: Checks the connections of members; None without a laboratory.
+        events: Recorded events of the group.
     """
     if group is None or group.state is State.DEAD:
-        return Explanation(f"group {group_id}: there is none; the first JoinGroup or commit makes it", (), (), ())
+        return Explanation(f"group {group_id}: does not exist; the first JoinGroup or commit creates it", (), (), ())
     names = names_of(group)
     count = len(group.members)
     headline = (
@@ -52,7 +55,7 @@ def explain(
 
 
 def names_of(group: ClassicGroup) -> dict[str, str]:
-    """Member ids to what a person calls them: instance id, client id if no other has it too, or the id itself."""
+    """Return display names by member id: the instance id, the client id if it is unique, or the member id."""
     client_ids = [member.client_id for member in group.members.values()]
     return {
         member_id: member.group_instance_id
@@ -61,7 +64,7 @@ def names_of(group: ClassicGroup) -> dict[str, str]:
     }
 
 
-# What it waits for
+# Waits
 
 
 def _waits(group: ClassicGroup, names: dict[str, str], now_ms: int) -> tuple[Wait, ...]:
@@ -75,65 +78,77 @@ def _waits(group: ClassicGroup, names: dict[str, str], now_ms: int) -> tuple[Wai
 def _for_joins(group: ClassicGroup, names: dict[str, str], now_ms: int) -> Wait:
     phase = group.join_phase
     missing = [member for member in group.members.values() if member.join_ticket is None]
-    whom = tuple(names[member.member_id] for member in missing)
+    missing_names = tuple(names[member.member_id] for member in missing)
     if phase is None:
-        what = "a way on: its last join phase failed, and as in Kafka it stays as it is"
-        return Wait((), what, None, "restart all members, or delete the group")
-    ends_in_ms = _left(phase, now_ms)
+        reason = "intervention: its last join phase failed, and as in Kafka the group does not recover"
+        return Wait((), reason, None, "restart all members, or delete the group")
+    ends_in_ms = _remaining_ms(phase, now_ms)
     if isinstance(phase, InitialDelay):
-        return Wait(whom, "more members (group.initial.rebalance.delay.ms)", ends_in_ms, _after_delay(phase))
+        return Wait(missing_names, "more members (group.initial.rebalance.delay.ms)", ends_in_ms, _after_delay(phase))
     static = [names[member.member_id] for member in missing if member.group_instance_id is not None]
     if not missing:
-        then = "the phase ends without those who hold an id and have not used it"
+        consequence = "the phase ends without the clients that have not used their ids"
     elif len(static) == len(missing):
-        then = "the phase ends without them; they are static and stay members until their sessions end"
+        consequence = "the phase ends without them; they are static and stay members until their sessions end"
     else:
-        then = "whoever has not joined by then is removed"
-        then += f", but for the static {', '.join(static)}" if static else ""
-    return Wait(whom, "to join (JoinGroup)" if whom else "the use of ids that were handed out", ends_in_ms, then)
+        consequence = "members that have not joined by then are removed"
+        consequence += f", except the static {', '.join(static)}" if static else ""
+    return Wait(
+        missing_names,
+        "to join (JoinGroup)" if missing_names else "clients to join with the ids they received",
+        ends_in_ms,
+        consequence,
+    )
 
 
 def _after_delay(phase: InitialDelay) -> str:
     if phase.group.new_member_added and phase.remaining_ms:
-        return f"another round, since somebody came in this one; {phase.remaining_ms / 1_000:g} s of rounds are left"
-    return "the first generation begins with those who are there"
+        return f"another round, since a member joined in this one; {phase.remaining_ms / 1_000:g} s of rounds remain"
+    return "the first generation starts with the current members"
 
 
 def _for_syncs(group: ClassicGroup, names: dict[str, str], now_ms: int) -> Wait:
-    assert group.pending_sync_timer is not None, "asked by whoever looked"
-    late = tuple(names.get(member_id, member_id) for member_id in sorted(group.pending_sync or ()))
-    what = "to sync (SyncGroup)"
+    assert group.pending_sync_timer is not None, "the caller has checked it"
+    pending_names = tuple(names.get(member_id, member_id) for member_id in sorted(group.pending_sync or ()))
+    text = "to sync (SyncGroup)"
     leader = group.members.get(group.leader_id or "")
     if group.state is State.COMPLETING_REBALANCE and leader is not None:
         name = names[leader.member_id]
         if leader.sync_ticket is None:
-            what += f", above all for the leader {name}, who hands out the partitions"
+            text += f", above all for the leader {name}, which assigns the partitions"
         else:
-            what += f"; the leader {name} has handed out the partitions, which are being written"
-    return Wait(late, what, _left(group.pending_sync_timer, now_ms), "whoever has not synced by then is removed")
+            text += f"; the assignment by the leader {name} is being written"
+    return Wait(
+        pending_names,
+        text,
+        _remaining_ms(group.pending_sync_timer, now_ms),
+        "members that have not synced by then are removed",
+    )
 
 
 def _unused(group: ClassicGroup, now_ms: int) -> list[Wait]:
     return [
-        Wait((member_id,), "to join with the id it was given", _left(session, now_ms), "the id is forgotten")
+        Wait((member_id,), "to join with the id it received", _remaining_ms(session, now_ms), "the id expires")
         for member_id, session in (group.pending_joins or {}).items()
     ]
 
 
-# What each client should do
+# Advice
 
 
 def _should(group: ClassicGroup, member: Member) -> str:
     if member.join_ticket is not None:
-        return "has joined, and waits for the others"
+        return "has joined, and waits for the other members"
     if group.state is State.PREPARING_REBALANCE:
-        return "should join again (JoinGroup); its heartbeats are answered REBALANCE_IN_PROGRESS"
+        return "should rejoin (JoinGroup); its heartbeats receive REBALANCE_IN_PROGRESS"
     if member.sync_ticket is not None:
-        return "has synced, and waits for its share"
+        return "has synced, and waits for its assignment"
     if group.pending_sync is not None and member.member_id in group.pending_sync:
         leads = group.state is State.COMPLETING_REBALANCE and member.member_id == group.leader_id
         return (
-            "should hand out the partitions (SyncGroup): it leads" if leads else "should ask for its share (SyncGroup)"
+            "should assign the partitions (SyncGroup), as the leader"
+            if leads
+            else "should request its assignment (SyncGroup)"
         )
     return "should send heartbeats"
 
@@ -141,8 +156,8 @@ def _should(group: ClassicGroup, member: Member) -> str:
 def _session_ends_in_ms(member: Member, now_ms: int) -> int | None:
     if member.session is None or member.satisfies_heartbeat:
         return None
-    return _left(member.session, now_ms)
+    return _remaining_ms(member.session, now_ms)
 
 
-def _left(operation: DelayedOperation, now_ms: int) -> int:
+def _remaining_ms(operation: DelayedOperation, now_ms: int) -> int:
     return max(0, operation.deadline_ms - now_ms)

@@ -13,7 +13,7 @@ REQUEST, ANSWER, LOAD = "request", "answer", "load"
 
 @dataclass(frozen=True)
 class GatePoint:
-    """Where a gate may stand."""
+    """Point at which a gate can hold requests."""
 
     api: str
     stage: str
@@ -21,7 +21,11 @@ class GatePoint:
     only_without_error: bool = False
 
     def is_for(self, api: str, stage: str, response: Any) -> bool:
-        """Whether a request of that API is at this point; `response`: its answer, at the stage ANSWER."""
+        """Return whether a request is at this point.
+
+        Args:
+            response: The response, at the stage ANSWER.
+        """
         if self.stage != stage or self.api != api:
             return False
         return not self.only_without_error or response.error_code is ErrorCode.none

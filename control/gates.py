@@ -1,7 +1,7 @@
-"""Gates: requests, or their answers, wait at a named point until a test lets them through.
+"""Gates: requests, or their responses, wait at a named point until a test releases them.
 
-A gate does not stop time: a member that waits for the answer of its SyncGroup at a gate is, to the coordinator, one
-that has been answered. Pause the clock where that matters.
+A gate does not stop time: for the coordinator, a member whose SyncGroup response waits at a gate has already received
+it. Pause the clock where that matters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """One request that waits at a gate."""
+    """Request that waits at a gate."""
 
     __slots__ = ("exchange", "response")
 
@@ -35,37 +35,31 @@ class Held:
 
     @property
     def client_id(self) -> str:
-        """The client id of the sender."""
         return self.exchange.facts.client_id
 
     @property
     def member(self) -> str:
-        """The member id; at `join-complete` the one it was given."""
+        """The member id; at `join-complete` the one in the response."""
         member_id = getattr(self.response, "member_id", "")
         return str(member_id or next(iter(self.exchange.facts.members), ""))
 
     @property
     def instance(self) -> str:
-        """The `group.instance.id`, or nothing."""
         return next(iter(self.exchange.facts.instances), "")
 
     @property
     def group(self) -> str:
-        """The group it is about."""
         return self.exchange.facts.group
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it may be called at `release`."""
         return self.member, self.instance, self.client_id
 
     @property
-    def gone(self) -> bool:
-        """Whether there is nothing to let through any more."""
+    def is_obsolete(self) -> bool:
         return False
 
-    def let_through(self) -> None:
-        """It goes on."""
+    def proceed(self) -> None:
         self.exchange.resume(self.response, faults=True)
 
     def __str__(self) -> str:
@@ -73,7 +67,7 @@ class Held:
 
 
 class HeldLoad:
-    """A load that has read everything, and is not over."""
+    """Load that has read all records but has not finished."""
 
     client_id = member = instance = ""
 
@@ -81,20 +75,19 @@ class HeldLoad:
         self._brokers = brokers
         self._replay = replay
         self.partition, self.node, self.group = partition, node, group
-        """`group`: the one whose load the gate is for; empty: any."""
+        # the group of the gate, or empty for every group
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it may be called at `release`: its partition, `__consumer_offsets-12`."""
+        """The name that `release` accepts for it: its partition, such as `__consumer_offsets-12`."""
         return (f"{OFFSETS_TOPIC}-{self.partition}",)
 
     @property
-    def gone(self) -> bool:
-        """Whether somebody else leads the partition by now."""
+    def is_obsolete(self) -> bool:
+        """Whether another node leads the partition by now."""
         return self._replay.over
 
-    def let_through(self) -> None:
-        """It ends."""
+    def proceed(self) -> None:
         self._brokers.act(partial(self._brokers.cluster.replays.release, self._replay))
 
     def __str__(self) -> str:
@@ -102,52 +95,54 @@ class HeldLoad:
 
 
 class Gate:
-    """Holds from the moment it is made until it is opened, or the `with` block that it opened ends."""
+    """Gate that holds requests until it is opened or its `with` block ends."""
 
     def __init__(self, name: str, stop: GatePoint, group: str | None, gates: Gates) -> None:
         self.name = name
-        self.group = group
-        """None: it holds every group's."""
+        self.group = group  # None if it holds requests of every group
         self._point = stop
         self._gates = gates
         self._held: list[Held | HeldLoad] = []
 
     @property
     def held(self) -> list[Held | HeldLoad]:
-        """Who waits, in the order in which they came."""
-        return [each for each in self._held if not each.gone]
+        """The waiting requests in the order in which they arrived."""
+        return [held for held in self._held if not held.is_obsolete]
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds nobody any more."""
         return self not in self._gates
 
-    def release(self, who: str) -> None:
-        """Lets one through: by member id, instance id or client id, a load by its partition (`__consumer_offsets-12`).
+    def release(self, name: str) -> None:
+        """Release a request by member id, instance id or client id, or a load by its partition.
 
-        Raises NotFoundError when nobody of it waits.
+        Args:
+            name: For a load a partition such as `__consumer_offsets-12`.
+
+        Raises:
+            NotFoundError: No such request waits.
         """
         for held in self.held:
-            if who in held.names:
-                self._let_through(held)
+            if name in held.names:
+                self._release(held)
                 return
-        waiting = ", ".join(str(held) for held in self.held) or "nobody"
-        raise NotFoundError(f"{who} does not wait at {self.name}; there waits {waiting}")
+        waiting = ", ".join(str(held) for held in self.held) or "none"
+        raise NotFoundError(f"{name} is not waiting at {self.name}; waiting: {waiting}")
 
     def release_all(self) -> int:
-        """Lets everybody through who waits; the gate goes on holding. Returns how many there were."""
+        """Release all waiting requests, and return their number. The gate stays closed."""
         waiting = self.held
         for held in waiting:
-            self._let_through(held)
+            self._release(held)
         return len(waiting)
 
     def open(self) -> int:
-        """Lets everybody through, now and from now on. Returns how many waited."""
+        """Open the gate, and return the number of requests that waited."""
         self._gates._forget(self)
         return self.release_all()
 
     def stops(self, exchange: Exchange, response: Any) -> bool:
-        """Whether it holds this request; then it does."""
+        """Hold a request if the gate is for it, and return whether it is held."""
         facts = exchange.facts
         if self.group not in (None, facts.group) or not self._point.is_for(facts.api, exchange.stage, response):
             return False
@@ -156,24 +151,22 @@ class Gate:
 
     @property
     def holds_loads(self) -> bool:
-        """Whether it is not requests that it holds."""
         return self._point.stage == LOAD
 
     def keep(self, held: Held | HeldLoad) -> None:
-        """Something waits from now on."""
         self._held.append(held)
         self._gates.changed()
 
-    def _let_through(self, held: Held | HeldLoad) -> None:
+    def _release(self, held: Held | HeldLoad) -> None:
         self._held.remove(held)
-        held.let_through()
+        held.proceed()
         self._gates.changed()
 
     def __enter__(self) -> Gate:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.open()
 
@@ -185,21 +178,22 @@ class Gate:
 
 
 class Gates:
-    """The gates that hold."""
+    """Closed gates of a cluster."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
         self._gates: list[Gate] = []
-        self.changed: Callable[[], None] = lambda: None
-        """Called when somebody has come to a gate, or gone through."""
+        self.changed: Callable[[], None] = lambda: None  # called when a request arrives at a gate or is released
 
     @property
     def points(self) -> Mapping[str, GatePoint]:
-        """The points at which requests can be held here, by name."""
         return GATE_POINTS
 
     def hold(self, name: str, group: str | None = None) -> Gate:
-        """Closes a gate, for one group or for all. Raises ControlError, with the nearest name, when there is none."""
+        """Close a gate, for one group or for all.
+
+        Raise ControlError for an unknown name, with the nearest valid one.
+        """
         stop = GATE_POINTS.get(name)
         if stop is None:
             raise unknown("gate", name, GATE_POINTS)
@@ -208,24 +202,27 @@ class Gates:
         return gate
 
     def find(self, name: str, group: str | None = None) -> Gate:
-        """A gate that holds, the first of that name; with `group`, that group's. Raises NotFoundError."""
+        """Return the first closed gate with a name, and of a group if given. Raise NotFoundError if none matches."""
         for gate in self._gates:
             if gate.name == name and group in (None, gate.group):
                 return gate
         of = f" for group {group}" if group is not None else ""
-        raise NotFoundError(f"nothing is held at {name}{of}; hold it first")
+        raise NotFoundError(f"gate {name}{of} is not closed; close it first")
 
     def holds(self, exchange: Exchange, response: Any = None) -> bool:
-        """Whether a request has to wait; then it does."""
+        """Hold a request if a gate is for it, and return whether it is held."""
         return any(gate.stops(exchange, response) for gate in self._gates)
 
     def holds_load(self, replay: Replay) -> bool:
-        """Whether a load that has read a partition to its end has to wait; then it does."""
+        """Hold a load that has read its partition if a gate is for it, and return whether it is held."""
         if not any(gate.holds_loads for gate in self._gates):
             return False
         topic = self._brokers.cluster.topics.by_name(OFFSETS_TOPIC)
         partitions = topic.partitions if topic is not None else []
-        return any(each.log is replay.source and self._keeps(replay, each, len(partitions)) for each in partitions)
+        return any(
+            partition.log is replay.source and self._keeps(replay, partition, len(partitions))
+            for partition in partitions
+        )
 
     def _keeps(self, replay: Replay, partition: Partition, count: int) -> bool:
         for gate in self._gates:
@@ -235,19 +232,19 @@ class Gates:
         return False
 
     def open_all(self) -> list[str]:
-        """Opens every gate. Returns a line for each, saying who waited."""
-        left = []
+        """Open every gate, and return a line for each with the requests that waited."""
+        lines = []
         for gate in list(self._gates):
-            waiting = ", ".join(str(held) for held in gate.held) or "nobody"
-            left.append(f"{gate} was still held; there waited {waiting}")
+            waiting = ", ".join(str(held) for held in gate.held) or "none"
+            lines.append(f"{gate} was still held; waiting: {waiting}")
             gate.open()
-        return left
+        return lines
 
     def __iter__(self) -> Iterator[Gate]:
         return iter(self._gates)
 
     def __repr__(self) -> str:
-        return visible(f"<gates: {', '.join(f'{each} ({len(each.held)} held)' for each in self) or 'none'}>")
+        return visible(f"<gates: {', '.join(f'{gate} ({len(gate.held)} held)' for gate in self) or 'none'}>")
 
     def __contains__(self, gate: object) -> bool:
         return gate in self._gates

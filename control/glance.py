@@ -1,4 +1,4 @@
-"""All groups at one look: which ones are in trouble, whom they wait for and since when, and their last rebalances."""
+"""Overview of all groups: the ones in trouble, what they wait for and since when, and their last rebalances."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from kohort.control.history import Rebalance
     from kohort.control.laboratory import Laboratory
 
-WINDOW_MS = 600_000
-"""How far back it looks."""
+WINDOW_MS = 600_000  # how far the overview looks back
 
-MOST_GROUPS = 30
+MAX_GROUPS = 30
 
 _MOVING = {
-    each.value
-    for each in (
+    state.value
+    for state in (
         State.PREPARING_REBALANCE,
         State.COMPLETING_REBALANCE,
         GroupState.ASSIGNING,
@@ -36,50 +35,50 @@ _MOVING = {
 
 @dataclass(frozen=True)
 class Mark:
-    """A rebalance on the axis of time."""
+    """Rebalance on the time axis."""
 
     began_ms_ago: int
-    took_ms: float | None
-    """None: it is not over."""
+    took_ms: float | None  # None if it has not ended
     cause: str
     laggard: str
 
 
 @dataclass(frozen=True)
 class Glance:
-    """A group that something has happened to lately."""
+    """Group with recent events."""
 
     group: AnyGroup
     waits: list[Wait]
-    since_ms: int | None
-    """For how long its rebalance has been going on; None: it is in none."""
-    marks: list[Mark]
-    """The newest last."""
+    since_ms: int | None  # duration of the current rebalance, or None without one
+    marks: list[Mark]  # newest last
 
     @property
     def trouble(self) -> tuple[int, float, int]:
-        """The more, the worse: how long it has been waiting, how long it waited, how often."""
-        return self.since_ms or 0, sum(each.took_ms or 0 for each in self.marks), len(self.marks)
+        """The sort key, larger if worse: the current wait, the sum of past waits, and their number."""
+        return self.since_ms or 0, sum(mark.took_ms or 0 for mark in self.marks), len(self.marks)
 
 
 def glance(laboratory: Laboratory) -> list[Glance]:
-    """The groups of the last ten minutes by the brokers' clock, at most `MOST_GROUPS`, the most troubled first."""
+    """Return the groups of the last ten minutes of the brokers' clock, at most `MAX_GROUPS`, most troubled first."""
     now_us = laboratory.clock.now_us()
-    recent = laboratory.recorder.groups_lately(now_us - WINDOW_MS * 1_000, MOST_GROUPS)
+    recent = laboratory.recorder.groups_lately(now_us - WINDOW_MS * 1_000, MAX_GROUPS)
     looked_at = [_at(laboratory, group_id, now_us) for group_id in recent]
-    return sorted((each for each in looked_at if each.marks or each.waits), key=lambda each: each.trouble, reverse=True)
+    return sorted((row for row in looked_at if row.marks or row.waits), key=lambda row: row.trouble, reverse=True)
 
 
 def _at(laboratory: Laboratory, group_id: str, now_us: int) -> Glance:
     group = group_of(laboratory, group_id)
-    rebalances = [each for each in group.history if _ago_ms(each, now_us) <= WINDOW_MS]
+    rebalances = [rebalance for rebalance in group.history if _ago_ms(rebalance, now_us) <= WINDOW_MS]
     is_moving = group.state in _MOVING
-    open_ones = [each for each in rebalances if each.outcome == OPEN]
+    open_ones = [rebalance for rebalance in rebalances if rebalance.outcome == OPEN]
     return Glance(
         group,
         list(group.explain().waits) if is_moving else [],
         _ago_ms(open_ones[-1], now_us) if is_moving and open_ones else None,
-        [Mark(_ago_ms(each, now_us), _took_ms(each), each.cause, each.laggard) for each in rebalances],
+        [
+            Mark(_ago_ms(rebalance, now_us), _took_ms(rebalance), rebalance.cause, rebalance.laggard)
+            for rebalance in rebalances
+        ],
     )
 
 

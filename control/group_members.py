@@ -1,4 +1,4 @@
-"""A group's members, as a test sees them, whichever protocol they speak."""
+"""Members of a group as tests see them, for every protocol."""
 
 from __future__ import annotations
 
@@ -22,59 +22,42 @@ if TYPE_CHECKING:
     from kohort.purgatory import DelayedOperation
 
 
-Partitions = Mapping[str, tuple[int, ...]]
-"""By topic."""
+Partitions = Mapping[str, tuple[int, ...]]  # partition numbers by topic
 
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A member, at the moment somebody looked."""
+    """Snapshot of a member."""
 
     member_id: str
-    instance_id: str | None
-    """The `group.instance.id` of a static member."""
+    instance_id: str | None  # the `group.instance.id` of a static member
     client_id: str
     client_host: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
     is_leader: bool
-    is_alive: bool
-    """Whether its connection is open and no fault keeps it silent."""
+    is_alive: bool  # whether its connection is open and no fault silences it
+    # `join`: for other members to join; `sync`: for its assignment; `partitions` or `tasks`: for some that other
+    # members still own (KIP-848, KIP-1071); empty: for nothing
     waits_for: str
-    """`join`: for the others to join; `sync`: for its share; `partitions` or
-    `tasks`: for some that others still have (KIP-848, KIP-1071).
-
-    Empty: it waits for nothing.
-    """
-    partitions: Partitions
-    """By topic. Empty, too, for a group of another protocol type than `consumer`."""
-    speaks: str
-    """`classic`, `consumer`, `share` or `streams`: a consumer group may have members of the first two."""
-    epoch: int
-    """Its member epoch: -2 after a static member stepped out. In a classic group the generation."""
-    state: str
-    """In a consumer group `Stable`, `UnrevokedPartitions`: it is to give something up, or `UnreleasedPartitions`."""
-    target: Partitions
-    """What it is to have; in a classic group what it has."""
-    revoking: Partitions
-    """What it is to give up and has not yet."""
-    topics: tuple[str, ...]
-    """The names that it subscribes to, sorted."""
-    topic_regex: str
-    """The pattern that it subscribes to; empty: none."""
-    assignor: str
-    """The server-side assignor that it votes for; empty: none."""
+    partitions: Partitions  # also empty if the group's protocol type is not `consumer`
+    speaks: str  # the protocol: `classic`, `consumer`, `share` or `streams`; a consumer group may mix the first two
+    epoch: int  # the member epoch, -2 after a static member left temporarily; in a classic group the generation
+    state: str  # in a consumer group `Stable`, `UnrevokedPartitions` (must revoke some) or `UnreleasedPartitions`
+    target: Partitions  # the target assignment; in a classic group the current one
+    revoking: Partitions  # partitions that it must still revoke
+    topics: tuple[str, ...]  # subscribed topic names, sorted
+    topic_regex: str  # the subscribed pattern, or empty
+    assignor: str  # the server-side assignor that it votes for, or empty
+    # time on the brokers' clock until a silent member is removed; None while its request waits
     session_ends_in_ms: int | None
-    """When it is removed if it stays silent, on the brokers' clock; None: not while its request waits."""
-    revocation_ends_in_ms: int | None
-    """When it is removed if it does not give up what it is to; None: it need not."""
+    revocation_ends_in_ms: int | None  # time until it is removed if it doesn't revoke; None if nothing is to be revoked
 
     def __str__(self) -> str:
         return self.instance_id or self.client_id or self.member_id
 
 
 def classic_member(group: ClassicGroup, member: Member, now_ms: int, is_alive: bool) -> GroupMember:
-    """A member of a classic group."""
     waits_for = "join" if member.join_ticket is not None else "sync" if member.sync_ticket is not None else ""
     partitions = assigned_partitions(member.assignment) or {}
     return GroupMember(
@@ -103,14 +86,13 @@ def classic_member(group: ClassicGroup, member: Member, now_ms: int, is_alive: b
 
 def _topics(member: Member) -> tuple[str, ...]:
     try:
-        found = subscribed_topics(member.protocols[0][1]) if member.protocols else None
+        topics = subscribed_topics(member.protocols[0][1]) if member.protocols else None
     except ImpossibleLengthError:
         return ()
-    return tuple(sorted(found or ()))
+    return tuple(sorted(topics or ()))
 
 
 def consumer_member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, is_alive: bool) -> GroupMember:
-    """A member of a consumer group; it may speak the classic protocol."""
     metadata, current = member.metadata, member.current
     classic = metadata.classic
     config = group.coordinator.consumer_config(group.group_id)
@@ -139,7 +121,7 @@ def consumer_member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, i
 
 
 def share_member(group: ShareGroup, member: ShareMember, now_ms: int, is_alive: bool) -> GroupMember:
-    """A member of a share group: several may have the same partition, and nobody gives up anything."""
+    """Return a member of a share group. Members may share partitions, and never have to revoke any."""
     metadata, current = member.metadata, member.current
     return GroupMember(
         member_id=member.member_id,
@@ -166,15 +148,15 @@ def share_member(group: ShareGroup, member: ShareMember, now_ms: int, is_alive: 
 
 
 def by_name(group: ModernGroup, partitions: Mapping[UUID, Iterable[int]]) -> dict[str, tuple[int, ...]]:
-    """By the names of their topics; a topic that is gone has its id for a name."""
-    found = {}
+    """Return partitions by topic name, or by topic id if the topic was deleted."""
+    by_topic = {}
     for topic_id, numbers in partitions.items():
         topic = group.coordinator.topics.by_id(topic_id)
         if numbers:
-            found[str(topic_id) if topic is None else topic.name] = tuple(sorted(numbers))
-    return dict(sorted(found.items()))
+            by_topic[str(topic_id) if topic is None else topic.name] = tuple(sorted(numbers))
+    return dict(sorted(by_topic.items()))
 
 
 def left(timer: DelayedOperation | None, now_ms: int) -> int | None:
-    """How long a timer still runs; None: there is none."""
+    """Return the remaining time of a timer, or None if it doesn't run."""
     return None if timer is None or timer.completed else max(0, timer.deadline_ms - now_ms)

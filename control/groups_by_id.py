@@ -1,4 +1,4 @@
-"""Groups by their ids, whatever their kind."""
+"""Lookup of groups of any type by id."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 class SeesFromOutside:
-    """A laboratory without a cluster of its own. It says itself how groups look, with the words of `AnyGroup`."""
+    """Laboratory without a cluster of its own, which provides its own groups with the interface of `AnyGroup`."""
 
     def group_seen(self, group_id: str) -> Any:
-        """A group as a test sees it."""
+        """Return a group as tests see it."""
         raise NotImplementedError
 
 
 def group_of(laboratory: Laboratory | SeesFromOutside, group_id: str) -> Group | ShareGroup | StreamsGroup:
-    """A group as a test sees it. Where there is none of that id it is one that may become a classic group."""
+    """Return a group as tests see it; for an unknown id one that may become a classic group."""
     if isinstance(laboratory, SeesFromOutside):
-        seen: Group = laboratory.group_seen(group_id)
-        return seen
+        group: Group = laboratory.group_seen(group_id)
+        return group
     if laboratory.share_group(group_id) is not None:
-        from kohort.control.lab_share_group import ShareGroup  # not for brokers without such groups
+        from kohort.control.lab_share_group import ShareGroup  # only brokers with such groups load it
 
         return ShareGroup(laboratory, group_id)
     if laboratory.streams_group(group_id) is not None:
-        from kohort.control.lab_streams_group import StreamsGroup  # likewise
+        from kohort.control.lab_streams_group import StreamsGroup  # for the same reason
 
         return StreamsGroup(laboratory, group_id)
     return Group(laboratory, group_id)

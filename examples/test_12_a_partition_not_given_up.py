@@ -23,7 +23,7 @@ def test_the_group_names_who_holds_it_up(kafka: Any) -> None:
         group.wait_for(lambda: any(member.revoking for member in group.members))
         (wait,) = group.explain().waits
         assert wait.for_whom == ("ada",)
-        assert wait.what.startswith("to give up orders ")
+        assert wait.what.startswith("to revoke orders ")
         assert wait.what.endswith(", which bob is to get")
         assert 290_000 < wait.ends_in_ms <= 300_000
         assert len(group.member("ada").partitions["orders"]) == 2, "what it keeps it may go on reading"

@@ -34,6 +34,6 @@ def test_the_bad_record_stops_nobody(kafka: Any) -> None:
     assert (handled, failed) == ([b"a", b"b"], [1, 2, 3])
     assert queue.delivery_count("orders", 0, 1) == 3
     assert queue.explain_record("orders", 0, 1) == (
-        "orders-0 1: archived, delivered 3 times, as often as the group allows (3)"
+        "orders-0 1: archived, delivered 3 times, the group's delivery limit (3)"
     )
     queue.wait_accepted(2)

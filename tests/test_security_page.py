@@ -18,9 +18,9 @@ HELD_BY = re.findall(r"^\| `([\w.]+)` \| .+ \| `([\w/]+\.py)` \|$", PAGE, re.MUL
 IN_OTHER_WORDS = {
     "log.retention.bytes": "retention.bytes",
     "log.retention.hours": "retention.ms",
-    "LARGEST_BYTES": "at most 1048576 bytes",
+    "MAX_BODY_BYTES": "the limit is 1048576 bytes",
     "EVENTS_KEPT": "kept=",
-    "LARGEST_FILE": "has more than 262144 bytes",
+    "MAX_FILE_BYTES": "has more than 262144 bytes",
 }
 """How a test names a limit that it does not call by its name."""
 

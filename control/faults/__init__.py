@@ -1,1 +1,1 @@
-"""Spoiling requests on purpose: rules that say which, when and how."""
+"""Faults: rules that select requests, and what happens to them and when."""

@@ -1,6 +1,6 @@
-"""What a rule does to a request, or to its answer.
+"""Actions of fault rules on a request or its response.
 
-`act` returns what the client is answered, None when it hears nothing (for now), or `ON` to let things go on.
+`act` returns a response, None to send nothing (for now), or `UNCHANGED` to continue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kohort.broker.ticket import CloseConnection
 from kohort.control.assignments import Change
 from kohort.control.conditions import Condition, Delayed
 from kohort.control.control_errors import unknown
-from kohort.control.exchange import ON
+from kohort.control.exchange import UNCHANGED
 from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import whole
 from kohort.control.request_facts import RequestFacts
@@ -31,40 +31,36 @@ if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
     from kohort.security.rights import Right
 
-ACCESS = "access"
-"""The stage of an action that acts where the broker asks whether a request is allowed."""
+ACCESS = "access"  # stage of actions that apply when the broker checks whether a request is allowed
 
 
 class Action:
-    """One way to spoil a request."""
+    """Base class of actions."""
 
     stage: str = REQUEST
-    only_for: ClassVar[str | None] = None
-    """The one API it makes sense for; None: any."""
-    spoils: ClassVar[bool] = True
-    """Whether a request that it has acted on is no other rule's any more."""
+    only_for: ClassVar[str | None] = None  # the only API that the action applies to, or None
+    is_exclusive: ClassVar[bool] = True  # whether no other rule applies to a request after this action
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """Does it. `response` is None at the stage REQUEST."""
+        """Apply the action. There is a `response` only at the stage ANSWER."""
         raise NotImplementedError
 
     def ended(self) -> None:
-        """Its rule has been removed."""
+        """Release what the action holds, after its rule was removed."""
 
     def silences(self, facts: RequestFacts) -> bool:
-        """Whether the broker would hear nothing of such a request for now."""
+        """Return whether the broker would not receive such a request for now."""
         return False
 
 
 @dataclass(frozen=True)
 class Count(Action):
-    """Nothing happens to it, and other rules may act on it: the rule counts."""
+    """Action that only counts requests. Other rules still apply."""
 
-    spoils: ClassVar[bool] = False
+    is_exclusive: ClassVar[bool] = False
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
-        return ON
+        return UNCHANGED
 
     def __str__(self) -> str:
         return "be counted"
@@ -72,20 +68,22 @@ class Count(Action):
 
 @dataclass(frozen=True)
 class Refuse(Action):
-    """The client hears an error; the broker has never seen the request."""
+    """Action that returns an error; the broker does not receive the request."""
 
     error: ErrorCode
 
     @classmethod
     def by_name(cls, name: str) -> Refuse:
-        """By Kafka's name: `REBALANCE_IN_PROGRESS`. Raises ControlError when there is none."""
+        """Return the action for an error by Kafka's name, such as `REBALANCE_IN_PROGRESS`.
+
+        Raise ControlError if unknown.
+        """
         try:
             return cls(ErrorCode[str(name).lower()])
         except KeyError:
             raise unknown("error", name, (error.name.upper() for error in ErrorCode)) from None
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         return exchange.refusal(self.error)
 
     def __str__(self) -> str:
@@ -94,51 +92,45 @@ class Refuse(Action):
 
 @dataclass
 class Drop(Action):
-    """Nothing comes back, and nothing more is read on that connection: as when packets are lost.
+    """Action that sends no response and reads nothing more on that connection, as if packets were lost.
 
-    At REQUEST the broker never sees it; at ANSWER it did what was asked, and only the client does not know. When the
-    rule ends, the connections that it has silenced are closed, so that their clients need not wait for a timeout.
+    At REQUEST the broker does not receive the request. At ANSWER it executes the request, but the client does not know.
+    When the rule ends, these connections are closed, so that their clients need not wait for a timeout.
     """
 
     stage: str = REQUEST
     _silenced: list[Exchange] = field(default_factory=list, repr=False)
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         self._silenced.append(exchange)
 
     def ended(self) -> None:
-        """See `Action`."""
         for exchange in self._silenced:
-            exchange.connection.close("the fault that kept it silent is over")
+            exchange.connection.close("the fault that silenced it has ended")
         self._silenced.clear()
 
     def silences(self, facts: RequestFacts) -> bool:
-        """See `Action`."""
         return self.stage == REQUEST
 
     def __str__(self) -> str:
-        return "drop it" if self.stage == REQUEST else "lose the answer"
+        return "drop it" if self.stage == REQUEST else "drop the response"
 
 
 @dataclass
 class Hold(Action):
-    """Keeps it until the rule ends; then it goes on. So it is with a process that was stopped, or a cut cable."""
+    """Action that holds a request until the rule ends, as if a process was stopped or a cable was cut."""
 
     _held: list[Exchange] = field(default_factory=list, repr=False)
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         self._held.append(exchange)
 
     def ended(self) -> None:
-        """See `Action`."""
         held, self._held = self._held, []
         for exchange in held:
             exchange.resume()
 
     def silences(self, facts: RequestFacts) -> bool:
-        """See `Action`."""
         return True
 
     def __str__(self) -> str:
@@ -147,115 +139,104 @@ class Hold(Action):
 
 @dataclass(frozen=True)
 class Close(Action):
-    """Hangs up instead of handling it, or (ANSWER) instead of answering."""
+    """Action that closes the connection instead of handling the request, or (ANSWER) instead of responding."""
 
     stage: str = REQUEST
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
-        raise CloseConnection(f"a fault hung up on its {exchange.facts.api}")
+        raise CloseConnection(f"a fault closed the connection of its {exchange.facts.api}")
 
     def __str__(self) -> str:
-        return "hang up" if self.stage == REQUEST else "hang up instead of answering"
+        return "close the connection" if self.stage == REQUEST else "close the connection instead of responding"
 
 
 @dataclass(frozen=True)
 class Truncate(Action):
-    """Sends the first bytes of the answer, the four of its length included, and hangs up."""
+    """Action that sends the first bytes of the response, including its 4-byte length, and closes the connection."""
 
     length: int
     stage: str = ANSWER
 
     def __post_init__(self) -> None:
-        whole(self.length, "the length of what arrives", 0)
+        whole(self.length, "the number of bytes to send", 0)
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         exchange.cut(response, self.length)
-        raise CloseConnection("a fault cut its answer")
+        raise CloseConnection("a fault truncated its response")
 
     def __str__(self) -> str:
-        return f"cut the answer after {self.length} bytes"
+        return f"truncate the response after {self.length} bytes"
 
 
 @dataclass(frozen=True)
 class Delay(Action):
-    """Goes on later, by the brokers' clock."""
+    """Action that delays a request or response by a time on the brokers' clock."""
 
     length_ms: int
-    jitter_ms: int = 0
-    """Up to so much longer, from the cluster's seed."""
+    jitter_ms: int = 0  # maximum random extra delay, from the cluster's seed
     stage: str = REQUEST
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         exchange.wait(self.length_ms + (chance.randint(0, self.jitter_ms) if self.jitter_ms else 0), response)
 
     def __str__(self) -> str:
         jitter = f" to {self.length_ms + self.jitter_ms}" if self.jitter_ms else ""
-        return f"delay {'it' if self.stage == REQUEST else 'the answer'} by {self.length_ms}{jitter} ms"
+        return f"delay {'it' if self.stage == REQUEST else 'the response'} by {self.length_ms}{jitter} ms"
 
 
 @dataclass
 class DelayUntil(Action):
-    """Goes on when something has come about, or when the rule ends."""
+    """Action that delays a request or response until a condition holds or the rule ends."""
 
     condition: Condition
     stage: str = REQUEST
     _delayed: list[tuple[Exchange, Delayed]] = field(default_factory=list, repr=False)
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         if self.condition.is_now(exchange.facts):
-            return ON
-        self._delayed = [each for each in self._delayed if not each[1].over]
+            return UNCHANGED
+        self._delayed = [delayed for delayed in self._delayed if not delayed[1].over]
         self._delayed.append((exchange, exchange.wait_until(self.condition, response)))
         return None
 
     def ended(self) -> None:
-        """See `Action`."""
         waiting, self._delayed = self._delayed, []
         for exchange, delayed in waiting:
             exchange.no_longer(delayed)
 
     def silences(self, facts: RequestFacts) -> bool:
-        """See `Action`."""
         return self.stage == REQUEST and not self.condition.is_now(facts)
 
     def __str__(self) -> str:
-        return f"delay {'it' if self.stage == REQUEST else 'the answer'} until {self.condition.word}"
+        return f"delay {'it' if self.stage == REQUEST else 'the response'} until {self.condition.word}"
 
 
 @dataclass
 class StayLeader(Action):
-    """A node that loses the coordination of a group goes on answering for it: a zombie (`kohort.control.zombies`)."""
+    """Action that lets a node continue to coordinate a group after it lost it: a zombie (`kohort.control.zombies`)."""
 
-    ends: list[Callable[[], None]] = field(default_factory=list, repr=False)
-    """What lets each zombie hear that it is none of its business any more."""
+    ends: list[Callable[[], None]] = field(default_factory=list, repr=False)  # callbacks that stop the zombies
     stage: str = "leadership"
 
     def ended(self) -> None:
-        """See `Action`."""
         ends, self.ends = self.ends, []
         for end in ends:
             end()
 
     def __str__(self) -> str:
-        return "go on coordinating when another node does"
+        return "continue to coordinate after another node took over"
 
 
 @dataclass(frozen=True)
 class Deny(Action):
-    """Who sends the request is without a right, whatever ACLs there are. So an ACL looks that is missing."""
+    """Action that denies the sender a right, whatever ACLs exist, as if an ACL was missing."""
 
     operation: Operation
     resource_type: ResourceType | None
-    name: str
-    """A pattern, in which `*` stands for anything."""
+    name: str  # a pattern, in which `*` matches any text
     stage: str = ACCESS
 
     def takes_away(self, right: Right, name: str) -> bool:
-        """Whether this is the right."""
         return (
             self.operation in (Operation.ALL, right.operation)
             and self.resource_type in (None, right.resource_type)
@@ -263,22 +244,21 @@ class Deny(Action):
         )
 
     def __str__(self) -> str:
-        kind = "anything" if self.resource_type is None else self.resource_type.name.lower().replace("_", " ")
-        what = "everything" if self.operation == Operation.ALL else self.operation.name
-        return f"deny {what} on {kind} {self.name}"
+        resource = "anything" if self.resource_type is None else self.resource_type.name.lower().replace("_", " ")
+        operation = "everything" if self.operation == Operation.ALL else self.operation.name
+        return f"deny {operation} on {resource} {self.name}"
 
 
 @dataclass(frozen=True)
 class HideNode(Action):
-    """Metadata leaves a node out: what it leads has no leader for those who ask."""
+    """Action that omits a node from Metadata responses; its partitions appear without a leader."""
 
     node: int
     stage: str = ANSWER
     only_for: ClassVar[str | None] = "Metadata"
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
-        response.brokers = tuple(each for each in response.brokers if each.node_id != self.node)
+        response.brokers = tuple(broker for broker in response.brokers if broker.node_id != self.node)
         for topic in response.topics:
             for part in topic.partitions:
                 if part.leader_id == self.node:
@@ -291,22 +271,21 @@ class HideNode(Action):
 
 @dataclass(frozen=True)
 class OldApiVersions(Action):
-    """ApiVersions is answered as an older release of Kafka does: what the client says then it says as to that one."""
+    """Action that returns the ApiVersions response of an older Kafka release, whose versions clients then use."""
 
     release: str
     stage: str = ANSWER
     only_for: ClassVar[str | None] = "ApiVersions"
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         ticket = exchange.ticket
         if ticket.version <= api_versions_of(self.release).max_version:
             return self.offered(ticket.version, response)
-        ticket.version = 0  # as Kafka answers a version that it does not know
+        ticket.version = 0  # Kafka's response to an unknown version
         return unsupported_version(self.release)
 
     def offered(self, version: int, response: Any) -> Any:
-        """The answer in a version that the release knows, in the place of the broker's own; a refusal stays."""
+        """Return the release's response in a version, unless the broker's response is an error."""
         return table(version, self.release) if isinstance(response, bytes) else response
 
     def __str__(self) -> str:
@@ -315,38 +294,35 @@ class OldApiVersions(Action):
 
 @dataclass(frozen=True)
 class StaleMetadata(Action):
-    """Metadata names the leaders of an earlier moment."""
+    """Action that returns the leaders of an earlier time in Metadata responses."""
 
-    leaders: Mapping[TopicPartition, tuple[int, int]]
-    """Topic and partition to leader and leader epoch, then."""
+    leaders: Mapping[TopicPartition, tuple[int, int]]  # leader and leader epoch at that time, by partition
     stage: str = ANSWER
     only_for: ClassVar[str | None] = "Metadata"
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         for topic in response.topics:
             for part in topic.partitions:
-                known = self.leaders.get((topic.name or "", part.partition_index))
-                if known is not None:
-                    part.leader_id, part.leader_epoch = known
+                leader = self.leaders.get((topic.name or "", part.partition_index))
+                if leader is not None:
+                    part.leader_id, part.leader_epoch = leader
         return response
 
     def __str__(self) -> str:
-        return "name old leaders"
+        return "return old leaders"
 
 
 @dataclass(frozen=True)
 class Assign(Action):
-    """Puts other shares in the place of those that a leader hands out."""
+    """Action that replaces the assignments in the leader's SyncGroup request."""
 
     change: Change
     only_for: ClassVar[str | None] = "SyncGroup"
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
-        """See `Action`."""
         request: SyncGroupRequest = exchange.request
-        if request.assignments:  # only the leader's has any
-            shares = self.change.change({each.member_id: each.assignment for each in request.assignments})
+        if request.assignments:  # only the leader's request contains assignments
+            shares = self.change.change({entry.member_id: entry.assignment for entry in request.assignments})
             exchange.request = replace(
                 request,
                 assignments=tuple(
@@ -354,7 +330,7 @@ class Assign(Action):
                     for member_id, share in shares.items()
                 ),
             )
-        return ON
+        return UNCHANGED
 
     def __str__(self) -> str:
         return f"assign {self.change.words}"

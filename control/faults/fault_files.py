@@ -1,4 +1,4 @@
-"""Rules in a YAML file: a list, each as `rule_parsing.parse_rule` reads it.
+"""YAML files of rules: a list of entries in the format of `rule_parsing.parse_rule`.
 
 - match: {api: Heartbeat, group: billing}
   do: drop
@@ -19,68 +19,71 @@ from kohort.control.faults.rule_parsing import parse_rule
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults
 
-LARGEST_FILE = 1 << 18
-"""Bytes. PyYAML reads a few hundred thousand in a second."""
+MAX_FILE_BYTES = 1 << 18  # bytes; PyYAML parses a few hundred thousand per second
 
 
 def read_rules(path: Path) -> list[dict[str, Any]]:
-    """What a file holds, not looked at closely. Raises ControlError for what is no list of tables."""
+    """Return the unchecked entries of a file. Raise ControlError if it is not a list of tables."""
     try:
         with path.open("rb") as file:
             return rules_in(file, str(path))
-    except OSError as problem:
-        raise ControlError(f"{path} cannot be read: {problem}") from None
+    except OSError as error:
+        raise ControlError(f"{path} is unreadable: {error}") from None
 
 
 def rules_in(file: BinaryIO, name: str) -> list[dict[str, Any]]:
-    """What an open file holds, as `read_rules` has it. `name`: what refusals call it."""
+    """Return the unchecked entries of an open file, as `read_rules` does.
+
+    Args:
+        name: The file's name in error messages.
+    """
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Without aliases: nine of them in a row make a thousand million values of a line (billion laughs)."""
+        """Loader without aliases: nine of them in a row expand one line to a billion values (billion laughs)."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 event = self.peek_event()
-                problem = f"an alias, *{event.anchor}, is not read here; write out what it stands for"
+                problem = f"alias *{event.anchor} is not supported; write out its value"
                 raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
             return super().compose_node(parent, index)
 
     try:
-        raw = file.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            raise ControlError(f"{name} has more than {LARGEST_FILE} bytes; a file of rules may have that many")
+        raw = file.read(MAX_FILE_BYTES + 1)
+        if len(raw) > MAX_FILE_BYTES:
+            raise ControlError(f"{name} has more than {MAX_FILE_BYTES} bytes; split it into several files")
         rules = yaml.load(raw.decode(), Loader)
     except ControlError:
         raise
     except UnicodeDecodeError as problem:
         raise ControlError(f"{name} cannot be read: {problem}") from None
     except yaml.YAMLError as problem:
-        raise ControlError(f"{name} is not YAML as rules are written in: {' '.join(str(problem).split())}") from None
+        raise ControlError(f"{name} is not valid YAML: {' '.join(str(problem).split())}") from None
     except (ValueError, OverflowError, RecursionError) as problem:  # PyYAML's own, for dates, numbers and nesting
-        raise ControlError(f"{name} holds what can't be read: {problem}") from None
-    if not isinstance(rules, list) or not all(isinstance(each, Mapping) for each in rules):
-        raise ControlError(f"{name} is no list of rules; each begins with `- match: {{api: …}}`")
-    return [{str(name): _plain(value) for name, value in each.items()} for each in rules]
+        raise ControlError(f"{name} has an unreadable value: {problem}") from None
+    if not isinstance(rules, list) or not all(isinstance(rule, Mapping) for rule in rules):
+        raise ControlError(f"{name} is not a list of rules; each rule starts with `- match: {{api: …}}`")
+    return [{str(name): _plain(value) for name, value in rule.items()} for rule in rules]
 
 
 def _plain(value: object) -> Any:
-    """What JSON has too: YAML makes a date of `2026-11-21`, which here is the name of a group or a client."""
+    """Convert values to JSON types: YAML parses `2026-11-21` as a date, but here it is the name of a group."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def load(faults: Faults, path: Path) -> list[Rule]:
-    """Makes all rules of a file, or none: one that is wrong is named by its number. Raises ControlError."""
-    made: list[Rule] = []
+    """Add all rules of a file, or none if one is invalid. ControlError contains the number of that rule."""
+    rules: list[Rule] = []
     for number, fields in enumerate(read_rules(path), 1):
         try:
-            made.append(parse_rule(faults, fields))
+            rules.append(parse_rule(faults, fields))
         except ControlError as problem:
-            for rule in made:
+            for rule in rules:
                 rule.remove()
             raise ControlError(f"{path}, rule {number}: {problem}") from None
-    return made
+    return rules

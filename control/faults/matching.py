@@ -1,4 +1,4 @@
-"""Which requests a rule is for."""
+"""Selection of the requests that a rule applies to."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 
 ANY = "*"
-VERSIONS = 100
-"""More than any API has."""
+VERSIONS = 100  # more versions than any API has
 API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
+# states of every group type, as on the wire; share groups have no own states
 STATE_NAMES = frozenset(state.value for state in (*State, *GroupState, *StreamsGroupState))
-"""States of groups of any kind, by their names on the wire. Share groups have none of their own."""
 
 
 GROUP_FIELDS = frozenset({"group_id", "groups", "coordinator_keys", "groups_names"})
@@ -33,19 +32,17 @@ FIELDS_THAT_HOLD = {
     "instance": frozenset({"group_instance_id", "instance_id", "members"}),
     "generation": frozenset({"generation_id", "generation_id_or_member_epoch", "member_epoch"}),
     "records": frozenset({"share_session_epoch"}),
-}
-"""What not every API can be matched by, and the fields of requests that hold it; see `kohort.control.request_facts`."""
+}  # conditions that don't apply to every API, and the request fields they need; see `kohort.control.request_facts`
 
 
 @cache
 def fields_of(api: str) -> frozenset[str]:
-    """The fields of an API's requests."""
-    name = next(each for each in API_BY_NAME if kafka_name(each) == api)
-    return frozenset(each.name for each in fields(message_of(name).request))
+    name = next(api_name for api_name in API_BY_NAME if kafka_name(api_name) == api)
+    return frozenset(api_name.name for api_name in fields(message_of(name).request))
 
 
 class MatchOptions(TypedDict, total=False):
-    """What `faults.on` takes beside the API; see `Match`."""
+    """Conditions of `faults.on` in addition to the API; see `Match`."""
 
     version: str | int
     node: int
@@ -61,30 +58,24 @@ class MatchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Everything that is given must hold. In texts `*` stands for anything and `?` for one character."""
+    """Conditions that must all hold. In texts, `*` matches any text and `?` one character."""
 
-    api: str = ANY
-    """Kafka's name: `JoinGroup`."""
-    version: str | None = None
-    """A number, or a range as in `3-5`."""
+    api: str = ANY  # Kafka's name: `JoinGroup`
+    version: str | None = None  # a number, or a range as in `3-5`
     node: int | None = None
     client_id: str | None = None
-    principal: str | None = None
-    """Who is logged in, as `User:alice`; `User:ANONYMOUS` without a login."""
+    principal: str | None = None  # such as `User:alice`, or `User:ANONYMOUS` without a login
     group: str | None = None
-    member: str | None = None
-    """A member id, an instance id or a client id."""
-    instance: str | None = None
-    """A `group.instance.id`."""
+    member: str | None = None  # a member id, an instance id or a client id
+    instance: str | None = None  # a `group.instance.id`
     generation: int | None = None
-    state: str | None = None
-    """The group's state when the request comes, as on the wire: `CompletingRebalance`."""
+    state: str | None = None  # the group's state when the request arrives, as on the wire: `CompletingRebalance`
+    # Records of a share group: `orders-0`, `orders-0@5`, `orders-0@5-9`. Matches requests that acknowledge one of them,
+    # and responses that contain one if the rule applies to responses.
     records: str | None = None
-    """Records of a share group, as a partition and offsets: `orders-0`, `orders-0@5`, `orders-0@5-9`. A request
-    that says something of one of them; where the answer is spoiled, or an answer that gives one."""
 
     def __post_init__(self) -> None:
-        """Raises ControlError for what can never match."""
+        """Raise ControlError for conditions that can never match."""
         if self.api != ANY and self.api not in API_NAMES:
             raise unknown("API", self.api, API_NAMES)
         if self.state is not None and self.state not in STATE_NAMES:
@@ -96,42 +87,48 @@ class Match:
         if self.api != ANY:
             self._check_fields()
 
-    def _check_version(self, asked: range) -> None:
+    def _check_version(self, versions: range) -> None:
         served = [spec for name, spec in API_BY_NAME.items() if self.api in (ANY, kafka_name(name))]
-        if not any(each.min_version <= version <= each.max_version for each in served for version in asked[:VERSIONS]):
-            what = "no API" if self.api == ANY else f"no {self.api}"
-            are = "" if self.api == ANY else f"; there are {served[0].min_version} to {served[0].max_version}"
-            raise ControlError(f"there is {what} of version {self.version}{are}")
+        if not any(
+            candidate.min_version <= version <= candidate.max_version
+            for candidate in served
+            for version in versions[:VERSIONS]
+        ):
+            api = "no API" if self.api == ANY else f"no {self.api}"
+            advice = "" if self.api == ANY else f"; valid versions: {served[0].min_version} to {served[0].max_version}"
+            raise ControlError(f"unsupported version: {api} has version {self.version}{advice}")
 
     def _check_fields(self) -> None:
-        """A match on a field that requests of this API lack would never hold."""
+        """Raise ControlError for a condition on a field that requests of the API don't have."""
         for name, holders in FIELDS_THAT_HOLD.items():
             if getattr(self, name) is not None and not fields_of(self.api) & holders:
-                what = "group" if name == "state" else name
-                advice = "choose them by client_id or node"
-                raise ControlError(f"{self.api} requests name no {what}, so none would match; {advice}")
+                field = "group" if name == "state" else name
+                advice = "match them by client_id or node"
+                raise ControlError(f"{self.api} requests have no {field}, so none would match; {advice}")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Match:
-        """From words and values, as a file or a request has them. Raises ControlError for a word that is none."""
-        names = [each.name for each in fields(cls)]
+        """Return conditions from names and values, as in a file or request body.
+
+        Raise ControlError for unknown names.
+        """
+        names = [field.name for field in fields(cls)]
         for name, value in values.items():
             if name not in names:
                 raise unknown("match field", name, names)
             if name in ("node", "generation") and (not isinstance(value, int) or isinstance(value, bool)):
-                raise ControlError(f"{name} is a number, not {value!r}")
+                raise ControlError(f"{name} must be a number, got {value!r}")
         texts: dict[str, Any] = {
             name: value if name in ("node", "generation") else str(value) for name, value in values.items()
         }
         return cls(**texts)
 
     def fits(self, facts: RequestFacts) -> bool:
-        """Whether a request is one of those."""
         return (
             (self.api == ANY or self.api == facts.api)
             and (self.group is None or _like(facts.group, self.group))
-            and (self.member is None or any(_like(each, self.member) for each in facts.names))
-            and (self.instance is None or any(_like(each, self.instance) for each in facts.instances))
+            and (self.member is None or any(_like(name, self.member) for name in facts.names))
+            and (self.instance is None or any(_like(name, self.instance) for name in facts.instances))
             and (self.client_id is None or _like(facts.client_id, self.client_id))
             and (self.principal is None or _like(str(facts.ticket.principal), self.principal))
             and (self.node is None or self.node == facts.node)
@@ -142,11 +139,10 @@ class Match:
         )
 
     def __str__(self) -> str:
-        """In one line, for a person."""
         conditions = [
-            f"{each.name} {value}"
-            for each in fields(self)
-            if each.name != "api" and (value := getattr(self, each.name)) is not None
+            f"{field.name} {value}"
+            for field in fields(self)
+            if field.name != "api" and (value := getattr(self, field.name)) is not None
         ]
         return " with ".join(filter(None, ["any request" if self.api == ANY else self.api, ", ".join(conditions)]))
 
@@ -161,26 +157,28 @@ _LAST_OFFSET = 2**63 - 1
 
 @cache
 def _records(text: str) -> Records:
-    """What `orders-0@5-9` means; without offsets all of the partition. Raises ControlError."""
-    found = _RECORDS.fullmatch(text)
-    if found is None:
-        raise ControlError(f"{text!r} names no records; write a partition, and offsets if not all: orders-0@5-9")
-    topic, partition, first, last = found.groups()
+    """Parse a range such as `orders-0@5-9`; without offsets it is the whole partition.
+
+    Raise ControlError if invalid.
+    """
+    match = _RECORDS.fullmatch(text)
+    if match is None:
+        raise ControlError(f"{text!r} is not a partition with optional offsets, as in orders-0@5-9")
+    topic, partition, first, last = match.groups()
     begin = int(first or 0)
     end = int(last) if last else begin if first else _LAST_OFFSET
     if end < begin:
-        raise ControlError(f"{text!r} ends before it begins")
+        raise ControlError(f"{text!r} has a last offset below its first")
     return Records(topic, int(partition), begin, end)
 
 
-def _are_about(facts: RequestFacts, wanted: Records) -> bool:
-    """Whether a request, or its answer, is about one of these records."""
+def _are_about(facts: RequestFacts, records: Records) -> bool:
     return any(
-        each.partition == wanted.partition
-        and each.first_offset <= wanted.last_offset
-        and each.last_offset >= wanted.first_offset
-        and _like(each.topic, wanted.topic)
-        for each in facts.records
+        held.partition == records.partition
+        and held.first_offset <= records.last_offset
+        and held.last_offset >= records.first_offset
+        and _like(held.topic, records.topic)
+        for held in facts.records
     )
 
 
@@ -189,4 +187,4 @@ def _range(text: str) -> range:
     try:
         return range(int(lowest), int(highest if dash else lowest) + 1)
     except ValueError:
-        raise ControlError(f"{text!r} is no version; write a number, or a range as in 3-5") from None
+        raise ControlError(f"{text!r} is not a version; use a number or a range, as in 3-5") from None

@@ -1,4 +1,4 @@
-"""The second half of a rule: `faults.on("Heartbeat", group="billing")` **`.drop(times=2)`**."""
+"""Actions of a rule: the `.drop(times=2)` of `faults.on("Heartbeat", group="billing").drop(times=2)`."""
 
 from __future__ import annotations
 
@@ -54,40 +54,40 @@ class RuleBuilder:
         self._add = add
         self._topics = topics
 
-    def count(self, **when: Unpack[When]) -> Rule:
+    def count(self, **options: Unpack[When]) -> Rule:
         """Count matching requests without changing them: see `Rule.acted` and `Rule.wait`. Other rules still apply."""
-        return self._rule(Count(), when)
+        return self._rule(Count(), options)
 
-    def error(self, name: str, **when: Unpack[When]) -> Rule:
+    def error(self, name: str, **options: Unpack[When]) -> Rule:
         """Return an error, given by Kafka's name; the broker does not receive the request."""
-        return self._rule(Refuse.by_name(name), when)
+        return self._rule(Refuse.by_name(name), options)
 
-    def drop(self, **when: Unpack[When]) -> Rule:
+    def drop(self, **options: Unpack[When]) -> Rule:
         """Drop requests: the client gets no response on that connection until the rule ends and closes it."""
-        return self._rule(Drop(), when)
+        return self._rule(Drop(), options)
 
-    def hold(self, **when: Unpack[When]) -> Rule:
+    def hold(self, **options: Unpack[When]) -> Rule:
         """Hold requests until the rule is removed. To release them one by one at a named point, use a gate."""
-        return self._rule(Hold(), when)
+        return self._rule(Hold(), options)
 
-    def lose_response(self, **when: Unpack[When]) -> Rule:
+    def lose_response(self, **options: Unpack[When]) -> Rule:
         """Handle requests and drop the response and everything after it on that connection."""
-        return self._rule(Drop(ANSWER), when)
+        return self._rule(Drop(ANSWER), options)
 
-    def close(self, **when: Unpack[When]) -> Rule:
+    def close(self, **options: Unpack[When]) -> Rule:
         """Close the connection instead of handling the request."""
-        return self._rule(Close(), when)
+        return self._rule(Close(), options)
 
-    def close_after_handling(self, **when: Unpack[When]) -> Rule:
+    def close_after_handling(self, **options: Unpack[When]) -> Rule:
         """Handle the request and close the connection without a response."""
-        return self._rule(Close(ANSWER), when)
+        return self._rule(Close(ANSWER), options)
 
-    def truncate(self, length: int, **when: Unpack[When]) -> Rule:
+    def truncate(self, length: int, **options: Unpack[When]) -> Rule:
         """Send only the first bytes of the response, including its length, and close the connection."""
-        return self._rule(Truncate(length), when)
+        return self._rule(Truncate(length), options)
 
     def delay(
-        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
+        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **options: Unpack[When]
     ) -> Rule:
         """Delay requests by seconds of the broker's clock, plus up to `jitter` seconds, or until a condition.
 
@@ -96,50 +96,50 @@ class RuleBuilder:
                 of its requests reaches (`join-complete`); the end of the rule ends the delay, too. See
                 `kohort.control.conditions`.
         """
-        return self._rule(_delay(seconds, jitter, until, REQUEST), when)
+        return self._rule(_delay(seconds, jitter, until, REQUEST), options)
 
     def delay_response(
-        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **when: Unpack[When]
+        self, seconds: Seconds | None = None, jitter: Seconds = 0, *, until: str | None = None, **options: Unpack[When]
     ) -> Rule:
         """Handle requests immediately and delay the response by a time or until a condition."""
-        return self._rule(_delay(seconds, jitter, until, ANSWER), when)
+        return self._rule(_delay(seconds, jitter, until, ANSWER), options)
 
-    def hide_node(self, node: int, **when: Unpack[When]) -> Rule:
-        """Omit a node from Metadata responses; its partitions appear without a leader."""
-        return self._rule(HideNode(node), when)
+    def hide_node(self, node: int, **options: Unpack[When]) -> Rule:
+        """Hide a node in Metadata responses; its partitions appear without a leader."""
+        return self._rule(HideNode(node), options)
 
-    def as_kafka(self, release: str, **when: Unpack[When]) -> Rule:
+    def as_kafka(self, release: str, **options: Unpack[When]) -> Rule:
         """Return the ApiVersions response of an older release of Kafka, such as "2.8".
 
         Clients send one request per connection: add the rule before they connect. The broker's behaviour does not
         change; see `Cluster(as_kafka=…)` for that.
         """
         if release not in RELEASES:
-            raise unknown("release of Kafka", release, RELEASES)
-        return self._rule(OldApiVersions(release), when)
+            raise unknown("Kafka release", release, RELEASES)
+        return self._rule(OldApiVersions(release), options)
 
-    def stale_metadata(self, **when: Unpack[When]) -> Rule:
+    def stale_metadata(self, **options: Unpack[When]) -> Rule:
         """Return the leaders of this moment in Metadata responses, whatever moves later."""
         leaders = {
             (topic.name, partition.index): (partition.leader, partition.leader_epoch)
             for topic in self._topics
             for partition in topic.partitions
         }
-        return self._rule(StaleMetadata(leaders), when)
+        return self._rule(StaleMetadata(leaders), options)
 
-    def zombie(self, **when: Unpack[When]) -> Rule:
+    def zombie(self, **options: Unpack[When]) -> Rule:
         """Let a node that loses the group's coordination continue to answer for it until the rule ends.
 
         This applies to all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
         """
         unfit = [
-            each.name
-            for each in fields(Match)
-            if each.name not in ("group", "node") and getattr(self._match, each.name) not in (None, ANY)
+            field.name
+            for field in fields(Match)
+            if field.name not in ("group", "node") and getattr(self._match, field.name) not in (None, ANY)
         ]
         if unfit:
-            raise ControlError(f"a zombie is chosen by group and node; {unfit[0]} says nothing of it, leave it out")
-        return self._rule(StayLeader(), when)
+            raise ControlError(f"a zombie is selected by group and node; {unfit[0]} is not supported")
+        return self._rule(StayLeader(), options)
 
     def deny(
         self,
@@ -149,7 +149,7 @@ class RuleBuilder:
         group: str | None = None,
         transactional_id: str | None = None,
         cluster: bool = False,
-        **when: Unpack[When],
+        **options: Unpack[When],
     ) -> Rule:
         """Deny the sender an operation, by Kafka's name (`Read`), on the named resource, or on everything.
 
@@ -157,28 +157,28 @@ class RuleBuilder:
         """
         resource = resource_named(topic, group, transactional_id, cluster=cluster)
         kind, name = (None, ANY) if resource is None else resource
-        return self._rule(Deny(operation_named(operation), kind, name), when)
+        return self._rule(Deny(operation_named(operation), kind, name), options)
 
-    def assign(self, change: Change, **when: Unpack[When]) -> Rule:
-        """Change the assignments of a SyncGroup request before the broker receives it.
+    def assign(self, change: Change, **options: Unpack[When]) -> Rule:
+        """Modify the assignments of a SyncGroup request before the broker receives it.
 
         See `kohort.control.assignments`.
         """
-        return self._rule(Assign(change), when)
+        return self._rule(Assign(change), options)
 
-    def _rule(self, action: Action, when: When) -> Rule:
+    def _rule(self, action: Action, options: When) -> Rule:
         if action.only_for is not None and self._match.api not in (action.only_for, ANY):
-            raise ControlError(f"only a {action.only_for} can {action}, not a {self._match.api}")
+            raise ControlError(f"only {action.only_for} requests support this action ({action}), not {self._match.api}")
         match = self._match if action.only_for is None else replace(self._match, api=action.only_for)
-        return self._add(match, action, trigger(when))
+        return self._add(match, action, trigger(options))
 
 
 def _delay(seconds: Seconds | None, jitter: Seconds, until: str | None, stage: str) -> Action:
     if (seconds is None) == (until is None):
-        raise ControlError("a delay takes either seconds, or until what: a state, a group event or a gate point")
+        raise ControlError("a delay requires either seconds or until: a state, a group event or a gate point")
     if until is not None:
         if jitter:
-            raise ControlError(f"jitter is added to seconds; a delay until {until} has none")
+            raise ControlError(f"jitter requires seconds; a delay until {until} has no jitter")
         return DelayUntil(Condition(until), stage)
-    assert seconds is not None, "one of both is given"
+    assert seconds is not None, "either seconds or until is given"
     return Delay(length_ms(seconds, "a delay"), length_ms(jitter, "jitter"), stage)

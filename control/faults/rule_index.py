@@ -1,8 +1,8 @@
-"""Rules by what they ask for, so that a request is compared with those only that may be for it.
+"""Index of rules, so that a request is compared only with rules that may match it.
 
-A laboratory may have a thousand rules, for as many groups or clients. Each is filed under its stage, its API and a text
-that it wants: a group, a client id, an instance or a member, or how that begins. A rule without such a text is compared
-with all requests of its API.
+A laboratory may have a thousand rules, for as many groups or clients. The key of each is its stage, its API and a text
+that it requires: a group, client id, instance or member, or a prefix of it. A rule without such a text is compared with
+all requests of its API.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from kohort.control.faults.matching import ANY
 from kohort.control.faults.rules import Rule
 from kohort.control.request_facts import RequestFacts
 
+# a rule's key has the first of these that it requires; there are usually more groups than clients
 FIELDS = ("group", "client_id", "instance", "member")
-"""What a rule is filed under, the first that it names: there are more groups than clients, usually."""
 NO_FIELD = ""
-WHOLE = -1
-"""In place of the length of a beginning: the text as it stands."""
+WHOLE = -1  # marks the whole text instead of a prefix length
 
 _UP_TO_WILD = re.compile(r"[^*?\[]*")
 _BY_NUMBER = attrgetter("number")
@@ -32,18 +31,16 @@ class _Key(NamedTuple):
     api: str
     field: str
     length: int
-    text: str
-    """So much of what the request says there."""
+    text: str  # the prefix of the request's text
 
 
 class RuleIndex:
-    """All rules of a cluster. Keeps their order, which is that of their numbers."""
+    """All rules of a cluster, in the order of their numbers."""
 
     def __init__(self) -> None:
         self._rules: dict[int, Rule] = {}
         self._by_key: dict[_Key, dict[int, Rule]] = {}
-        self._lengths: dict[str, Counter[int]] = {}
-        """Under each field that a rule is filed under: the lengths, and how many rules have each."""
+        self._lengths: dict[str, Counter[int]] = {}  # the number of rules with each prefix length, by field
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(list(self._rules.values()))
@@ -52,18 +49,16 @@ class RuleIndex:
         return len(self._rules)
 
     def get(self, number: int) -> Rule | None:
-        """The rule of that number, if it is there."""
         return self._rules.get(number)
 
     def add(self, rule: Rule) -> None:
-        """One that has a higher number than those that are there."""
+        """Add a rule. Its number must be higher than those of the other rules."""
         key = _key_of(rule)
         self._rules[rule.number] = rule
         self._by_key.setdefault(key, {})[rule.number] = rule
         self._lengths.setdefault(key.field, Counter())[key.length] += 1
 
     def discard(self, rule: Rule) -> bool:
-        """Takes a rule away. Returns whether it was there."""
         if self._rules.pop(rule.number, None) is None:
             return False
         key = _key_of(rule)
@@ -77,10 +72,10 @@ class RuleIndex:
         return True
 
     def of(self, stage: str, facts: RequestFacts) -> list[Rule]:
-        """Those that may be for a request, in order; `Match.fits` says of each whether it is."""
+        """Return the rules that may match a request, in order. `Match.fits` makes the final check."""
         if not self._rules:
             return []
-        found: list[Rule] = []
+        candidates: list[Rule] = []
         several = False
         for name in (facts.api, ANY):
             for field, lengths in self._lengths.items():
@@ -89,11 +84,11 @@ class RuleIndex:
                         part = text if length == WHOLE else text[:length]
                         rules = self._by_key.get(_Key(stage, name, field, length, part))
                         if rules is not None:
-                            several = bool(found)
-                            found += rules.values()
-        if several:  # each once: names of a member may begin alike
-            return sorted(dict.fromkeys(found), key=_BY_NUMBER)
-        return found
+                            several = bool(candidates)
+                            candidates += rules.values()
+        if several:  # without duplicates, as several names of a member may have the same prefix
+            return sorted(dict.fromkeys(candidates), key=_BY_NUMBER)
+        return candidates
 
 
 def _key_of(rule: Rule) -> _Key:
@@ -109,7 +104,7 @@ def _key_of(rule: Rule) -> _Key:
 
 
 def _texts(field: str, facts: RequestFacts) -> Iterable[str]:
-    """What a request says there, each text once."""
+    """Return the distinct texts of a request for a field."""
     if field == "group":
         return (facts.group,)
     if field == "client_id":

@@ -1,4 +1,4 @@
-"""Rules as a file or a request states them: which requests, what happens to them, and when."""
+"""Parser for rules in files and request bodies: which requests, what happens to them, and when."""
 
 from __future__ import annotations
 
@@ -29,50 +29,52 @@ DO = (
     "stale_metadata",
     "as_kafka",
     "zombie",
-)
-"""The words of `RuleBuilder`."""
-WHEN = ("times", "nth", "probability")
+)  # methods of `RuleBuilder`
+TRIGGER_FIELDS = ("times", "nth", "probability")
 EXAMPLES = {"match": "{api: Heartbeat, group: billing}", "with": "{seconds: 2}"}
 CHANGES = {
     "nothing": assignments.NOTHING,
     "everything_to_everybody": assignments.everything_to_everybody(),
     "garbage": assignments.garbage(),
-}
-"""What `assign` may get in a word; members and partitions are given as a table instead."""
+}  # assignments that `assign` accepts by name; the alternative is a table of members and partitions
 
 
 def parse_rule(faults: Faults, fields: Mapping[str, Any]) -> Rule:
-    """A rule from `{"match": {…}, "do": "delay", "with": {"seconds": 2}, "times": 1}`. Raises ControlError.
+    """Add a rule from `{"match": {…}, "do": "delay", "with": {"seconds": 2}, "times": 1}`.
 
-    `match` holds the conditions of `Match`, `with` the arguments of the word in `do`.
+    Args:
+        fields: `match` has the conditions of `Match`, and `with` the arguments of the action in `do`.
+
+    Raises:
+        ControlError: A field is unknown or invalid.
     """
     for name in fields:
-        if name not in ("match", "do", "with", *WHEN):
-            raise unknown("part of a rule", name, ("match", "do", "with", *WHEN))
+        if name not in ("match", "do", "with", *TRIGGER_FIELDS):
+            raise unknown("rule field", name, ("match", "do", "with", *TRIGGER_FIELDS))
     word = fields.get("do")
     if word not in DO:
-        raise unknown("thing to do", word, DO)
-    builder = faults.on(**_given(fields, "match"))
-    arguments = _given(fields, "with")
+        raise unknown("action", word, DO)
+    builder = faults.on(**_table(fields, "match"))
+    arguments = _table(fields, "with")
     if word == "assign":
         arguments = {"change": _change(arguments)}
-    wanted = {name for name in signature(getattr(RuleBuilder, word)).parameters if name not in ("self", "when")}
+    parameters = {name for name in signature(getattr(RuleBuilder, word)).parameters if name not in ("self", "options")}
     for name in arguments:
-        if name not in wanted:
-            raise unknown(f"argument of {word}", name, wanted or {"(none)"})
-    when = {name: fields[name] for name in WHEN if fields.get(name) is not None}
+        if name not in parameters:
+            raise unknown(f"argument of {word}", name, parameters or {"(none)"})
+    options = {name: fields[name] for name in TRIGGER_FIELDS if fields.get(name) is not None}
     try:
-        rule: Rule = getattr(builder, word)(**arguments, **when)
+        rule: Rule = getattr(builder, word)(**arguments, **options)
     except TypeError:
-        raise ControlError(f"{word} needs {', '.join(sorted(wanted))}; say so in `with`") from None
+        raise ControlError(f"{word} requires {', '.join(sorted(parameters))} in `with`") from None
     return rule
 
 
-def _given(fields: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """A part of a rule, without what is null: left out, that is."""
+def _table(fields: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Return a part of a rule without null values, which count as omitted."""
     values = fields.get(part)
     if values is not None and not isinstance(values, Mapping):
-        raise ControlError(f"{part} is a table, as in {part}: {EXAMPLES[part]}, not {values!r}")
+        raise ControlError(f"{part} must be a table, as in {part}: {EXAMPLES[part]}; got {values!r}")
     return {str(name): value for name, value in (values or {}).items() if value is not None}
 
 
@@ -83,5 +85,5 @@ def _change(arguments: Mapping[str, Any]) -> assignments.Change:
             raise unknown("assignment", shares, CHANGES)
         return CHANGES[shares]
     if not isinstance(shares, Mapping):
-        raise ControlError(f"assign wants shares: one of {', '.join(CHANGES)}, or partitions by member id and topic")
+        raise ControlError(f"assign requires shares: one of {', '.join(CHANGES)}, or partitions by member id and topic")
     return assignments.exactly(shares)

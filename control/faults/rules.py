@@ -1,4 +1,4 @@
-"""A rule: for which requests, when, and what happens to them."""
+"""Fault rule: selects requests, and applies an action to them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from kohort.control.waiting import PATIENCE_S, Waiters
 
 
 class Rule:
-    """At work from the moment it is made until it is removed, or the `with` block that it opened ends."""
+    """Rule that applies from its creation until it is removed or its `with` block ends."""
 
-    number: int
-    """Counted from 1 in each cluster."""
+    number: int  # counted from 1 in each cluster
 
     def __init__(
         self,
@@ -40,28 +39,28 @@ class Rule:
 
     @property
     def seen(self) -> int:
-        """Matching requests so far."""
+        """The number of requests that matched."""
         return self._counting.seen
 
     @property
     def acted(self) -> int:
-        """On how many of them it has acted."""
+        """The number of requests to which the rule was applied."""
         return self._counting.acted
 
     @property
     def exhausted(self) -> bool:
-        """Whether it will never act again."""
+        """Whether the rule will not be applied again."""
         return self._counting.exhausted
 
     @property
     def idle(self) -> str:
-        """A sentence about a rule that has never acted on a request, though it could; empty: about any other."""
+        """A sentence about a rule that has never been applied to a request, although it could have been; else empty."""
         if self.acted or self.action.stage not in (REQUEST, ANSWER, ACCESS):
             return ""
         return f"{self} has never acted; {self.seen or 'no'} request{'' if self.seen == 1 else 's'} matched"
 
     async def wait(self, times: int = 1, timeout: Seconds = PATIENCE_S) -> None:
-        """Until it has acted so often, since it was made. Raises TimeoutError, which says how often it has."""
+        """Wait until the rule has been applied a number of times since its creation, or raise TimeoutError."""
         whole(times, "times", 1)
         await self._waiters.until(
             lambda: self.acted >= times,
@@ -70,22 +69,22 @@ class Rule:
         )
 
     def remove(self) -> None:
-        """Ends it: what it holds goes on, what it has silenced is closed, what it delays still comes."""
+        """End the rule: held requests continue, silenced connections are closed, and delays continue as planned."""
         self._remove(self)
 
     def takes(self, facts: RequestFacts) -> bool:
-        """Whether it acts on this request, which is counted."""
+        """Count a request if it matches, and return whether to apply the rule."""
         return self.match.fits(facts) and self._counting.pull()
 
     def would_take(self, facts: RequestFacts) -> bool:
-        """Whether it would; nothing is counted."""
+        """Return whether the rule would be applied, without counting."""
         return self._counting.would_act and self.match.fits(facts)
 
     def __enter__(self) -> Rule:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.remove()
 

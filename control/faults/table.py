@@ -1,4 +1,4 @@
-"""All rules of a cluster, and the sentences that make them."""
+"""All fault rules of a cluster, and the methods that add them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Unpack
 
 from kohort.control.control_errors import NotFoundError
-from kohort.control.exchange import ON, Exchange
+from kohort.control.exchange import UNCHANGED, Exchange
 from kohort.control.faults.actions import ACCESS, Action, Deny, HideNode, Hold
 from kohort.control.faults.matching import ANY, Match, MatchOptions
 from kohort.control.faults.rule_builder import RuleBuilder
@@ -21,95 +21,109 @@ from kohort.protocol.visible import visible
 from kohort.security.rights import Right
 from kohort.storage.topic import Topic
 
-MOST_IDLE = 100
+MAX_IDLE_RULES = 100
 
 
 class Faults:
-    """The rules, in the order in which they were made: the first that spoils a request is the last that sees it."""
+    """Rules in the order of their creation.
+
+    The first exclusive one that applies to a request is the last that counts it.
+    """
 
     def __init__(
         self, chance: Random, topics: Iterable[Topic], nodes: Collection[int], waiters: Waiters | None = None
     ) -> None:
-        """`waiters`: those who are woken when a rule has acted."""
+        """Create an empty table.
+
+        Args:
+            waiters: Notified when a rule is applied.
+        """
         self.waiters = Waiters() if waiters is None else waiters
         self._chance = chance
         self._topics = topics
         self._nodes = nodes
         self._rules = RuleIndex()
-        self._made = 0
+        self._last_number = 0
         self._idle: list[str] = []
+        # enables the brokers' checks of rights, if they are not enabled
         self.asks_for_rights: Callable[[], None] = _nothing_to_do
-        """Lets the brokers ask for rights, where they do not yet."""
 
     def on(self, api: str = ANY, **conditions: Unpack[MatchOptions]) -> RuleBuilder:
-        """Requests of one API, or of any, that meet all conditions; see `Match` for those.
+        """Select requests of an API, or of any, by conditions, and choose an action next.
 
-        Say next what happens to them: `faults.on("Heartbeat", group="billing").drop(times=2)`. Raises ControlError for
-        an API, condition or state that does not exist, naming the nearest that does.
+        For example: `faults.on("Heartbeat", group="billing").drop(times=2)`. See `Match` for the conditions.
+
+        Raises:
+            ControlError: An API, condition or state does not exist. The message has the nearest valid name.
         """
         return RuleBuilder(Match.of({"api": api, **conditions}), self.add, self._topics)
 
     def freeze(
         self, *, group: str, member: str | None = None, instance: str | None = None, client_id: str | None = None
     ) -> Rule:
-        """A member falls silent without leaving, as a process that hangs: what it says of the group does not arrive.
+        """Hold a member's requests for its group, as if its process hangs without leaving.
 
-        It does when the rule is removed, too late perhaps: so zombies are made.
+        They continue when the rule is removed, perhaps too late. That is how zombies arise.
         """
         return self.add(
-            Match.of(_given(group=group, member=member, instance=instance, client_id=client_id)), Hold(), Trigger()
+            Match.of(_without_none(group=group, member=member, instance=instance, client_id=client_id)),
+            Hold(),
+            Trigger(),
         )
 
     def cut_off(self, client_id: str, node: int) -> Rule:
-        """A client and a node no longer reach each other, on new connections neither, until the rule is removed."""
+        """Disconnect a client and a node, also on new connections, until the rule is removed."""
         return self.add(Match.of({"client_id": client_id, "node": node}), Hold(), Trigger())
 
     def hide_node(self, node: int) -> Rule:
-        """Metadata leaves a node out from now on: what it leads seems to have no leader. It goes on serving."""
+        """Hide a node in Metadata responses from now on; its partitions appear without a leader.
+
+        The node keeps serving.
+        """
         return self.on("Metadata").hide_node(node)
 
     def stale_metadata(self) -> Rule:
-        """From now on Metadata names who leads at this moment, whatever moves later."""
+        """Return the current leaders in all later Metadata responses, even when leaders move."""
         return self.on("Metadata").stale_metadata()
 
     def as_kafka(self, release: str, *, client_id: str = ANY) -> Rule:
-        """Clients that connect from now on are offered the API versions of an older release of Kafka, as in "2.8"."""
+        """Give clients that connect from now on the API versions of an older Kafka release, such as "2.8"."""
         return self.on("ApiVersions", client_id=client_id).as_kafka(release)
 
     def zombie(self, *, group: str, node: int | None = None) -> Rule:
-        """A node that loses a group's partition goes on answering for all groups of it: see `RuleBuilder.zombie`."""
+        """Let a node that loses a group's partition continue to answer for its groups; see `RuleBuilder.zombie`."""
         return (self.on(group=group) if node is None else self.on(group=group, node=node)).zombie()
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
-        """A rule in its parts. Raises NotFoundError for a node that is not there."""
+        """Add a rule. Raise NotFoundError for an unknown node."""
         for node in (match.node, action.node if isinstance(action, HideNode) else None):
             if node is not None and node not in self._nodes:
-                raise NotFoundError(f"there is no node {node!r}; there are {', '.join(map(str, self._nodes))}")
+                raise NotFoundError(f"unknown node {node!r}; the nodes are {', '.join(map(str, self._nodes))}")
         if isinstance(action, Deny):
             self.asks_for_rights()
-        self._made += 1
-        rule = Rule(self._made, match, action, trigger, self._chance, self._forget, self.waiters)
+        self._last_number += 1
+        rule = Rule(self._last_number, match, action, trigger, self._chance, self._forget, self.waiters)
         self._rules.add(rule)
         return rule
 
     def remove(self, number: int) -> None:
-        """Ends a rule. Raises NotFoundError."""
+        """End a rule. Raise NotFoundError if it doesn't exist."""
         self._forget(self.get(number))
 
     def get(self, number: int) -> Rule:
-        """The rule of that number. Raises NotFoundError."""
+        """Return the rule with a number. Raise NotFoundError if it doesn't exist."""
         rule = self._rules.get(number)
         if rule is None:
-            raise NotFoundError(f"there is no rule {number}; it may have been removed already")
+            raise NotFoundError(f"unknown rule {number}; it may have been removed already")
         return rule
 
     def clear(self) -> None:
-        """Ends all of them."""
+        """End all rules."""
         for rule in self._rules:
             self._forget(rule)
 
     def take_idle(self) -> list[str]:
-        """A line for each rule that ended without having acted, since this was asked last; at most `MOST_IDLE`."""
+        """Return a line for each rule that ended unapplied since the last call; at most `MAX_IDLE_RULES`."""
         idle, self._idle = self._idle, []
         return idle
 
@@ -123,42 +137,41 @@ class Faults:
         return visible(f"<faults: {'; '.join(map(str, self)) or 'none'}>")
 
     def apply(self, exchange: Exchange, response: Any) -> Any:
-        """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
-        outcome = ON
+        """Return what the rules make of a request, or (at the stage ANSWER) of its response; UNCHANGED without one."""
+        outcome = UNCHANGED
         for rule in self._rules.of(exchange.stage, exchange.facts):
             if not rule.takes(exchange.facts):
                 continue
             self.waiters.look()
-            if rule.action.spoils:
+            if rule.action.is_exclusive:
                 outcome = rule.action.act(exchange, response, self._chance)
                 break
         return outcome
 
     def denies(self, facts: RequestFacts, right: Right, name: str) -> bool:
-        """Whether a rule takes a right away from who sends this request."""
         return any(
             isinstance(rule.action, Deny) and rule.action.takes_away(right, name) and rule.takes(facts)
             for rule in self._rules.of(ACCESS, facts)
         )
 
     def take_away(self, right: Right, name: str) -> bool:
-        """Whether there is a rule that takes this right away from anybody."""
+        """Return whether a rule denies this right to any client."""
         return any(isinstance(rule.action, Deny) and rule.action.takes_away(right, name) for rule in self._rules)
 
     def silences(self, facts: RequestFacts) -> bool:
-        """Whether a request like this would be lost now; nothing is counted."""
+        """Return whether a request like this would be lost now, without counting."""
         return any(rule.action.silences(facts) and rule.would_take(facts) for rule in self._rules.of(REQUEST, facts))
 
     def _forget(self, rule: Rule) -> None:
         if self._rules.discard(rule):
-            if rule.idle and len(self._idle) < MOST_IDLE:
+            if rule.idle and len(self._idle) < MAX_IDLE_RULES:
                 self._idle.append(rule.idle)
             rule.action.ended()
 
 
 def _nothing_to_do() -> None:
-    """What a cluster needs that asks for rights already, or has no brokers, as in tests."""
+    pass  # the default if rights are checked already, or without brokers
 
 
-def _given(**values: str | None) -> dict[str, str]:
+def _without_none(**values: str | None) -> dict[str, str]:
     return {name: value for name, value in values.items() if value is not None}

@@ -53,7 +53,7 @@ def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_pa
         assert told.startswith("billing: Stable, generation ")
         assert ctl("groups", "list") == (0, told)
         assert ctl("groups", "show", "billing")[1].splitlines()[1] == "  ada@127.0.0.1: orders 0"
-        assert ctl("groups", "explain", "billing")[1].splitlines()[1] == "  waits for nobody"
+        assert ctl("groups", "explain", "billing")[1].splitlines()[1] == "  waits for nothing"
         code, late = ctl("groups", "wait", "billing", "--members", "2", "--timeout", "0.01")
         assert (code, "is not Stable with 2 members" in late) == (1, True)
 
@@ -65,7 +65,7 @@ def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_pa
         wrong = tmp_path / "wrong.yaml"
         wrong.write_text("- match: {api: Heartbeat}\n  do: drop\n- match: {api: Hartbeat}\n  do: drop\n")
         code, told = ctl("faults", "add", str(wrong))
-        assert (code, "wrong.yaml, rule 2: there is no API 'Hartbeat'; did you mean Heartbeat?" in told) == (1, True)
+        assert (code, "wrong.yaml, rule 2: unknown API 'Hartbeat'; did you mean Heartbeat?" in told) == (1, True)
         assert len(ctl("faults", "list")[1].splitlines()) == 1
         assert ctl("clock", "pause")[1].endswith("is paused")
         assert ctl("clock", "advance", "46")[0] == 0
@@ -128,7 +128,7 @@ def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -
     code, told = ctl("faults", "add", "-", stdin="- {match: {api: Heartbeat}, do: drop, times: 1}")
     assert (code, "Heartbeat: drop it" in told) == (0, True)
     code, told = ctl("faults", "add", "-", stdin="- {match: {api: Hartbeat}, do: drop}")
-    assert (code, told) == (1, "kohort: stdin, rule 1: there is no API 'Hartbeat'; did you mean Heartbeat?")
+    assert (code, told) == (1, "kohort: stdin, rule 1: unknown API 'Hartbeat'; did you mean Heartbeat?")
     code, told = ctl("faults", "freeze", "billing", "ada")
     assert (code, "any request with group billing, member ada: hold it" in told) == (0, True)
     number = told.removeprefix("rule ").partition(":")[0]
@@ -168,13 +168,13 @@ def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
     )  # fmt: skip
     assert "offsets-loaded" in ctl("gates", "stops")[1]
     assert ctl("gates", "release", "join-complete", "ada") == (
-        1, "kohort: ada does not wait at join-complete; there waits nobody"
+        1, "kohort: ada is not waiting at join-complete; waiting: none"
     )  # fmt: skip
     assert ctl("gates", "open", "join-complete", "--group", "billing")[0] == 1
     assert ctl("gates", "open", "join-complete", "--group", "fraud") == (0, "")
     assert ctl("gates", "list") == (0, "")
     ctl("gates", "hold", "join-complete")
-    assert ctl("reset") == (0, "gate join-complete was still held; there waited nobody")
+    assert ctl("reset") == (0, "gate join-complete was still held; waiting: none")
     assert ctl("appends", "hold", "--kind", "commit", "--group", "fraud") == (
         0, "rule 1: writes of kind commit of group fraud are held (acted 0, holds 0)"
     )  # fmt: skip

@@ -77,7 +77,7 @@ async def test_a_page_whose_name_was_made_to_point_here_does_nothing(broker: Bro
         read = await client.get("/openapi.json", headers={"Host": host})
     assert [made.status_code, stopped.status_code, read.status_code] == [403, 403, 403]
     assert made.json()["detail"].endswith(
-        "no name of this control address; if it is one of yours: kohort serve --control-host NAME"
+        "not a name of this control address; add a name with kohort serve --control-host NAME"
     )
     assert not list(broker.cluster.topics)
     assert broker.cluster.nodes[0].running
@@ -127,7 +127,7 @@ async def test_pages_of_other_sites_are_refused(broker: Broker, shown: dict[str,
         refused = await client.get("/nodes", headers=shown)
         assert (refused.status_code, refused.json()["detail"]) == (
             403,
-            "pages of other sites may not control this broker",
+            "requests from pages of other sites are not allowed",
         )
 
 

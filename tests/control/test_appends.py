@@ -69,5 +69,5 @@ def test_other_appends_are_left_alone(lab: Lab) -> None:
 def test_what_the_storage_never_says_is_refused(lab: Lab) -> None:
     with pytest.raises(ControlError, match="did you mean NOT_ENOUGH_REPLICAS"):
         lab.laboratory.appends.of().fail("NOT_ENOUGH_REPLICA")
-    with pytest.raises(ControlError, match="no kind of append 'comit'; did you mean commit"):
+    with pytest.raises(ControlError, match="unknown kind of append 'comit'; did you mean commit"):
         lab.laboratory.appends.of("comit")

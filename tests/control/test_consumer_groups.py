@@ -71,10 +71,10 @@ def test_reconciliation_waits_for_who_does_not_give_up_a_partition(lab: Lab) -> 
     explanation = group.explain()
     assert explanation.headline == f"group {group.id}: Reconciling, epoch 4, 3 members"
     assert [str(each) for each in explanation.waits] == [
-        f"{slow} to give up {partition}, which eve is to get; in 30 s: it is removed, and its partitions are free"
+        f"{slow} to revoke {partition}, which eve is to get; in 30 s: it is removed, and its partitions are free"
     ]
     advice = {each.client: each.should for each in explanation.clients}
-    assert advice[str(slow)].endswith(f"should give up {partition}, and say so in a heartbeat (TopicPartitions)")
+    assert advice[str(slow)].endswith(f"should revoke {partition}, and confirm that in a heartbeat (TopicPartitions)")
     assert advice["eve"] == f"has nothing; waits for {partition}, which {slow} still has"
     assert group.history[-1].laggard == slow.client_id
     assert group.history[-1].laggard_ms is None
@@ -124,7 +124,7 @@ def test_a_static_member_that_stepped_out(lab: Lab) -> None:
         """)
     (wait,) = the_group(lab).explain().waits
     assert wait.for_whom == ("i1",)
-    assert wait.what.startswith("to come back: it stepped out with")
+    assert wait.what.startswith("to rejoin: it left temporarily with")
     assert wait.ends_in_ms == 45_000
 
 
@@ -177,7 +177,7 @@ def test_a_migration_can_be_waited_for(lab: Lab) -> None:
     assert {member.client_id: member.speaks for member in group.members} == {"ada": "classic", "bob": "consumer"}
     (wait, *_) = group.explain().waits
     assert wait.for_whom == ("ada",)
-    assert wait.what.startswith("to join again (JoinGroup)")
+    assert wait.what.startswith("to rejoin (JoinGroup)")
     lab.talk("""
         bob leaves the group
           <- NONE
@@ -218,7 +218,7 @@ async def test_all_of_it_over_http(lab: Lab) -> None:
             None,
         )
         explanation = (await client.get(f"/groups/{group.id}/explanation")).json()
-        assert f"waits for {slow} to give up" in explanation[1]
+        assert f"waits for {slow} to revoke" in explanation[1]
 
 
 def test_log_lines_say_what_took_it_to_another_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

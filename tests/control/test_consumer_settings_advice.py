@@ -7,7 +7,7 @@ import pytest
 from kohort.control.lab_group import Group
 from tests.control.talking import Lab
 
-TOLD = "it is told to send one every 5 s"
+TOLD = "the broker requests one every 5 s"
 
 
 def badly_set(lab: Lab) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def test_a_rebalance_timeout_below_the_heartbeat_interval(lab: Lab) -> None:
           <- NONE
         """)
     (told,) = badly_set(lab)
-    assert told.startswith("ada's rebalance timeout (4 s; in Java max.poll.interval.ms) is shorter than the heartbeat")
+    assert told.startswith("ada's rebalance timeout (4 s; max.poll.interval.ms) is shorter than the heartbeat")
 
 
 def test_a_session_of_few_heartbeats() -> None:
@@ -43,7 +43,7 @@ def test_a_session_of_few_heartbeats() -> None:
     lab.stage.close()
     assert told == (
         "the group's session timeout (consumer.session.timeout.ms, 1 s) is shorter than three heartbeat intervals "
-        "(consumer.heartbeat.interval.ms, 0.5 s): two lost ones end a membership",
+        "(consumer.heartbeat.interval.ms, 0.5 s): two lost ones end a session",
     )
 
 
@@ -58,8 +58,8 @@ def test_votes_that_do_not_count(lab: Lab) -> None:
           <- NONE
         """)
     assert badly_set(lab) == (
-        "eve wants the assignor uniform (group.remote.assignor), but the group uses range: the votes of most members "
-        "count",
+        "eve wants the assignor uniform (group.remote.assignor), but the group uses range: the assignor with most "
+        "votes is used",
     )
 
 

@@ -89,11 +89,11 @@ async def test_a_leader_moves(control: httpx.AsyncClient, broker: Broker) -> Non
     [
         ("/leaders/nowhere/0", {"node": 1}, 404, "topic nowhere does not exist"),
         ("/leaders/orders/2", {"node": 1}, 404, "orders has no partition 2; it has 2 partitions"),
-        ("/leaders/orders/0", {"node": 7}, 404, "there is no node 7; there are 1, 2, 3"),
+        ("/leaders/orders/0", {"node": 7}, 404, "unknown node 7; the nodes are 1, 2, 3"),
         ("/leaders/orders/0", {}, 422, "node: Field required"),
         ("/leaders/orders/first", {"node": 1}, 422, "partition: Input should be a valid integer"),
-        ("/nodes/7/stop", None, 404, "there is no node 7; there are 1, 2, 3"),
-        ("/nodes/7/start", None, 404, "there is no node 7; there are 1, 2, 3"),
+        ("/nodes/7/stop", None, 404, "unknown node 7; the nodes are 1, 2, 3"),
+        ("/nodes/7/start", None, 404, "unknown node 7; the nodes are 1, 2, 3"),
     ],
 )
 async def test_refusals_are_sentences(
@@ -112,7 +112,7 @@ async def test_our_own_mistakes_are_no_refusals(
 
     monkeypatch.setattr(nodes_routes, "_state", fails)
     answer = await control.get("/nodes")
-    assert (answer.status_code, answer.json()["detail"]) == (500, "this is kohort's fault; its log says more")
+    assert (answer.status_code, answer.json()["detail"]) == (500, "internal error; see kohort's log")
     assert "control: GET /nodes failed" in lines.getvalue()
 
 

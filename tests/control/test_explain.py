@@ -20,7 +20,7 @@ def should(lab: Lab) -> dict[str, str]:
 
 
 def test_a_group_that_is_not_there(lab: Lab) -> None:
-    assert "there is none" in str(explained(lab))
+    assert "does not exist" in str(explained(lab))
 
 
 def test_a_stable_group_waits_for_nobody_and_its_members_are_to_beat(lab: Lab) -> None:
@@ -37,7 +37,7 @@ def test_a_stable_group_waits_for_nobody_and_its_members_are_to_beat(lab: Lab) -
         ("bob", "should send heartbeats", 6_000, True),
     ]
     assert str(told).splitlines()[1:] == [
-        "  waits for nobody",
+        "  waits for nothing",
         "  ada: should send heartbeats; its session ends in 10 s",
         "  bob: should send heartbeats; its session ends in 6 s",
     ]
@@ -52,7 +52,7 @@ def test_a_join_phase_names_who_is_missing_and_the_timer_that_ends_it(lab: Lab) 
     (wait,) = explained(lab).waits
     assert (wait.for_whom, wait.what, wait.ends_in_ms) == (("ada",), "to join (JoinGroup)", 18_500)
     assert "removed" in wait.then
-    assert should(lab)["bob"] == "has joined, and waits for the others"
+    assert should(lab)["bob"] == "has joined, and waits for the other members"
     assert "REBALANCE_IN_PROGRESS" in should(lab)["ada"]
 
 
@@ -83,7 +83,7 @@ def test_who_left_without_a_word_is_named(lab: Lab) -> None:
         bob JoinGroup v9 {protocols: {range: new}}
           <- nothing for 10 ms
         """)
-    assert "nobody is there" in str(explained(lab).clients[0])
+    assert "it cannot do so" in str(explained(lab).clients[0])
 
 
 def test_an_id_that_was_handed_out_is_waited_for(lab: Lab) -> None:
@@ -99,7 +99,7 @@ def test_an_id_that_was_handed_out_is_waited_for(lab: Lab) -> None:
         ada JoinGroup v9 {protocols: {range: new}}
           <- nothing for 10 ms
         """)
-    assert explained(lab).waits[0].what == "the use of ids that were handed out"
+    assert explained(lab).waits[0].what == "clients to join with the ids they received"
 
 
 def test_after_the_join_phase_the_leader_is_waited_for_first(lab: Lab) -> None:
@@ -117,8 +117,8 @@ def test_after_the_join_phase_the_leader_is_waited_for_first(lab: Lab) -> None:
     assert (wait.for_whom, wait.ends_in_ms) == (("ada",), 29_500)
     assert "the leader ada" in wait.what
     assert should(lab) == {
-        "ada": "should hand out the partitions (SyncGroup): it leads",
-        "bob": "has synced, and waits for its share",
+        "ada": "should assign the partitions (SyncGroup), as the leader",
+        "bob": "has synced, and waits for its assignment",
     }
 
 
@@ -136,7 +136,7 @@ def test_a_stable_group_may_still_wait_for_somebody_to_sync(lab: Lab) -> None:
     (wait,) = explained(lab).waits
     assert wait.for_whom == ("bob",)
     assert wait.what == "to sync (SyncGroup)"
-    assert should(lab) == {"ada": "should send heartbeats", "bob": "should ask for its share (SyncGroup)"}
+    assert should(lab) == {"ada": "should send heartbeats", "bob": "should request its assignment (SyncGroup)"}
 
 
 def test_the_initial_delay_is_time_going_by() -> None:
@@ -153,8 +153,8 @@ def test_the_initial_delay_is_time_going_by() -> None:
     (wait,) = explained(lab).waits
     lab.stage.close()
     assert (wait.for_whom, wait.ends_in_ms) == ((), 600)
-    assert str(first) == f"more members {DELAY}; in 1 s: the first generation begins with those who are there"
-    assert str(wait).startswith(f"more members {DELAY}; in 0.6 s: another round, since somebody came in this one")
+    assert str(first) == f"more members {DELAY}; in 1 s: the first generation starts with the current members"
+    assert str(wait).startswith(f"more members {DELAY}; in 0.6 s: another round, since a member joined in this one")
 
 
 def test_settings_that_do_not_go_together_are_named(lab: Lab) -> None:

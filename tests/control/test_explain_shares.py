@@ -38,22 +38,22 @@ def test_who_holds_what_until_when(shared: SharingLab) -> None:
     (wait,) = shared.queue.explain().waits
     assert (wait.for_whom, wait.ends_in_ms) == (("ada",), 1_600)
     assert wait.what == f"to acknowledge {shared.topic}-0 0-1, delivered once"
-    assert wait.then == "others may have them"
-    assert partition(shared) == "begins at 0, 2 held, lag 3; 2 may be had next"
+    assert wait.then == "other members may acquire them"
+    assert partition(shared) == "begins at 0, 2 held, lag 3; 2 can be acquired next"
     (ada,) = shared.queue.explain().clients
-    assert ada.should.endswith("should send heartbeats, and say what becomes of the 2 records it holds")
-    assert why(shared, 1) == "ada holds it; in 1.6 s: others may have it; delivered once of 3"
-    assert why(shared, 2) == "it may be had, never delivered"
-    assert why(shared, 3) == "there is no such record yet; the log ends at 3"
+    assert ada.should.endswith("should send heartbeats, and acknowledge the 2 records it holds")
+    assert why(shared, 1) == "ada holds it; in 1.6 s: other members may acquire it; delivered once of 3"
+    assert why(shared, 2) == "available, never delivered"
+    assert why(shared, 3) == "not written yet; the log ends at 3"
 
 
 def test_nobody_has_fetched_yet(shared: SharingLab) -> None:
     shared.produce("a")
     assert partition(shared) == (
-        "not loaded at any leader yet: nobody has fetched from it since node 1 leads it; "
+        "not loaded at any leader yet: no member has fetched from it since the node 1 leads it; "
         "ada should fetch from node 1, and has no share session there"
     )
-    assert why(shared, 0).endswith("where the group begins is not decided yet (share.auto.offset.reset)")
+    assert why(shared, 0).endswith("the group's start offset is not determined yet (share.auto.offset.reset)")
 
 
 def test_a_last_delivery_says_so(shared: SharingLab) -> None:
@@ -80,7 +80,7 @@ def test_below_the_start(shared: SharingLab) -> None:
           <- NONE
         """)
     assert why(shared, 1) == "rejected by ada, delivered once"
-    assert partition(shared) == "begins at 2, 0 held, lag 0; no record is left"
+    assert partition(shared) == "begins at 2, 0 held, lag 0; no records remain"
 
 
 def test_at_the_delivery_limit_it_is_archived(shared: SharingLab) -> None:
@@ -88,7 +88,7 @@ def test_at_the_delivery_limit_it_is_archived(shared: SharingLab) -> None:
     for epoch in range(3):
         ada_fetches(shared, epoch)
         shared.queue.redeliver()
-    assert why(shared, 0) == "archived, delivered 3 times, as often as the group allows (3)"
+    assert why(shared, 0) == "archived, delivered 3 times, the group's delivery limit (3)"
     assert shared.queue.delivery_count(shared.topic, 0, 0) == 3
 
 
@@ -109,7 +109,7 @@ def test_a_member_that_is_slower_than_its_locks_is_told_so(shared: SharingLab) -
 def test_the_log_has_lost_it(shared: SharingLab) -> None:
     shared.produce("a b")
     shared.laboratory.topics.delete_records(shared.topic, 1)
-    assert why(shared, 0) == "the log has lost it, and begins at 1"
+    assert why(shared, 0) == "deleted from the log, which starts at 1"
 
 
 def test_too_many_are_in_flight(shared: SharingLab) -> None:
@@ -121,10 +121,12 @@ def test_too_many_are_in_flight(shared: SharingLab) -> None:
     shared.produce("b")
     ada_fetches(shared)
     assert partition(shared) == (
-        "begins at 0, 100 held, lag 101; nothing new comes: 100 records from 0 on are in flight, and 100 may be "
-        "(share.partition.max.record.locks); 0 comes first, which ada holds, in 2 s"
+        "begins at 0, 100 held, lag 101; no new records are acquired: 100 records from 0 on are in flight, "
+        "and the limit is 100 (share.partition.max.record.locks); 0 is the first, which ada holds, in 2 s"
     )
-    assert why(shared, 100).startswith("never delivered; nothing new comes: 100 records from 0 on are in flight")
+    assert why(shared, 100).startswith(
+        "never delivered; no new records are acquired: 100 records from 0 on are in flight"
+    )
 
 
 def test_who_goes_leaves_the_partition_to_nobody(shared: SharingLab) -> None:
@@ -134,9 +136,9 @@ def test_who_goes_leaves_the_partition_to_nobody(shared: SharingLab) -> None:
         ada share-beats {member_epoch: -1}
           <- NONE
         """)
-    assert partition(shared) == "begins at 0, 1 held, lag 1; all records are given out"
+    assert partition(shared) == "begins at 0, 1 held, lag 1; all records are acquired"
     shared.talk("ada disconnects")
-    assert "nobody is assigned it" in partition(shared)
+    assert "it is assigned to no member" in partition(shared)
 
 
 def test_an_open_transaction_is_waited_for(shared: SharingLab) -> None:

@@ -172,7 +172,7 @@ def test_other_groups_move_as_they_should(lab: Lab) -> None:
 
 
 def test_a_zombie_is_chosen_by_group_and_node(lab: Lab) -> None:
-    with pytest.raises(ControlError, match="a zombie is chosen by group and node; client_id says nothing of it"):
+    with pytest.raises(ControlError, match="a zombie is selected by group and node; client_id is not supported"):
         lab.faults.on(client_id="ada").zombie()
 
 
@@ -212,7 +212,7 @@ def test_a_load_is_let_through_by_its_partition(lab: Lab) -> None:
     gate = lab.gates.hold("offsets-loaded")
     lab.talk("broker 1 leads __consumer_offsets partition $group_partition")
     lab.settle()
-    with pytest.raises(NotFoundError, match="ada does not wait at offsets-loaded; there waits the load of __consumer"):
+    with pytest.raises(NotFoundError, match="ada is not waiting at offsets-loaded; waiting: the load of __consumer"):
         gate.release("ada")
     gate.release(f"__consumer_offsets-{lab.name('group_partition')}")
     assert group_of(lab).state == "Stable"

@@ -93,20 +93,20 @@ def test_opening_all_gates_lists_which_were_held_and_who_waited(lab: Lab) -> Non
     lab.gates.hold("sync-response", group="other")
     lab.talk("ada Heartbeat v4 {generation_id: 1}")
     told = lab.gates.open_all()
-    assert told[0].startswith("gate heartbeat-response was still held; there waited Heartbeat of ")
-    assert told[1] == "gate sync-response of group other was still held; there waited nobody"
+    assert told[0].startswith("gate heartbeat-response was still held; waiting: Heartbeat of ")
+    assert told[1] == "gate sync-response of group other was still held; waiting: none"
     lab.talk("ada <- NONE")
     assert list(lab.gates) == []
 
 
 def test_names_that_do_not_exist_are_refused(lab: Lab) -> None:
-    with pytest.raises(ControlError, match=r"no gate 'join-completed'; did you mean join-complete\?"):
+    with pytest.raises(ControlError, match=r"unknown gate 'join-completed'; did you mean join-complete\?"):
         lab.gates.hold("join-completed")
-    with pytest.raises(NotFoundError, match="nothing is held at sync-response"):
+    with pytest.raises(NotFoundError, match="gate sync-response is not closed"):
         lab.gates.find("sync-response")
     gate = lab.gates.hold("sync-response")
     assert lab.gates.find("sync-response") is gate
-    with pytest.raises(NotFoundError, match="eve does not wait at sync-response; there waits nobody"):
+    with pytest.raises(NotFoundError, match="eve is not waiting at sync-response; waiting: none"):
         gate.release("eve")
 
 

@@ -89,10 +89,10 @@ async def test_a_name_is_taken_as_it_stands(http: httpx.AsyncClient) -> None:
 async def test_what_cannot_be_is_said(http: httpx.AsyncClient) -> None:
     await add(http)
     for wanted, sentence in (
-        ({"permission": "alow"}, "there is no permission 'alow'; did you mean allow?"),
-        ({"operation": "Raed"}, "there is no operation 'Raed'; did you mean Read?"),
+        ({"permission": "alow"}, "unknown permission 'alow'; did you mean allow?"),
+        ({"operation": "Raed"}, "unknown operation 'Raed'; did you mean Read?"),
         ({"topic": "a", "group": "b"}, "name one resource: a topic, a group, a transactional id or the cluster"),
-        ({"topics": "a"}, "there is no word for this query 'topics'; did you mean topic?"),
+        ({"topics": "a"}, "unknown query parameter 'topics'; did you mean topic?"),
     ):
         refused = await http.delete("/acls", params=wanted)
         assert (refused.status_code, refused.json()["detail"]) == (422, sentence)
@@ -102,7 +102,7 @@ async def test_what_cannot_be_is_said(http: httpx.AsyncClient) -> None:
         "name a resource: a topic, a group, a transactional id or the cluster",
     )
     refused = await http.post("/acls", json={"principal": "User:alice", "topic": "a", "permission": "denny"})
-    assert refused.json()["detail"] == "there is no permission 'denny'; did you mean deny?"
+    assert refused.json()["detail"] == "unknown permission 'denny'; did you mean deny?"
     assert len(await texts(http)) == 2
 
 

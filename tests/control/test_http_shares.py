@@ -48,9 +48,9 @@ async def test_who_holds_what_and_why_a_record_does_not_come(http: httpx.AsyncCl
     assert (free["state"], free["holder"], free["ends_in_ms"]) == ("available", "", None)
     record = (await http.get(f"{path}/records/{shared.topic}/0/1")).json()
     assert record["delivery_count"] == 1
-    assert record["explanation"].endswith("ada holds it; in 2 s: others may have it; delivered once of 3")
+    assert record["explanation"].endswith("ada holds it; in 2 s: other members may acquire it; delivered once of 3")
     told = (await http.get(f"/groups/{shared.name('group')}/explanation")).json()
-    assert f"  {shared.topic}-0: begins at 0, 2 held, lag 3; 2 may be had next" in told
+    assert f"  {shared.topic}-0: begins at 0, 2 held, lag 3; 2 can be acquired next" in told
 
 
 async def test_records_are_redelivered(http: httpx.AsyncClient, shared: SharingLab) -> None:

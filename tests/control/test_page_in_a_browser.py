@@ -177,7 +177,7 @@ def test_a_token_is_asked_for_or_taken_from_the_address(browser: Tab, monkeypatc
         assert browser.ask("document.getElementById('cluster-view').hidden") is True
         browser.ask("document.querySelector('#login input').value = 'wrong'")
         browser.ask(click("Show the cluster"))
-        browser.until(shows("wants its control token", "#refused"))
+        browser.until(shows("missing or wrong control token", "#refused"))
         browser.ask("document.querySelector('#login input').value = 's3cret'")
         browser.ask(click("Show the cluster"))
         browser.until(shows("0 groups", "#count"))

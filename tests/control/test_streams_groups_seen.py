@@ -88,20 +88,20 @@ def test_a_member_that_has_to_let_go_before_another_gets_its_tasks(two: StreamsL
     assert (str(bob.tasks), bob.waits_for, ada.state) == ("nothing", "tasks", "UnrevokedTasks")
     assert two.words.state == "Reconciling"
     explained = two.explained
-    assert "waits for ada to give up active 0_2 0_3, which bob is to get; in 29.999 s: it is removed" in explained
+    assert "waits for ada to revoke active 0_2 0_3, which bob is to get; in 29.999 s: it is removed" in explained
     assert "task 0_2 waits, as bob's active task: ada still has it" in explained
     assert "bob: has nothing; waits for 0_2 0_3" in explained
     two.talk("""
         ada streams-beats {owns: {0: [0, 1]}}
           <- NONE {member_epoch: 3}
         """)
-    assert "bob to send a heartbeat, with which it takes what others have given up" in two.explained
+    assert "bob to send a heartbeat, which assigns it what other members have revoked" in two.explained
     two.talk("""
         bob streams-beats {owns: {}}
           <- NONE {member_epoch: 3, active_tasks: {0: [2, 3]}}
         """)
     assert two.has == {"ada": "active 0_0 0_1", "bob": "active 0_2 0_3"}
-    assert "waits for nobody" in two.explained
+    assert "waits for nothing" in two.explained
     assert two.words.is_settled
 
 
@@ -147,7 +147,7 @@ def test_a_group_that_waits_for_more_members() -> None:
     assert list(lab.words.status) == ["ASSIGNMENT_DELAYED"]
     assert "waits for more members (group.streams.initial.rebalance.delay.ms); in 0.998 s" in lab.explained
     lab.talk("wait 1000 ms")
-    assert "ada to send a heartbeat, with which it goes from epoch 1 to 2" in lab.explained
+    assert "ada to send a heartbeat, which moves it from epoch 1 to 2" in lab.explained
     lab.stage.close()
 
 
@@ -198,7 +198,7 @@ def test_a_group_is_of_one_kind(streams: StreamsLab) -> None:
 def test_one_that_is_not_there_yet(streams: StreamsLab) -> None:
     group = StreamsGroup(streams.laboratory, "none")
     assert (group.type, group.state, group.members, group.topology, group.status) == ("", "Dead", (), None, {})
-    assert "there is none" in str(group.explain())
+    assert "does not exist" in str(group.explain())
     assert (group.generation, group.assignment_epoch, group.protocol, group.offsets) == (0, 0, "", {})
 
 
@@ -208,7 +208,7 @@ def test_who_asks_all_to_shut_down(two: StreamsLab) -> None:
           <- NONE {status: _}
         """)
     assert list(two.words.status) == ["SHUTDOWN_APPLICATION"]
-    assert "ada: has active 0_0 0_1; should shut down, as bob has asked all to do" in two.explained
+    assert "ada: has active 0_0 0_1; should shut down, as bob has requested for all members" in two.explained
 
 
 def test_what_is_left_to_do(streams: StreamsLab) -> None:

@@ -99,8 +99,8 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
     ("who", "epoch", "told"),
     [
         ("ada", 4, "at epoch 4, when it was at 3"),
-        ("bob", 2, "at epoch 2, given to it at 3"),
-        ("ada", 2, "at epoch 2, when it was at 3 and had it no more"),
+        ("bob", 2, "at epoch 2, but was assigned at 3"),
+        ("ada", 2, "at epoch 2, when it was at 3 and no longer owned it"),
         ("zoe", 3, "and is not a member"),
     ],
 )

@@ -131,7 +131,7 @@ def _gates() -> Iterator[tuple[str, ...]]:
 def _actions() -> Iterator[tuple[str, ...]]:
     for name in DO:
         method = getattr(RuleBuilder, name)
-        arguments = [each for each in inspect.signature(method).parameters if each not in ("self", "when")]
+        arguments = [each for each in inspect.signature(method).parameters if each not in ("self", "options")]
         yield f"`{name}`", ", ".join(f"`{each}`" for each in arguments), _first(method.__doc__)
 
 

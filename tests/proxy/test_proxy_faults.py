@@ -195,7 +195,7 @@ async def test_what_only_a_broker_could_do_is_refused() -> None:
                 each()
         with pytest.raises(ControlError, match="a proxy can't hold at offsets-loaded"):
             proxy.gates.hold("offsets-loaded")
-        with pytest.raises(NotFoundError, match="there is no node 7"):
+        with pytest.raises(NotFoundError, match="unknown node 7"):
             on("Heartbeat", node=7).hold()
         assert len(proxy.faults) == 0
 
@@ -292,7 +292,7 @@ async def test_the_same_over_http() -> None:
             assert (refused.status_code, refused.json()["detail"][:20]) == (422, "a proxy can't make a")
             assert (await client.post("/gates", json={"name": "heartbeat-received"})).status_code == 201
             left = (await client.post("/reset")).json()
-            held = "gate heartbeat-received was still held; there waited nobody"
+            held = "gate heartbeat-received was still held; waiting: none"
             assert left == {"gates": [held], "violations": [], "groups": []}
             assert (await client.get("/faults")).json() == []
             assert (await client.post("/clock/pause")).status_code == 404

@@ -73,7 +73,7 @@ def test_delays_may_be_timedeltas() -> None:
         kafka.topics.create("orders")
         rule = kafka.faults.on("Heartbeat").delay(timedelta(seconds=2), jitter=timedelta(seconds=1))
         assert "delay it by 2000 to 3000 ms" in str(rule)
-        assert "delay the answer by 10 ms" in str(kafka.faults.on("Heartbeat").delay_response(SHORT))
+        assert "delay the response by 10 ms" in str(kafka.faults.on("Heartbeat").delay_response(SHORT))
         kafka.appends.of("group", group="g").delay(SHORT)
         kafka.group("g").commit({("orders", 0): 0}, timeout=timedelta(seconds=9))
         kafka.group("g").delete(timedelta(seconds=9))

@@ -88,7 +88,7 @@ def test_a_gate_that_is_still_held_is_opened_and_reported(pytester: pytest.Pytes
         """,
     )
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*gate join-complete was still held; there waited nobody*"])
+    result.stdout.fnmatch_lines(["*gate join-complete was still held; waiting: none*"])
 
 
 def test_so_is_one_of_the_whole_run(pytester: pytest.Pytester) -> None:
@@ -100,7 +100,7 @@ def test_so_is_one_of_the_whole_run(pytester: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*gate offsets-loaded was still held; there waited nobody*"])
+    result.stdout.fnmatch_lines(["*gate offsets-loaded was still held; waiting: none*"])
 
 
 def test_workers_of_xdist_do_not_meet(pytester: pytest.Pytester) -> None:
@@ -159,7 +159,7 @@ def test_nothing_is_left_in_the_cluster_of_a_run(pytester: pytest.Pytester) -> N
         """,
     )
     result.assert_outcomes(passed=2, warnings=1)
-    result.stdout.fnmatch_lines(["*::test_one", "*gate join-received was still held; there waited nobody*"])
+    result.stdout.fnmatch_lines(["*::test_one", "*gate join-received was still held; waiting: none*"])
 
 
 @pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
@@ -246,7 +246,7 @@ def test_the_fixtures_of_a_test_end_after_its_rules_and_gates(pytester: pytest.P
         """,
     )
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*join-complete* was still held; there waited nobody"])
+    result.stdout.fnmatch_lines(["*join-complete* was still held; waiting: none"])
 
 
 def test_a_failing_test_tells_of_rules_that_never_acted(pytester: pytest.Pytester) -> None:

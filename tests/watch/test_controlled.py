@@ -57,7 +57,9 @@ async def test_timers_causes_lags_and_owners(lab: Lab) -> None:
     assert (group.group_id, group.state, group.coordinator) == (lab.name("group"), "PreparingRebalance", 1)
     assert group.lags == {(lab.name("topic"), 0): 0}
     (wait,) = group.waits
-    assert wait == SeenWait("ada, bob", "to join (JoinGroup)", 59_500, "whoever has not joined by then is removed")
+    assert wait == SeenWait(
+        "ada, bob", "to join (JoinGroup)", 59_500, "members that have not joined by then are removed"
+    )
     assert group.members is not None
     assert [(each.name, each.session_ends_in_ms, each.waits_for) for each in group.members] == [
         ("ada", 6_500, ""),

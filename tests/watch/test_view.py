@@ -63,7 +63,9 @@ def test_a_control_address_shows_whom_a_group_waits_for_and_why_there_were_rebal
         "PreparingRebalance",
         1,
         members=(ada, bob, eve),
-        waits=(SeenWait("ada, eve", "to join (JoinGroup)", 59_500, "whoever has not joined by then is removed"),),
+        waits=(
+            SeenWait("ada, eve", "to join (JoinGroup)", 59_500, "members that have not joined by then are removed"),
+        ),
         rebalances=(
             SeenRebalance(4, 2, "session expired", "dan", "completed", 12.4, "ada", 75),
             SeenRebalance(5, 2, "join new", "bob", "open", None, "", 0.5),
@@ -77,7 +79,7 @@ kohort watch here  3 brokers, 1 group  14:02:11
 clock 41.2 s, paused · rule 1: Heartbeat with client_id eve: hold it
 
 billing  PreparingRebalance  3 members  node 1  lag –
-  waits for ada, eve to join (JoinGroup); in 59.5 s: whoever has not joined by then is re…
+  waits for ada, eve to join (JoinGroup); in 59.5 s: members that have not joined by then…
   member  host      owns  lag  session ends
   ada     10.0.0.1  –       –  in 9.5 s
   bob     10.0.0.2  –       –  waits for its join

@@ -182,8 +182,8 @@ class _Obstacles:
         elif not state.is_ready:
             yield "no heartbeat has initialized it"
         if state.progress == NOT_LOADED:
-            yield "not loaded at any leader yet: no member has fetched from it since the node " + (
-                f"{state.leader} leads it" if state.leader is not None else "that led it stopped"
+            yield "not loaded at any leader yet: no member has fetched from it since " + (
+                f"node {state.leader} leads it" if state.leader is not None else "its leader stopped"
             )
         elif state.progress == "initializing":
             yield "its leader is reading its stored state"

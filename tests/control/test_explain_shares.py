@@ -50,7 +50,7 @@ def test_who_holds_what_until_when(shared: SharingLab) -> None:
 def test_nobody_has_fetched_yet(shared: SharingLab) -> None:
     shared.produce("a")
     assert partition(shared) == (
-        "not loaded at any leader yet: no member has fetched from it since the node 1 leads it; "
+        "not loaded at any leader yet: no member has fetched from it since node 1 leads it; "
         "ada should fetch from node 1, and has no share session there"
     )
     assert why(shared, 0).endswith("the group's start offset is not determined yet (share.auto.offset.reset)")

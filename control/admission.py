@@ -91,7 +91,6 @@ def _is_from_elsewhere(request: Request) -> bool:
 
 
 def _name(host: str) -> str:
-    """Return the normalized host name of a Host header without the port, or the whole header if it is malformed."""
     match = _HOST.fullmatch(host)
     return _plain(match[1] if match else host)
 

@@ -153,7 +153,6 @@ class Appends:
         return AppendRule(self, kind, group)
 
     def find(self, number: int) -> AppendRule:
-        """Return the rule with a number. Raise NotFoundError if it doesn't exist."""
         for rule in self.rules:
             if rule.number == number:
                 return rule

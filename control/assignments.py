@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kohort.control.control_errors import ControlError
 from kohort.protocol.consumer_protocol import Assignment, read_assignment, write_assignment
 
-Shares = Mapping[str, bytes]  # serialized assignments by member id
+Assignments = Mapping[str, bytes]  # serialized assignments by member id
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Change:
     """Function that replaces the assignments of a SyncGroup request, with its description."""
 
     words: str  # completes the sentence "assign …"
-    change: Callable[[Shares], Shares]
+    change: Callable[[Assignments], Assignments]
 
 
 NOTHING = Change("nothing to any member", lambda shares: dict.fromkeys(shares, b""))
@@ -26,10 +26,10 @@ NOTHING = Change("nothing to any member", lambda shares: dict.fromkeys(shares, b
 def everything_to_everybody() -> Change:
     """Assign all partitions of the group to every member, so that each partition has several owners."""
 
-    def change(shares: Shares) -> Shares:
+    def change(shares: Assignments) -> Assignments:
         together: dict[str, set[int]] = {}
-        for share in shares.values():
-            for topic, partitions in _partitions(share).items():
+        for encoded in shares.values():
+            for topic, partitions in _partitions(encoded).items():
                 together.setdefault(topic, set()).update(partitions)
         everything = assignment({topic: sorted(partitions) for topic, partitions in together.items()})
         return dict.fromkeys(shares, everything)
@@ -41,7 +41,7 @@ def without(*member_ids: str) -> Change:
     """Assign nothing to these members, so that their partitions have no owner."""
     return Change(
         f"nothing to {', '.join(member_ids)}",
-        lambda shares: {member: share for member, share in shares.items() if member not in member_ids},
+        lambda shares: {member: encoded for member, encoded in shares.items() if member not in member_ids},
     )
 
 
@@ -64,6 +64,6 @@ def assignment(partitions: Mapping[str, Iterable[int]]) -> bytes:
     return write_assignment(Assignment(partitions={topic: tuple(numbers) for topic, numbers in partitions.items()}))
 
 
-def _partitions(share: bytes) -> Mapping[str, tuple[int, ...]]:
-    read = read_assignment(share) if share else None
+def _partitions(encoded: bytes) -> Mapping[str, tuple[int, ...]]:
+    read = read_assignment(encoded) if encoded else None
     return read.partitions if read is not None else {}

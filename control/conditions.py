@@ -53,7 +53,7 @@ class Delayed:
     condition: Condition
     exchange: Delayable
     response: Any
-    over: bool = False
+    is_finished: bool = False
 
 
 class Conditions:
@@ -75,8 +75,7 @@ class Conditions:
         return delayed
 
     def end(self, delayed: Delayed) -> None:
-        """Resume a delayed request whose rule was removed, if it still waits."""
-        if not delayed.over:
+        if not delayed.is_finished:
             self._remove(delayed)
             delayed.exchange.resume(delayed.response)
 
@@ -99,5 +98,5 @@ class Conditions:
                 delayed.exchange.wait(0, delayed.response)  # not immediately: another request may be in progress
 
     def _remove(self, delayed: Delayed) -> None:
-        delayed.over = True
+        delayed.is_finished = True
         self._delayed.remove(delayed)

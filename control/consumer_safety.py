@@ -57,7 +57,7 @@ class ConsumerSafety:
         else:
             assigned = self._synced(owned, exchange.request, response)
         if assigned and not two_owners:
-            self._look_for_others(group, response, exchange.request.member_id, assigned)
+            self._check_other_owners(group, response, exchange.request.member_id, assigned)
 
     def check_commit(self, exchange: Exchange, name: str, partition: int) -> str | None:
         """Return the error of an accepted commit, as the end of a sentence, or None if it is valid or has no member."""
@@ -116,7 +116,7 @@ class ConsumerSafety:
         owned_partitions |= assigned  # it still owns revoked partitions until it rejoins without them
         return assigned
 
-    def _look_for_others(
+    def _check_other_owners(
         self, group: ConsumerGroup, response: Any, requested_id: str, assigned: set[_Partition]
     ) -> None:
         member_id = getattr(response, "member_id", None) or requested_id
@@ -140,7 +140,6 @@ def _partitions(topics: Iterable[Any] | None) -> set[_Partition] | None:
 
 
 def from_the_future(epoch: int, member_epoch: int) -> str:
-    """Return the error of a commit with an epoch that its member has not reached."""
     return f"at epoch {epoch}, when it was at {member_epoch}"
 
 

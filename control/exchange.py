@@ -30,9 +30,7 @@ UNCHANGED = object()  # result of a fault that doesn't change the request or its
 class Way(Protocol):
     """Processing of a request in the laboratory: in a broker (`lab_hooks.py`), or in a proxy."""
 
-    def handled(self, exchange: Exchange, node: Node) -> Any:
-        """Pass a request to the broker, and return the outcome."""
-        ...
+    def handled(self, exchange: Exchange, node: Node) -> Any: ...
 
     def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None: ...
 
@@ -58,9 +56,7 @@ class Way(Protocol):
 
     def no_longer(self, delayed: Delayed) -> None: ...
 
-    def stopped(self, exchange: Exchange) -> None:
-        """Note that a gate or a fault holds a request, or its response."""
-        ...
+    def stopped(self, exchange: Exchange) -> None: ...
 
     def on_resume(self, exchange: Exchange) -> None: ...
 
@@ -193,7 +189,6 @@ class Exchange:
         return error_response(self.ticket.api, self.request, error)
 
     def cut(self, response: object, length: int) -> None:
-        """Send the first `length` bytes of a response."""
         frame = self.ticket.api.write(self.ticket.version, self.ticket.correlation_id, response)
         whole = frame if isinstance(frame, bytes) else b"".join(frame)
         if not self.connection.closed:

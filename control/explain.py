@@ -43,7 +43,7 @@ def explain(
     clients = tuple(
         Advice(
             names[member.member_id],
-            _should(group, member),
+            _advice_for(group, member),
             _session_ends_in_ms(member, now_ms),
             None if is_alive is None else is_alive(group, member),
         )
@@ -136,7 +136,7 @@ def _unused(group: ClassicGroup, now_ms: int) -> list[Wait]:
 # Advice
 
 
-def _should(group: ClassicGroup, member: Member) -> str:
+def _advice_for(group: ClassicGroup, member: Member) -> str:
     if member.join_ticket is not None:
         return "has joined, and waits for the other members"
     if group.state is State.PREPARING_REBALANCE:

@@ -31,7 +31,7 @@ def explain_consumers(
         is_alive: Checks the connections of members; None without a laboratory.
         events: Recorded events of the group.
     """
-    return _Explainer(group, now_ms, is_alive, events).tell()
+    return _Explainer(group, now_ms, is_alive, events).explain()
 
 
 class _Explainer:
@@ -55,7 +55,7 @@ class _Explainer:
             for number in numbers
         }
 
-    def tell(self) -> Explanation:
+    def explain(self) -> Explanation:
         group, count = self._group, len(self._members)
         headline = f"group {group.group_id}: {group.state.value}, epoch {group.epoch}"
         if group.target_epoch != group.epoch:
@@ -66,7 +66,7 @@ class _Explainer:
         clients = tuple(
             Advice(
                 self._names[member.member_id],
-                self._should(member),
+                self._advice_for(member),
                 member.session_ends_in_ms,
                 None if self._is_alive is None else member.is_alive,
             )
@@ -137,7 +137,7 @@ class _Explainer:
 
     # Advice
 
-    def _should(self, member: GroupMember) -> str:
+    def _advice_for(self, member: GroupMember) -> str:
         text = f"has {_listed(member.partitions)}"
         if member.epoch == STEPPING_OUT_EPOCH:
             return f"{text}; it left temporarily, and should rejoin with its group.instance.id"

@@ -43,7 +43,7 @@ def explain_shares(
         events: Recorded events of the group.
         denied: Sentences about missing rights.
     """
-    return _GroupExplainer(group, records, members).tell(events, denied)
+    return _GroupExplainer(group, records, members).explain(events, denied)
 
 
 def explain_record(
@@ -59,7 +59,7 @@ def explain_record(
     Args:
         events: Recorded events of the group.
     """
-    return _RecordExplainer(group, records, topic, partition, events).tell(offset)
+    return _RecordExplainer(group, records, topic, partition, events).explain(offset)
 
 
 class _GroupExplainer:
@@ -75,7 +75,7 @@ class _GroupExplainer:
             held for partition in self._partitions for held in records.in_flight(*partition) if held.member_id
         ]
 
-    def tell(self, events: Sequence[GroupEvent], denied: tuple[str, ...]) -> Explanation:
+    def explain(self, events: Sequence[GroupEvent], denied: tuple[str, ...]) -> Explanation:
         group, count = self._group, len(self._members)
         headline = f"share group {group.group_id}: {group.state.value}, epoch {group.epoch}"
         if group.target_epoch != group.epoch:
@@ -83,7 +83,7 @@ class _GroupExplainer:
         headline += f", {count} member{'s'[count == 1 :]}"
         names = {member.member_id: self._records.called(member.member_id) for member in self._members}
         clients = tuple(
-            Advice(names[member.member_id], self._should(member), member.session_ends_in_ms, member.is_alive)
+            Advice(names[member.member_id], self._advice_for(member), member.session_ends_in_ms, member.is_alive)
             for member in self._members
         )
         return Explanation(
@@ -104,7 +104,7 @@ class _GroupExplainer:
             reason = f"the outcome of {sum(held.count for held in beyond)} more records"
             yield Wait((), reason, soonest, "the first of their locks expires")
 
-    def _should(self, member: GroupMember) -> str:
+    def _advice_for(self, member: GroupMember) -> str:
         listed = "; ".join(f"{topic} {', '.join(map(str, numbers))}" for topic, numbers in member.partitions.items())
         text = f"has {listed or 'nothing'}"
         if member.epoch < self._group.target_epoch:
@@ -255,7 +255,7 @@ class _RecordExplainer:
         self._limit = _config_of(group).delivery_count_limit
         self._name = f"{state.topic}-{state.partition}"
 
-    def tell(self, offset: int) -> str:
+    def explain(self, offset: int) -> str:
         log, state = self._partition.log, self._state
         record = f"{self._name} {offset}"
         if offset >= log.high_watermark:

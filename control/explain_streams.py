@@ -40,7 +40,7 @@ def explain_streams(
         members: The group's members as tests see them.
         denied: Sentences about missing rights; see `denied.py`.
     """
-    return _Explainer(group, members, now_ms).tell(denied)
+    return _Explainer(group, members, now_ms).explain(denied)
 
 
 class _Explainer:
@@ -60,9 +60,9 @@ class _Explainer:
         self._active = _holders(members, "active")
         self._standby = _holders(members, "standby")
 
-    def tell(self, denied: tuple[str, ...]) -> Explanation:
+    def explain(self, denied: tuple[str, ...]) -> Explanation:
         clients = tuple(
-            Advice(self._names[member.member_id], self._should(member), member.session_ends_in_ms, member.is_alive)
+            Advice(self._names[member.member_id], self._advice_for(member), member.session_ends_in_ms, member.is_alive)
             for member in self._members
         )
         waits = (*self._waits_of_group(), *(wait for member in self._members for wait in self._wait_for(member)))
@@ -175,7 +175,7 @@ class _Explainer:
 
     # Advice
 
-    def _should(self, member: TaskMember) -> str:
+    def _advice_for(self, member: TaskMember) -> str:
         group, text = self._group, f"has {member.tasks}"
         if group.shutdown_requested_by is not None:
             return f"{text}; should shut down, as {self._shutdown_requester()} has requested for all members"
@@ -206,7 +206,6 @@ class _Explainer:
 
 
 def _holders(members: Sequence[TaskMember], role: str) -> dict[str, list[TaskMember]]:
-    """Return the members that have a task in a role, or are still revoking it, by task."""
     holders: dict[str, list[TaskMember]] = {}
     for member in members:
         for task in (*getattr(member.tasks, role), *getattr(member.pending, role)):

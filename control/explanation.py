@@ -60,7 +60,6 @@ class Explanation:
 
 
 def duration(length_ms: int | None) -> str:
-    """Return a time span in words, such as `in 9.5 s`."""
     if length_ms is None:
         return "no timer is known to end this"
     return f"in {length_ms / 1_000:g} s" if length_ms > 0 else "at once"

@@ -195,7 +195,7 @@ class DelayUntil(Action):
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         if self.condition.is_now(exchange.facts):
             return UNCHANGED
-        self._delayed = [delayed for delayed in self._delayed if not delayed[1].over]
+        self._delayed = [delayed for delayed in self._delayed if not delayed[1].is_finished]
         self._delayed.append((exchange, exchange.wait_until(self.condition, response)))
         return None
 

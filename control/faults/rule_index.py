@@ -104,7 +104,6 @@ def _key_of(rule: Rule) -> _Key:
 
 
 def _texts(field: str, facts: RequestFacts) -> Iterable[str]:
-    """Return the distinct texts of a request for a field."""
     if field == "group":
         return (facts.group,)
     if field == "client_id":

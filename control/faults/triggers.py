@@ -55,11 +55,9 @@ class Counting:
 
     @property
     def would_act(self) -> bool:
-        """Whether the trigger would fire for the next request, if its probability permits."""
         return not self.exhausted and self.seen + 1 >= (self._trigger.nth or 1)
 
     def pull(self) -> bool:
-        """Count a matching request, and return whether to apply the rule."""
         self.seen += 1
         trigger = self._trigger
         if self.exhausted or self.seen < (trigger.nth or 1):

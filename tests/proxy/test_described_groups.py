@@ -65,7 +65,7 @@ def test_a_heartbeat_of_a_stranger_is_why_the_cluster_is_asked() -> None:
     passing.now_us += S // 2
     assert explained(passing) == [
         "group g: Stable, generation 4, 2 members",
-        "  waits for nobody",
+        "  waits for nothing",
         "  ada: should send heartbeats; heard 0.5 s ago",
         "  bob: is not heard here; described 0.5 s ago",
     ]

@@ -65,7 +65,7 @@ class ConsumerSafety:
         if facts.generation < 0:
             return None
         if current is None:
-            return "although it is not a member"
+            return "and is not a member"
         if facts.generation > current.epoch:
             return from_the_future(facts.generation, current.epoch)
         topic = self.brokers.cluster.topics.by_name(name)

@@ -16,27 +16,27 @@ class EpochGroup(AnyGroup):
     @property
     def type(self) -> str:
         """The group type, `share` or `streams`; empty if the group doesn't exist."""
-        group = self._found()
+        group = self._find_group()
         return group.group_type if group is not None else ""
 
     @property
     def generation(self) -> int:
         """The group epoch; 0 if the group doesn't exist."""
-        group = self._found()
+        group = self._find_group()
         return group.epoch if group is not None else 0
 
     @property
     def assignment_epoch(self) -> int:
         """The epoch of the target assignment."""
-        group = self._found()
+        group = self._find_group()
         return group.target_epoch if group is not None else 0
 
     # Internals
 
-    def _found(self) -> ModernGroup | None:
+    def _find_group(self) -> ModernGroup | None:
         """Return the group if it exists. Raise ControlError if it has another type."""
         raise NotImplementedError
 
     def _state(self) -> str:
-        group = self._found()
+        group = self._find_group()
         return str(group.state.value) if group is not None else ""

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kohort.control.explanation import Advice, Explanation, Wait
-from kohort.control.group_members import left
+from kohort.control.group_members import remaining_ms
 from kohort.control.streams_topology import interval_left_ms
 from kohort.coordinator.streams.streams_targets import NUM_STANDBY_REPLICAS
 from kohort.coordinator.streams.streams_values import StatusCode
@@ -89,7 +89,7 @@ class _Explainer:
         yield from self._waits_for_topics()
         if group.is_delayed:
             reason = "more members (group.streams.initial.rebalance.delay.ms)"
-            yield Wait((), reason, left(group.initial_delay, self._now_ms), "the target assignment is computed")
+            yield Wait((), reason, remaining_ms(group.initial_delay, self._now_ms), "the target assignment is computed")
         elif group.target_epoch < group.epoch:
             reason = "the next target assignment (group.streams.assignment.interval.ms)"
             consequence = "the next heartbeat of any member computes it"

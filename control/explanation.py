@@ -17,8 +17,8 @@ class Wait:
     then: str
 
     def __str__(self) -> str:
-        whom = f"{', '.join(self.for_whom)} {self.what}" if self.for_whom else self.what
-        return f"{whom}; {duration(self.ends_in_ms)}: {self.then}"
+        subject = f"{', '.join(self.for_whom)} {self.what}" if self.for_whom else self.what
+        return f"{subject}; {duration(self.ends_in_ms)}: {self.then}"
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def classic_member(group: ClassicGroup, member: Member, now_ms: int, is_alive: b
         topics=_topics(member) if group.protocol_type == CONSUMER else (),
         topic_regex="",
         assignor="",
-        session_ends_in_ms=None if member.satisfies_heartbeat else left(member.session, now_ms),
+        session_ends_in_ms=None if member.satisfies_heartbeat else remaining_ms(member.session, now_ms),
         revocation_ends_in_ms=None,
     )
 
@@ -115,8 +115,8 @@ def consumer_member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, i
         topics=metadata.topic_names,
         topic_regex=metadata.topic_regex,
         assignor=metadata.assignor or "",
-        session_ends_in_ms=left(member.session, now_ms),
-        revocation_ends_in_ms=left(member.join_timer if member.is_classic else member.revocation, now_ms),
+        session_ends_in_ms=remaining_ms(member.session, now_ms),
+        revocation_ends_in_ms=remaining_ms(member.join_timer if member.is_classic else member.revocation, now_ms),
     )
 
 
@@ -142,7 +142,7 @@ def share_member(group: ShareGroup, member: ShareMember, now_ms: int, is_alive: 
         topics=metadata.topic_names,
         topic_regex="",
         assignor="",
-        session_ends_in_ms=left(member.session, now_ms),
+        session_ends_in_ms=remaining_ms(member.session, now_ms),
         revocation_ends_in_ms=None,
     )
 
@@ -157,6 +157,6 @@ def by_name(group: ModernGroup, partitions: Mapping[UUID, Iterable[int]]) -> dic
     return dict(sorted(by_topic.items()))
 
 
-def left(timer: DelayedOperation | None, now_ms: int) -> int | None:
+def remaining_ms(timer: DelayedOperation | None, now_ms: int) -> int | None:
     """Return the remaining time of a timer, or None if it doesn't run."""
     return None if timer is None or timer.completed else max(0, timer.deadline_ms - now_ms)

@@ -52,7 +52,7 @@ class Group(AnyGroup):
     @property
     def type(self) -> str:
         """`classic` or `consumer`, or an empty string if the group does not exist."""
-        group = self._found()
+        group = self._find_group()
         if group is None:
             return ""
         return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
@@ -60,19 +60,19 @@ class Group(AnyGroup):
     @property
     def generation(self) -> int:
         """The group's generation, 0 before the first rebalance; in a consumer group the group epoch."""
-        group = self._found()
+        group = self._find_group()
         return group.version if group is not None else 0
 
     @property
     def assignment_epoch(self) -> int:
         """The epoch of the target assignment; in a classic group its generation."""
-        group = self._found()
+        group = self._find_group()
         return group.target_epoch if isinstance(group, ConsumerGroup) else self.generation
 
     @property
     def protocol(self) -> str:
         """The chosen assignor, or an empty string."""
-        group = self._found()
+        group = self._find_group()
         if isinstance(group, ConsumerGroup):
             return preferred_assignor(group) if group.members else ""
         return (group.protocol_name if group is not None else None) or ""
@@ -80,13 +80,13 @@ class Group(AnyGroup):
     @property
     def size(self) -> int:
         """The number of members."""
-        group = self._found()
+        group = self._find_group()
         return len(group.members) if group is not None else 0
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
         """The members in the order in which they joined."""
-        group, laboratory = self._found(), self._laboratory
+        group, laboratory = self._find_group(), self._laboratory
         if group is None:
             return ()
         now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
@@ -116,7 +116,7 @@ class Group(AnyGroup):
     @property
     def offsets(self) -> dict[TopicPartition, int]:
         """The committed offsets by topic and partition."""
-        group = self._found()
+        group = self._find_group()
         if group is None or group.offsets is None:
             return {}
         return {(topic, partition): commit.offset for topic, partition, commit in group.offsets}
@@ -141,7 +141,7 @@ class Group(AnyGroup):
 
         Print the result to read it.
         """
-        laboratory, group = self._laboratory, self._found()
+        laboratory, group = self._laboratory, self._find_group()
         now_ms = laboratory.clock.now_ms()
         if isinstance(group, ConsumerGroup):
             explanation = explain_consumers(group, now_ms, laboratory.is_alive, self.events)
@@ -243,10 +243,10 @@ class Group(AnyGroup):
         return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'})"
 
     def _state(self) -> str:
-        group = self._found()
+        group = self._find_group()
         return str(group.state.value) if group is not None else ""
 
-    def _found(self) -> ClassicGroup | ConsumerGroup | None:
+    def _find_group(self) -> ClassicGroup | ConsumerGroup | None:
         other = self._other_kind()
         if other:
             raise ControlError(f"group {self.id} is a {other} group; use {other}_group({self.id!r})")

@@ -40,13 +40,13 @@ class ShareGroup(EpochGroup):
     @property
     def protocol(self) -> str:
         """The assignor: `simple` if the group has members."""
-        group = self._found()
+        group = self._find_group()
         return SIMPLE if group is not None and group.members else ""
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
         """The members in the order in which they joined. Several may have the same partition."""
-        group, laboratory = self._found(), self._laboratory
+        group, laboratory = self._find_group(), self._laboratory
         if group is None:
             return ()
         now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
@@ -70,7 +70,7 @@ class ShareGroup(EpochGroup):
     @property
     def is_settled(self) -> bool:
         """Whether each member has reached the newest target assignment, and that covers all partitions."""
-        group = self._found()
+        group = self._find_group()
         return (
             group is not None
             and bool(group.members)
@@ -128,7 +128,7 @@ class ShareGroup(EpochGroup):
 
         Print the result to read it.
         """
-        laboratory, group, records = self._laboratory, self._found(), self._records()
+        laboratory, group, records = self._laboratory, self._find_group(), self._records()
         if group is None or records is None:
             return explanation_of_none(self.id)
         now_ms = laboratory.clock.now_ms()
@@ -139,7 +139,7 @@ class ShareGroup(EpochGroup):
     def explain_record(self, topic: str, partition: int, offset: int) -> str:
         """Return a sentence that explains why a record is not delivered, or that it is available."""
         topic_partition = self._topic_partition(topic, partition)
-        group, records = self._found(), self._records()
+        group, records = self._find_group(), self._records()
         if group is None or records is None:
             return str(explanation_of_none(self.id).headline)
         return explain_record(group, records, *topic_partition, offset, self.events)
@@ -245,7 +245,7 @@ class ShareGroup(EpochGroup):
 
     # Details
 
-    def _found(self) -> share_group.ShareGroup | None:
+    def _find_group(self) -> share_group.ShareGroup | None:
         group = self._laboratory.share_group(self.id)
         if group is None and self._is_another():
             raise ControlError(f"group {self.id} is not a share group; use group({self.id!r})")
@@ -263,7 +263,7 @@ class ShareGroup(EpochGroup):
         return topic is None or len(group.states.ready(topic.topic_id)) == len(topic.partitions)
 
     def _records(self) -> ShareRecords | None:
-        group = self._found()
+        group = self._find_group()
         return None if group is None else ShareRecords(self._laboratory.cluster, group, self._laboratory.clock.now_ms())
 
     def _topic_partition(self, topic: str, partition: int) -> tuple[Topic, Partition]:
@@ -292,7 +292,7 @@ class ShareGroup(EpochGroup):
     def _is_called(self, name: str | None, member_id: str) -> bool:
         if name in (None, member_id):
             return True
-        group = self._found()
+        group = self._find_group()
         member = None if group is None else group.members.get(member_id)
         return member is not None and member.metadata.client_id == name
 

@@ -32,13 +32,13 @@ class StreamsGroup(EpochGroup):
     @property
     def protocol(self) -> str:
         """The assignor: `sticky` if the group has members."""
-        group = self._found()
+        group = self._find_group()
         return STICKY if group is not None and group.members else ""
 
     @property
     def members(self) -> tuple[TaskMember, ...]:
         """The members in the order in which they joined."""
-        group, laboratory = self._found(), self._laboratory
+        group, laboratory = self._find_group(), self._laboratory
         if group is None:
             return ()
         now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
@@ -57,7 +57,7 @@ class StreamsGroup(EpochGroup):
     @property
     def topology(self) -> LabTopology | None:
         """The topology of the application with its tasks, or None if no member has sent one."""
-        group = self._found()
+        group = self._find_group()
         return None if group is None else topology_of(group)
 
     @property
@@ -66,7 +66,7 @@ class StreamsGroup(EpochGroup):
 
         It is common to all members since the last heartbeat, and empty if tasks can be assigned.
         """
-        group = self._found()
+        group = self._find_group()
         return {} if group is None else statuses_of(group, self._laboratory.clock.now_ms())
 
     @property
@@ -88,7 +88,7 @@ class StreamsGroup(EpochGroup):
     @property
     def offsets(self) -> dict[TopicPartition, int]:
         """The committed offsets by topic and partition."""
-        group = self._found()
+        group = self._find_group()
         if group is None or group.offsets is None:
             return {}
         return {(topic, partition): commit.offset for topic, partition, commit in group.offsets}
@@ -112,7 +112,7 @@ class StreamsGroup(EpochGroup):
 
         Print the result to read it.
         """
-        laboratory, group = self._laboratory, self._found()
+        laboratory, group = self._laboratory, self._find_group()
         if group is None:
             return explanation_of_none(self.id)
         now_ms = laboratory.clock.now_ms()
@@ -136,7 +136,7 @@ class StreamsGroup(EpochGroup):
 
     # Details
 
-    def _found(self) -> streams_group.StreamsGroup | None:
+    def _find_group(self) -> streams_group.StreamsGroup | None:
         group = self._laboratory.streams_group(self.id)
         if group is None and self._is_another():
             raise ControlError(f"group {self.id} is not a streams group; use group({self.id!r})")

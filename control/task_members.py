@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kohort.control.group_members import GroupMember, Partitions, left
+from kohort.control.group_members import GroupMember, Partitions, remaining_ms
 from kohort.coordinator.group import STREAMS
 from kohort.coordinator.streams.streams_states import StreamsMemberState
 
@@ -65,8 +65,8 @@ def task_member(group: StreamsGroup, member: StreamsMember, now_ms: int, is_aliv
         topics=tuple(sorted(group.sources)),
         topic_regex="",
         assignor="",
-        session_ends_in_ms=left(member.session, now_ms),
-        revocation_ends_in_ms=left(member.revocation, now_ms),
+        session_ends_in_ms=remaining_ms(member.session, now_ms),
+        revocation_ends_in_ms=remaining_ms(member.revocation, now_ms),
         process_id=metadata.process_id,
         topology_epoch=metadata.topology_epoch,
         tasks=member_tasks(current.assigned),

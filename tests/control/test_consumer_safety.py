@@ -100,7 +100,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
     [
         ("ada", 4, "at epoch 4, when it was at 3"),
         ("ada", 1, "at epoch 1"),
-        ("zoe", 3, "although it is not a member"),
+        ("zoe", 3, "and is not a member"),
     ],
 )
 def test_a_commit_that_must_be_refused(

@@ -159,14 +159,11 @@ def check_committer(
 def _check_epoch(
     group: "ConsumerGroup | StreamsGroup", committer: Committer, commits: Iterable[PendingCommit]
 ) -> ErrorCode:
-    """Check the member epoch. A stale one becomes ILLEGAL_GENERATION, which older clients understand."""
     epoch, member_id = committer.generation_id, committer.member_id
     if epoch < 0 and not member_id and committer.group_instance_id is None:
         return ErrorCode.none
-    error = group.check_commit(
-        member_id, epoch, ((commit.topic, commit.topic_id, commit.partition) for commit in commits)
-    )
-    return ErrorCode.illegal_generation if error is ErrorCode.stale_member_epoch else error
+    partitions = ((commit.topic, commit.topic_id, commit.partition) for commit in commits)
+    return group.check_commit(member_id, epoch, partitions)
 
 
 def _check_member(group: ClassicGroup, committer: Committer) -> ErrorCode:

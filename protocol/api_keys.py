@@ -34,7 +34,7 @@ APIS = (
     ApiSpec(15, "describe_groups", 0, 6, 5, may_be_abandoned=True),
     ApiSpec(16, "list_groups", 0, 5, 3, may_be_abandoned=True),
     ApiSpec(17, "sasl_handshake", 0, 1, NEVER),
-    ApiSpec(18, "api_versions", 0, 4, 3),
+    ApiSpec(18, "api_versions", 0, 5, 3),
     ApiSpec(19, "create_topics", 2, 7, 5),
     ApiSpec(20, "delete_topics", 1, 6, 4),
     ApiSpec(21, "delete_records", 0, 2, 2),
@@ -44,7 +44,7 @@ APIS = (
     ApiSpec(25, "add_offsets_to_txn", 0, 4, 3),
     ApiSpec(26, "end_txn", 0, 5, 3),
     ApiSpec(27, "write_txn_markers", 1, 2, 1),
-    ApiSpec(28, "txn_offset_commit", 0, 5, 3),
+    ApiSpec(28, "txn_offset_commit", 0, 6, 3),
     ApiSpec(29, "describe_acls", 1, 3, 2, may_be_abandoned=True),
     ApiSpec(30, "create_acls", 1, 3, 2),
     ApiSpec(31, "delete_acls", 1, 3, 2),
@@ -58,7 +58,7 @@ APIS = (
     ApiSpec(39, "renew_delegation_token", 1, 2, 2),
     ApiSpec(40, "expire_delegation_token", 1, 2, 2),
     ApiSpec(41, "describe_delegation_token", 1, 3, 2, may_be_abandoned=True),
-    ApiSpec(42, "delete_groups", 0, 2, 2),
+    ApiSpec(42, "delete_groups", 0, 3, 2),
     ApiSpec(43, "elect_leaders", 0, 2, 2),
     ApiSpec(44, "incremental_alter_configs", 0, 1, 1),
     ApiSpec(45, "alter_partition_reassignments", 0, 1, 0),
@@ -87,12 +87,14 @@ APIS = (
     ApiSpec(85, "write_share_group_state", 0, 1, 0),
     ApiSpec(86, "delete_share_group_state", 0, 0, 0),
     ApiSpec(87, "read_share_group_state_summary", 0, 1, 0, may_be_abandoned=True),
-    ApiSpec(88, "streams_group_heartbeat", 0, 0, 0),
-    ApiSpec(89, "streams_group_describe", 0, 0, 0, may_be_abandoned=True),
+    ApiSpec(88, "streams_group_heartbeat", 0, 1, 0),
+    ApiSpec(89, "streams_group_describe", 0, 1, 0, may_be_abandoned=True),
     ApiSpec(90, "describe_share_group_offsets", 0, 1, 0, may_be_abandoned=True),
     ApiSpec(91, "alter_share_group_offsets", 0, 0, 0),
     ApiSpec(92, "delete_share_group_offsets", 0, 0, 0),
-)  # Ranges are those of Apache Kafka 4.3, as in its ApiVersions response.
+    ApiSpec(93, "streams_group_topology_description_update", 0, 0, 0),
+    ApiSpec(94, "unregister_controller", 0, 0, 0),
+)  # Ranges are those of Apache Kafka 4.4, as in its ApiVersions response.
 
 API_BY_KEY = {api.key: api for api in APIS}
 API_BY_NAME = {api.name: api for api in APIS}

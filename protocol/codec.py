@@ -18,10 +18,10 @@ from kohort.protocol.guard import MAX_ELEMENTS, SHORT_FRAME, Guard
 from kohort.protocol.lean_kio import (
     InvalidUnicode,
     NegativeByteLength,
-    entity_module,
     entity_reader,
     entity_writer,
 )
+from kohort.protocol.newer_versions import kio_entity, newer_entity
 from kohort.protocol.wire import INT, SHORT, string
 from kohort.protocol.writing_in_steps import StepWriter
 
@@ -249,7 +249,7 @@ class Message(Generic[RequestT, ResponseT]):
             raise DecodeError(f"{self.api.name} v{version}: {problem!r}") from problem
 
     def entity(self, version: int, kind: EntityType) -> Any:
-        return _entity(self.api.name, version, kind)
+        return entity_of(self.api.name, version, kind)
 
     @property
     def written_by_hand(self) -> bool:
@@ -279,6 +279,6 @@ class Message(Generic[RequestT, ResponseT]):
 
 
 @cache
-def _entity(api: str, version: int, kind: EntityType) -> Any:
-    module = entity_module(api, version, kind.name)
-    return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
+def entity_of(api: str, version: int, kind: EntityType) -> Any:
+    """Return kio's class of a message, or ours if kio lacks the version."""
+    return newer_entity(api, version, kind) or kio_entity(api, version, kind)

@@ -1,6 +1,9 @@
-"""The features of a cluster (KIP-584), with the levels of Apache Kafka 4.3."""
+"""The features of a cluster (KIP-584), by release."""
 
+from functools import cache
 from typing import NamedTuple
+
+from kohort.protocol.releases import NEWEST
 
 
 class Feature(NamedTuple):
@@ -19,13 +22,14 @@ GROUP_VERSION = Feature("group.version", 0, 1, 1)  # consumer groups (KIP-848)
 TRANSACTION_VERSION = Feature("transaction.version", 0, 2, 2)
 
 # Share groups (KIP-932). At level 0 their APIs reject every request, and existing state is inaccessible.
-SHARE_VERSION = Feature("share.version", 0, 1, 1, may_move=True)
+# Level 2 adds dead letters (KIP-1191).
+SHARE_VERSION = Feature("share.version", 0, 2, 2, may_move=True)
 
 STREAMS_VERSION = Feature("streams.version", 0, 1, 1, may_move=True)  # Streams groups (KIP-1071), as for share groups.
 
 KRAFT_VERSION = Feature("kraft.version", 0, 1, 0)  # dynamic voters (KIP-853); kohort has no voters
 
-METADATA_VERSION = Feature("metadata.version", 7, 30, 30)  # metadata format of release 4.3
+METADATA_VERSION = Feature("metadata.version", 7, 33, 33)  # metadata format of release 4.4
 
 # eligible leader replicas (KIP-966); a leader always exists here
 ELIGIBLE_LEADER_REPLICAS = Feature("eligible.leader.replicas.version", 0, 1, 1)
@@ -45,4 +49,19 @@ FEATURES = {
 
 Levels = tuple[tuple[str, int], ...]  # feature names and levels, in Kafka's order
 
-LEVELS: Levels = tuple((feature.name, feature.level) for feature in FEATURES.values())  # levels of a new cluster
+# Features of 4.3 that differ from those of the newest release.
+_4_3 = (SHARE_VERSION._replace(highest=1, level=1), METADATA_VERSION._replace(highest=30, level=30))
+
+
+@cache
+def features_of(release: str) -> dict[str, Feature]:
+    """Return the features of a release by name, in Kafka's order; none for releases before 4.3."""
+    if release == NEWEST:
+        return FEATURES
+    return FEATURES | {feature.name: feature for feature in _4_3} if release == "4.3" else {}
+
+
+def levels_of(release: str) -> Levels:
+    """Return the levels of a new cluster. Before 4.3, where none are reported, those of 4.3 apply."""
+    features = features_of(release) or features_of("4.3")
+    return tuple((feature.name, feature.level) for feature in features.values())

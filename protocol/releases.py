@@ -8,83 +8,86 @@ from functools import cache
 
 from kohort.protocol.api_keys import API_BY_NAME, APIS, ApiSpec
 
-CURRENT = "4.3"
-RELEASES = ("1.1", "2.4", "2.8", "3.4", "3.9", CURRENT)
+NEWEST = "4.4"
+CURRENT = "4.3"  # the default
+RELEASES = ("1.1", "2.4", "2.8", "3.4", "3.9", "4.3", NEWEST)
 
 _VERSIONS = """
-                                  1.1   2.4   2.8   3.4   3.9
-produce                           0-5   0-8   0-9   0-9  0-11
-fetch                             0-7  0-11  0-12  0-13  0-17
-list_offsets                      0-2   0-5   0-6   0-7   0-9
-metadata                          0-5   0-9  0-11  0-12  0-12
-offset_commit                     0-3   0-8   0-8   0-8   0-9
-offset_fetch                      0-3   0-6   0-7   0-8   0-9
-find_coordinator                  0-1   0-3   0-3   0-4   0-6
-join_group                        0-2   0-6   0-7   0-9   0-9
-heartbeat                         0-1   0-4   0-4   0-4   0-4
-leave_group                       0-1   0-4   0-4   0-5   0-5
-sync_group                        0-1   0-4   0-5   0-5   0-5
-describe_groups                   0-1   0-5   0-5   0-5   0-5
-list_groups                       0-1   0-3   0-4   0-4   0-5
-sasl_handshake                    0-1   0-1   0-1   0-1   0-1
-api_versions                      0-1   0-3   0-3   0-3   0-4
-create_topics                     0-2   0-5   0-7   0-7   0-7
-delete_topics                     0-1   0-4   0-6   0-6   0-6
-delete_records                      0   0-1   0-2   0-2   0-2
-init_producer_id                    0   0-2   0-4   0-4   0-5
-offset_for_leader_epoch             0   0-3   0-4   0-4   0-4
-add_partitions_to_txn               0   0-1   0-3   0-3   0-5
-add_offsets_to_txn                  0   0-1   0-3   0-3   0-4
-end_txn                             0   0-1   0-3   0-3   0-4
-write_txn_markers                   0     0   0-1   0-1   0-1
-txn_offset_commit                   0   0-2   0-3   0-3   0-4
-describe_acls                       0   0-1   0-2   0-3   0-3
-create_acls                         0   0-1   0-2   0-3   0-3
-delete_acls                         0   0-1   0-2   0-3   0-3
-describe_configs                  0-1   0-2   0-4   0-4   0-4
-alter_configs                       0   0-1   0-2   0-2   0-2
-alter_replica_log_dirs              0   0-1   0-2   0-2   0-2
-describe_log_dirs                   0   0-1   0-2   0-4   0-4
-sasl_authenticate                   0   0-1   0-2   0-2   0-2
-create_partitions                   0   0-1   0-3   0-3   0-3
-create_delegation_token             0   0-2   0-2   0-3   0-3
-renew_delegation_token              0   0-1   0-2   0-2   0-2
-expire_delegation_token             0   0-1   0-2   0-2   0-2
-describe_delegation_token           0   0-1   0-2   0-3   0-3
-delete_groups                       0   0-2   0-2   0-2   0-2
-elect_leaders                       -   0-2   0-2   0-2   0-2
-incremental_alter_configs           -   0-1   0-1   0-1   0-1
-alter_partition_reassignments       -     0     0     0     0
-list_partition_reassignments        -     0     0     0     0
-offset_delete                       -     0     0     0     0
-describe_user_scram_credentials     -     -     0     0     0
-alter_user_scram_credentials        -     -     0     0     0
-describe_client_quotas              -     -   0-1   0-1   0-1
-alter_client_quotas                 -     -   0-1   0-1   0-1
-describe_quorum                     -     -     -     -     -
-update_features                     -     -     0   0-1   0-1
-describe_cluster                    -     -     0     0   0-1
-describe_producers                  -     -     0     0     0
-describe_transactions               -     -     -     0     0
-list_transactions                   -     -     -     0   0-1
-consumer_group_heartbeat            -     -     -     -     0
-consumer_group_describe             -     -     -     -     0
-list_config_resources               -     -     -     -     -
-describe_topic_partitions           -     -     -     -     -
-share_group_heartbeat               -     -     -     -     -
-share_group_describe                -     -     -     -     -
-share_fetch                         -     -     -     -     -
-share_acknowledge                   -     -     -     -     -
-initialize_share_group_state        -     -     -     -     -
-read_share_group_state              -     -     -     -     -
-write_share_group_state             -     -     -     -     -
-delete_share_group_state            -     -     -     -     -
-read_share_group_state_summary      -     -     -     -     -
-streams_group_heartbeat             -     -     -     -     -
-streams_group_describe              -     -     -     -     -
-describe_share_group_offsets        -     -     -     -     -
-alter_share_group_offsets           -     -     -     -     -
-delete_share_group_offsets          -     -     -     -     -
+                                             1.1   2.4   2.8   3.4   3.9   4.3
+produce                                      0-5   0-8   0-9   0-9  0-11  0-13
+fetch                                        0-7  0-11  0-12  0-13  0-17  4-18
+list_offsets                                 0-2   0-5   0-6   0-7   0-9  1-11
+metadata                                     0-5   0-9  0-11  0-12  0-12  0-13
+offset_commit                                0-3   0-8   0-8   0-8   0-9  2-10
+offset_fetch                                 0-3   0-6   0-7   0-8   0-9  1-10
+find_coordinator                             0-1   0-3   0-3   0-4   0-6   0-6
+join_group                                   0-2   0-6   0-7   0-9   0-9   0-9
+heartbeat                                    0-1   0-4   0-4   0-4   0-4   0-4
+leave_group                                  0-1   0-4   0-4   0-5   0-5   0-5
+sync_group                                   0-1   0-4   0-5   0-5   0-5   0-5
+describe_groups                              0-1   0-5   0-5   0-5   0-5   0-6
+list_groups                                  0-1   0-3   0-4   0-4   0-5   0-5
+sasl_handshake                               0-1   0-1   0-1   0-1   0-1   0-1
+api_versions                                 0-1   0-3   0-3   0-3   0-4   0-4
+create_topics                                0-2   0-5   0-7   0-7   0-7   2-7
+delete_topics                                0-1   0-4   0-6   0-6   0-6   1-6
+delete_records                                 0   0-1   0-2   0-2   0-2   0-2
+init_producer_id                               0   0-2   0-4   0-4   0-5   0-5
+offset_for_leader_epoch                        0   0-3   0-4   0-4   0-4   2-4
+add_partitions_to_txn                          0   0-1   0-3   0-3   0-5   0-5
+add_offsets_to_txn                             0   0-1   0-3   0-3   0-4   0-4
+end_txn                                        0   0-1   0-3   0-3   0-4   0-5
+write_txn_markers                              0     0   0-1   0-1   0-1   1-2
+txn_offset_commit                              0   0-2   0-3   0-3   0-4   0-5
+describe_acls                                  0   0-1   0-2   0-3   0-3   1-3
+create_acls                                    0   0-1   0-2   0-3   0-3   1-3
+delete_acls                                    0   0-1   0-2   0-3   0-3   1-3
+describe_configs                             0-1   0-2   0-4   0-4   0-4   1-4
+alter_configs                                  0   0-1   0-2   0-2   0-2   0-2
+alter_replica_log_dirs                         0   0-1   0-2   0-2   0-2   1-2
+describe_log_dirs                              0   0-1   0-2   0-4   0-4   1-5
+sasl_authenticate                              0   0-1   0-2   0-2   0-2   0-2
+create_partitions                              0   0-1   0-3   0-3   0-3   0-3
+create_delegation_token                        0   0-2   0-2   0-3   0-3   1-3
+renew_delegation_token                         0   0-1   0-2   0-2   0-2   1-2
+expire_delegation_token                        0   0-1   0-2   0-2   0-2   1-2
+describe_delegation_token                      0   0-1   0-2   0-3   0-3   1-3
+delete_groups                                  0   0-2   0-2   0-2   0-2   0-2
+elect_leaders                                  -   0-2   0-2   0-2   0-2   0-2
+incremental_alter_configs                      -   0-1   0-1   0-1   0-1   0-1
+alter_partition_reassignments                  -     0     0     0     0   0-1
+list_partition_reassignments                   -     0     0     0     0     0
+offset_delete                                  -     0     0     0     0     0
+describe_user_scram_credentials                -     -     0     0     0     0
+alter_user_scram_credentials                   -     -     0     0     0     0
+describe_client_quotas                         -     -   0-1   0-1   0-1   0-1
+alter_client_quotas                            -     -   0-1   0-1   0-1   0-1
+describe_quorum                                -     -     -     -     -   0-2
+update_features                                -     -     0   0-1   0-1   0-2
+describe_cluster                               -     -     0     0   0-1   0-2
+describe_producers                             -     -     0     0     0     0
+describe_transactions                          -     -     -     0     0     0
+list_transactions                              -     -     -     0   0-1   0-2
+consumer_group_heartbeat                       -     -     -     -     0   0-1
+consumer_group_describe                        -     -     -     -     0   0-1
+list_config_resources                          -     -     -     -     -   0-1
+describe_topic_partitions                      -     -     -     -     -     0
+share_group_heartbeat                          -     -     -     -     -     1
+share_group_describe                           -     -     -     -     -     1
+share_fetch                                    -     -     -     -     -   1-2
+share_acknowledge                              -     -     -     -     -   1-2
+initialize_share_group_state                   -     -     -     -     -     0
+read_share_group_state                         -     -     -     -     -     0
+write_share_group_state                        -     -     -     -     -   0-1
+delete_share_group_state                       -     -     -     -     -     0
+read_share_group_state_summary                 -     -     -     -     -   0-1
+streams_group_heartbeat                        -     -     -     -     -     0
+streams_group_describe                         -     -     -     -     -     0
+describe_share_group_offsets                   -     -     -     -     -   0-1
+alter_share_group_offsets                      -     -     -     -     -     0
+delete_share_group_offsets                     -     -     -     -     -     0
+streams_group_topology_description_update      -     -     -     -     -     -
+unregister_controller                          -     -     -     -     -     -
 """  # One line per API, one column per release: lowest and highest version, or `-` if it is not supported.
 
 
@@ -118,7 +121,7 @@ def apis_of(release: str) -> tuple[ApiSpec, ...]:
     Raises:
         ValueError: The release is not one of RELEASES.
     """
-    if release == CURRENT:
+    if release == NEWEST:
         return APIS
     head, *lines = _VERSIONS.strip().splitlines()
     column = head.split().index(release) + 1

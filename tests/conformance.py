@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from kohort.protocol.releases import CURRENT
 from tests.conformance_clusters import KOHORT, Setup, standing
 from tests.later import why_later
 
@@ -54,13 +55,14 @@ def main() -> None:
     parser.add_argument("--kohort", type=Path, default=KOHORT, help="the program, if another than beside this Python")
     parser.add_argument("--data-dir", action="store_true", help="brokers keep their logs on disk")
     parser.add_argument("--proxy", action="store_true", help="through `kohort proxy`, where clients may speak plainly")
+    parser.add_argument("--kafka", default=CURRENT, choices=("4.3", "4.4"), help="the release that answers")
     parser.add_argument("--kafka-port", type=int, default=0, help="a real Kafka answers there, instead of kohort")
     options = parser.parse_args()
     conformance: Path = options.shared / "conformance"
     if not (conformance / "converse").exists():
         print(f"there are no recorded conversations in {conformance}; nothing is played")
         return
-    files = conversations(conformance / "scenarios")
+    files = conversations(conformance / "scenarios", options.kafka)
     profiles = yaml.safe_load((conformance / "profiles.yaml").read_text())
     chosen = [profile for profile in order(files) if not options.profile or profile in options.profile]
     if options.quick:
@@ -81,12 +83,19 @@ def main() -> None:
     sys.exit(1 if failed else 0)
 
 
-def conversations(scenarios: Path) -> dict[str, list[Path]]:
-    """The files to play, by profile. Tells what is left out, and why."""
+def conversations(scenarios: Path, release: str) -> dict[str, list[Path]]:
+    """Return the files to play, by profile, and print what is left out, and why.
+
+    A file in `scenarios/kafka-4.4` replaces the one with the same name if the release is 4.4.
+    """
     files = defaultdict(list)
     left_out: Counter[str] = Counter()
-    for path in sorted(scenarios.rglob("*.talk")):
-        reason = why_later(str(path.relative_to(scenarios).with_suffix("")))
+    newer = scenarios / "kafka-4.4"
+    by_name = {path.relative_to(scenarios): path for path in scenarios.rglob("*.talk") if newer not in path.parents}
+    if release == "4.4":
+        by_name |= {path.relative_to(newer): path for path in newer.rglob("*.talk")}
+    for name, path in sorted(by_name.items()):
+        reason = why_later(str(name.with_suffix("")))
         if reason:
             left_out[reason] += 1
             continue
@@ -105,7 +114,7 @@ def order(files: dict[str, list[Path]]) -> list[str]:
 def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any]) -> Setup:
     """What stands there for a profile, of which `said` is told in profiles.yaml."""
     return Setup(
-        settings=said.get("settings") or {},
+        settings=(said.get("settings") or {}) | (said.get(f"settings-{options.kafka}") or {}),
         nodes=said.get("nodes", 1),
         listeners=tuple(said.get("listeners", "").split()),
         profile=profile,
@@ -114,6 +123,7 @@ def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any]) ->
         on_disk=options.data_dir,
         proxied=options.proxy,
         kafka_port=options.kafka_port,
+        release=options.kafka,
     )
 
 
@@ -138,7 +148,7 @@ def play_once(setup: Setup, files: list[Path]) -> Outcome:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, standing(setup, Path(folder)) as cluster:
         told = subprocess.run(
-            [sys.executable, str(setup.conformance / "converse"), "--quiet"]
+            [sys.executable, str(setup.conformance / "converse"), "--quiet", "--kafka", setup.release]
             + ["--bootstrap", cluster.bootstrap, "--profile", setup.profile]
             + [f"--listener={name}={address}" for name, address in cluster.listeners.items()]
             + (["--restart", cluster.restart] if cluster.restart else [])

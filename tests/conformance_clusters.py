@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kohort.protocol.releases import CURRENT
 from tests.restarting import READY, kill, start
 
 KOHORT = Path(sys.executable).parent / "kohort"
@@ -41,6 +42,7 @@ class Setup:
     proxied: bool = False
     kafka_port: int = 0
     """Where a real Kafka is to listen; 0: it is kohort's turn."""
+    release: str = CURRENT
 
     @property
     def restarts(self) -> bool:
@@ -97,7 +99,7 @@ def restartable(setup: Setup, folder: Path) -> Iterator[Cluster]:
 
 def serve(setup: Setup, folder: Path) -> list[str]:
     """The command that starts a broker with the settings of a profile, somewhere."""
-    command = [str(setup.kohort), "serve", "--log-level", "warning"]
+    command = [str(setup.kohort), "serve", "--log-level", "warning", "--as-kafka", setup.release]
     if setup.listeners:
         config = folder / "server.properties"
         config.write_text(settings_of(setup))

@@ -5,6 +5,7 @@ v1  throttle time
 v2
 v3  KIP-511: name and version of the client's software; KIP-584: features; flexible, except for the response header
 v4  the minimum version of a feature may be 0 (KIP-1022)
+v5  the cluster and the node that the client expects (KIP-1242)
 
 The response for an unsupported version has version 0, UNSUPPORTED_VERSION and the range of this API only, so that the
 client can retry. The features in the response are in protocol/features.py. `kohort.as.kafka` makes the response that of
@@ -17,7 +18,7 @@ from functools import lru_cache
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.features import FEATURES, LEVELS, Levels
+from kohort.protocol.features import Levels, features_of, levels_of
 from kohort.protocol.messages.api_versions import (
     MESSAGE,
     ApiVersion,
@@ -26,10 +27,11 @@ from kohort.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from kohort.protocol.releases import CURRENT, api_versions_of, apis_of
+from kohort.protocol.releases import api_versions_of, apis_of
 
 # first version in which the minimum of a feature may be 0 (KIP-1022); before it, Kafka leaves such features out
 FEATURES_FROM_0 = 4
+EXPECTATIONS_FROM = 5
 
 # format of the name and version of a client's software, from KIP-511
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
@@ -43,11 +45,24 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
         return ApiVersionsResponse(error_code=ErrorCode.invalid_request, api_keys=())
     if ticket.version >= 3:
         ticket.requester.client_software = f"{request.client_software_name}/{request.client_software_version}"
+    if ticket.version >= EXPECTATIONS_FROM:
+        error = _check_expectations(node, request)
+        if error is not ErrorCode.none:
+            return ApiVersionsResponse(error_code=error, api_keys=())
     login = ticket.requester.login
     if login is not None:
         login.versions_asked()
     features = node.cluster.features
     return table(ticket.version, node.cluster.settings.kohort_as_kafka, features.levels, features.epoch)
+
+
+def _check_expectations(node: Node, request: ApiVersionsRequest) -> ErrorCode:
+    """Return REBOOTSTRAP_REQUIRED if the client expects another cluster or node (kafka-4.4 §2.3)."""
+    if (request.cluster_id is None) is not (request.node_id == -1):
+        return ErrorCode.invalid_request
+    if request.cluster_id is None or (request.cluster_id, request.node_id) == (node.cluster.cluster_id, node.id):
+        return ErrorCode.none
+    return ErrorCode.rebootstrap_required
 
 
 def unsupported_version(release: str) -> ApiVersionsResponse:
@@ -63,25 +78,25 @@ def unsupported_version(release: str) -> ApiVersionsResponse:
 
 
 @lru_cache
-def table(version: int, release: str, levels: Levels = LEVELS, epoch: int = 0) -> bytes:
+def table(version: int, release: str, levels: Levels | None = None, epoch: int = 0) -> bytes:
     """Return the whole response of a release as a frame.
 
     Args:
-        levels: Finalized levels of features by name, after `epoch` changes.
+        levels: Finalized levels of features by name, after `epoch` changes; None means those of a new cluster.
     """
     api_keys = tuple(
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
         for api in apis_of(release)
     )
-    features = FEATURES.values() if release == CURRENT else ()
+    features = features_of(release)
     supported = tuple(
         SupportedFeatureKey(name=feature.name, min_version=feature.lowest, max_version=feature.highest)
-        for feature in features
+        for feature in features.values()
         if version >= FEATURES_FROM_0 or (version >= 3 and feature.lowest > 0)
     )
     finalized = tuple(
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-        for name, level in (levels if release == CURRENT else ())
+        for name, level in (levels or levels_of(release) if features else ())
         if version >= 3 and level > 0
     )
     response = ApiVersionsResponse(

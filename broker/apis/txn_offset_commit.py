@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (key 28), versions 0 to 5.
+"""TxnOffsetCommit (key 28), versions 0 to 6.
 
 v0 (KIP-98) and v1 alike · v2 leader epochs (KIP-320) · v3 the member that commits, tagged fields (KIP-447) · v4
-TRANSACTION_ABORTABLE is possible · v5 adds the group to the transaction (KIP-890).
+TRANSACTION_ABORTABLE is possible · v5 adds the group to the transaction (KIP-890) · v6 topics by id (KIP-1319).
 Before v5, AddOffsetsToTxn must have added the group.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.scheduling.request_chunks import SHORT
@@ -31,6 +32,7 @@ from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from kohort.protocol.shape import changed
 from kohort.security.rights import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 ABORTABLE_SINCE = 4
 ADDS_BY_ITSELF_SINCE = 5
+IDS_SINCE = 6
 
 
 def handle(
@@ -151,7 +154,7 @@ def _refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Task[TxnOffse
     topics = []
     for topic in request.topics:
         answers = yield from one_by_one(partial(_refused_partition, error), topic.partitions)
-        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
     return TxnOffsetCommitResponse(topics=tuple(topics))
 
 
@@ -170,17 +173,22 @@ class _RequestedTopics:
         self._refused: list[TxnOffsetCommitResponseTopic] = []
         self._topics = node.cluster.topics
         self._access, self._ticket = node.cluster.access, ticket
+        self._by_id = ticket.version >= IDS_SINCE
         self._longest = node.coordinator.settings.offset_metadata_max_bytes
 
     def look(self, request: TxnOffsetCommitRequest) -> Task[None]:
         for entry in request.topics:
             yield
-            if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, entry.name):
-                self._refuse(entry.name, entry.partitions, ErrorCode.topic_authorization_failed)
+            topic = self._topics.by_id(entry.topic_id) if self._by_id else self._topics.by_name(entry.name)
+            if topic is None and self._by_id:
+                self._refuse(entry, entry.partitions, ErrorCode.unknown_topic_id)
                 continue
-            topic = self._topics.by_name(entry.name)
+            name = entry.name if topic is None else topic.name
+            if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, name):
+                self._refuse(entry, entry.partitions, ErrorCode.topic_authorization_failed)
+                continue
             if topic is None:
-                self._refuse(entry.name, entry.partitions)
+                self._refuse(entry, entry.partitions)
                 continue
             valid, missing = [], []
             for part in entry.partitions:
@@ -191,19 +199,20 @@ class _RequestedTopics:
                     self._commit(topic, part, self._longest)
                 yield
             if missing:
-                self._refuse(entry.name, tuple(missing))
+                self._refuse(entry, tuple(missing))
             if valid:
-                self.existing.append(TxnOffsetCommitRequestTopic(name=entry.name, partitions=tuple(valid)))
+                self.existing.append(changed(TxnOffsetCommitRequestTopic, entry, partitions=tuple(valid)))
 
     def _refuse(
         self,
-        name: str,
+        topic: TxnOffsetCommitRequestTopic,
         refused: tuple[TxnOffsetCommitRequestPartition, ...],
         error: ErrorCode = ErrorCode.unknown_topic_or_partition,
     ) -> None:
         self._refused.append(
             TxnOffsetCommitResponseTopic(
-                name=name,
+                name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=tuple(
                     TxnOffsetCommitResponsePartition(partition_index=part.partition_index, error_code=error)
                     for part in refused
@@ -230,16 +239,16 @@ class _RequestedTopics:
         answered = []
         for topic in self.existing:
             answers = yield from one_by_one(partial(self._answer, error), topic.partitions)
-            answered.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+            answered.append(TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
         if not self._refused:
             return TxnOffsetCommitResponse(topics=tuple(answered))
-        topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
+        topics: dict[tuple[str, UUID | None], list[TxnOffsetCommitResponsePartition]] = {}
         for result in (*self._refused, *answered):
-            topics.setdefault(result.name, []).extend(result.partitions)
+            topics.setdefault((result.name, result.topic_id), []).extend(result.partitions)
             yield
         merged = []
-        for name, partitions in topics.items():
-            merged.append(TxnOffsetCommitResponseTopic(name=name, partitions=tuple(partitions)))
+        for (name, topic_id), partitions in topics.items():
+            merged.append(TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(partitions)))
             yield
         return TxnOffsetCommitResponse(topics=tuple(merged))
 
@@ -255,6 +264,8 @@ def _as_answered(error: ErrorCode, version: int) -> ErrorCode:
         return ErrorCode.invalid_producer_epoch
     if error is ErrorCode.transaction_abortable and version < ABORTABLE_SINCE:
         return ErrorCode.invalid_txn_state
+    if error is ErrorCode.stale_member_epoch and version < IDS_SINCE:
+        return ErrorCode.illegal_generation
     if error is ErrorCode.coordinator_load_in_progress and version < 2:
         return ErrorCode.coordinator_not_available
     return error

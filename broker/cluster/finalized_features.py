@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Mapping
 
-from kohort.protocol.features import FEATURES, LEVELS, SHARE_VERSION, STREAMS_VERSION
+from kohort.protocol.features import SHARE_VERSION, STREAMS_VERSION, features_of, levels_of
 
 
 class FinalizedFeatures:
     """Levels by name, as a tuple that is replaced by a change: it is a key of cached responses."""
 
-    def __init__(self, note: Callable[[str, int, int], None] | None = None) -> None:
-        """Set the default levels.
+    def __init__(self, release: str, note: Callable[[str, int, int], None] | None = None) -> None:
+        """Set the default levels of a release.
 
         Args:
             note: Stores name, level and epoch of a change before it takes effect; may raise OSError.
         """
         self._note = note
-        self.levels = LEVELS
+        self.levels = levels_of(release)
+        self._features = features_of(release) or features_of("4.3")
         self.epoch = 0  # number of changes; clients ignore responses with a smaller epoch
         self.serves_share_groups = True  # whether the APIs of share groups are enabled
         # whether the APIs of streams groups are enabled, which requires a broker setting, too
@@ -39,7 +40,7 @@ class FinalizedFeatures:
         supported = {
             name: level
             for name, level in levels.items()
-            if name in FEATURES and FEATURES[name].may_move and level <= FEATURES[name].highest
+            if name in self._features and self._features[name].may_move and level <= self._features[name].highest
         }
         self.levels = tuple((dict(self.levels) | supported).items())
         self.epoch = epoch

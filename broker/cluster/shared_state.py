@@ -85,7 +85,7 @@ class SharedState:
             from kohort.broker.cluster.finalized_features import FinalizedFeatures
 
             note = None if self.directory is None else self.directory.feature_changed
-            self._features = FinalizedFeatures(note)
+            self._features = FinalizedFeatures(self.settings.kohort_as_kafka, note)
         return self._features
 
     def new_uuid(self) -> UUID:

@@ -9,6 +9,8 @@ from kohort.protocol.shape import shape
 class ApiVersionsRequest:
     client_software_name: str = ""  # from v3 on
     client_software_version: str = ""  # from v3 on
+    cluster_id: str | None = None  # from v5 on
+    node_id: int = -1  # from v5 on
 
 
 @shape

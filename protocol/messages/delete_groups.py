@@ -14,6 +14,7 @@ class DeleteGroupsRequest:
 class DeletableGroupResult:
     group_id: str
     error_code: ErrorCode
+    error_message: str | None = None  # from v3 on
 
 
 @shape

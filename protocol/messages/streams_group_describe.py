@@ -3,6 +3,7 @@
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TaskIds, TaskOffset, TopicInfo
+from kohort.protocol.messages.streams_group_topology_description_update import TopologyDescription
 from kohort.protocol.shape import shape
 
 
@@ -10,6 +11,7 @@ from kohort.protocol.shape import shape
 class StreamsGroupDescribeRequest:
     group_ids: tuple[str, ...] = ()
     include_authorized_operations: bool = False
+    include_topology_description: bool = False  # from v1 on
 
 
 @shape
@@ -64,6 +66,9 @@ class DescribedGroup:
     topology: Topology | None = None
     members: tuple[Member, ...] = ()
     authorized_operations: int = -(2**31)
+    topology_description: TopologyDescription | None = None  # from v1 on
+    topology_description_status: int = 0  # from v1 on: 0 not requested, 1 not stored, 2 error of the plugin, 3 present
+    assignor_name: str | None = None  # from v1 on
 
 
 @shape

@@ -110,12 +110,14 @@ class StreamsGroupHeartbeatResponse:
     member_id: str = ""
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
-    acceptable_recovery_lag: int = 0
+    acceptable_recovery_lag_legacy: int = 0  # v0 only
+    acceptable_recovery_lag: int = -1  # from v1 on
     task_offset_interval_ms: int = 0
     status: tuple[Status, ...] | None = ()
     active_tasks: tuple[TaskIds, ...] | None = None
     standby_tasks: tuple[TaskIds, ...] | None = None
     warmup_tasks: tuple[TaskIds, ...] | None = None
+    topology_description_required: bool = False  # from v1 on
     endpoint_information_epoch: int = 0
     partitions_by_user_endpoint: tuple[EndpointToPartitions, ...] | None = None
 

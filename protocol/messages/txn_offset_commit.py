@@ -1,5 +1,7 @@
 """TxnOffsetCommit (key 28): how far a group will have got when a transaction is committed."""
 
+from uuid import UUID
+
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.shape import shape
@@ -15,7 +17,8 @@ class TxnOffsetCommitRequestPartition:
 
 @shape
 class TxnOffsetCommitRequestTopic:
-    name: str
+    name: str = ""  # up to v5
+    topic_id: UUID | None = None  # from v6 on
     partitions: tuple[TxnOffsetCommitRequestPartition, ...]
 
 
@@ -39,7 +42,8 @@ class TxnOffsetCommitResponsePartition:
 
 @shape
 class TxnOffsetCommitResponseTopic:
-    name: str
+    name: str = ""  # up to v5
+    topic_id: UUID | None = None  # from v6 on
     partitions: tuple[TxnOffsetCommitResponsePartition, ...]
 
 

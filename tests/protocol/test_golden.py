@@ -1,4 +1,4 @@
-"""Frames as they travelled to and from Apache Kafka 4.3.0: what we read, written again, is the same bytes."""
+"""Frames as they travelled to and from Apache Kafka 4.3.0 and 4.4.0: what we read, written again, is the same bytes."""
 
 import json
 from pathlib import Path

@@ -30,7 +30,7 @@ def read_or_refuse(name: str, version: int, body: bytes) -> object:
 def test_read_message_can_be_written(name: str, version: int, data: st.DataObject) -> None:
     message = load(name)
     body = data.draw(request_bodies(name, version))
-    request = message.read(version, b"12345" + body, 5)
+    request = message.read(version, b"12345" + body, 5, max_elements=len(body))
     assert message.write_request(version, 0, None, request).endswith(body)
 
 

@@ -240,10 +240,10 @@ def test_an_older_epoch_commits_what_its_member_has_kept() -> None:
 
     assert commits(3, 1 - kept) is E.none, "with its epoch it may commit anything"
     assert commits(2, kept) is E.none
-    assert commits(2, 1 - kept) is E.illegal_generation
-    assert commits(1, kept) is E.illegal_generation
-    assert commits(4, kept) is E.illegal_generation
-    assert commits(2, kept, "other") is E.illegal_generation
+    assert commits(2, 1 - kept) is E.stale_member_epoch
+    assert commits(1, kept) is E.stale_member_epoch
+    assert commits(4, kept) is E.stale_member_epoch
+    assert commits(2, kept, "other") is E.stale_member_epoch
     nobody = Committer(1, 0, "g", -1, "", None)
     assert check_committer(world.coordinator, nobody) is E.none
 

@@ -74,7 +74,7 @@ def upgrade(
     """Convert a classic group with members, which keep their assignments.
 
     The error is GROUP_ID_NOT_FOUND if the policy, the type, the size or a custom assignor prevents it. For bytes that
-    Kafka does not handle it is UNKNOWN_SERVER_ERROR; waiting joins are rejected all the same.
+    Kafka 4.3 does not handle it is UNKNOWN_SERVER_ERROR; waiting joins are rejected all the same.
     """
     if not may_upgrade(coordinator, classic):
         return not_a_consumer_group(classic.group_id)
@@ -89,16 +89,22 @@ def upgrade(
         return Refusal(ErrorCode.group_id_not_found, message)
     except ImpossibleLengthError:
         _send_away(classic)
+        if coordinator.settings.rules.reports_malformed_protocol:
+            return _malformed_protocol(classic)
         return Refusal(ErrorCode.unknown_server_error)
     if None in members.values():
-        message = (
-            f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer "
-            "protocol is malformed."
-        )
-        return Refusal(ErrorCode.group_id_not_found, message)
+        return _malformed_protocol(classic)
     group, changes = _consumer_group_takes_over(coordinator, classic, now_ms)
     _move_in(group, changes, {name: entry for name, entry in members.items() if entry is not None}, classic, now_ms)
     return group, changes
+
+
+def _malformed_protocol(classic: ClassicGroup) -> Refusal:
+    message = (
+        f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer protocol is "
+        "malformed."
+    )
+    return Refusal(ErrorCode.group_id_not_found, message)
 
 
 _Assignment = dict[UUID, frozenset[int]]

@@ -5,6 +5,7 @@ the frames. Versions that Kafka 4.3 has removed (KIP-896) are not supported, wha
 """
 
 from functools import cache
+from typing import NamedTuple
 
 from kohort.protocol.api_keys import API_BY_NAME, APIS, ApiSpec
 
@@ -107,6 +108,25 @@ DEFAULTS: dict[str, dict[str, str]] = {
 # Heartbeats between JoinGroup and SyncGroup are answered with REBALANCE_IN_PROGRESS: observed on 1.1.1 and 2.4.1; 2.8.2
 # answers NONE.
 HEARTBEATS_NEED_SYNC = ("1.1", "2.4")
+
+
+class Rules(NamedTuple):
+    """Rules of the coordinators that 4.4 has changed. Releases before 4.4 have the defaults. Source: kafka-4.4 §3."""
+
+    tolerates_unreadable_subscriptions: bool = False  # §3 rule 1
+    reports_malformed_protocol: bool = False  # §3 rule 2: an upgrade that fails has an error message
+    applies_migration_policy_to_joins: bool = False  # §3 rule 3
+    raises_target_epoch_of_empty_groups: bool = False  # §3 rule 4
+    bumps_epoch_for_assignors: bool = False  # §3 rule 5
+    admits_static_members_to_full_groups: bool = False  # §3 rule 6
+
+
+RULES_OF_4_3 = Rules()
+
+
+def rules_of(release: str) -> Rules:
+    return Rules(*[True] * len(Rules._fields)) if release == NEWEST else RULES_OF_4_3
+
 
 USUAL_OFFSET_VALUE = 4
 # Record version of offsets in `__consumer_offsets`, up to 4.0. Tools of that time cannot decode newer versions

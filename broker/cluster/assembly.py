@@ -9,7 +9,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction_settings import TransactionSettings
-from kohort.protocol.releases import HEARTBEATS_NEED_SYNC, OFFSET_VALUES, USUAL_OFFSET_VALUE
+from kohort.protocol.releases import HEARTBEATS_NEED_SYNC, OFFSET_VALUES, USUAL_OFFSET_VALUE, rules_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.access import Access
@@ -67,6 +67,7 @@ def group_settings(settings: Settings) -> GroupSettings:
         group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
         group_max_size=settings.group_max_size,
         heartbeats_need_sync=settings.kohort_as_kafka in HEARTBEATS_NEED_SYNC,
+        rules=rules_of(settings.kohort_as_kafka),
         offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
         offset_value_version=OFFSET_VALUES.get(settings.kohort_as_kafka, USUAL_OFFSET_VALUE),
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,

@@ -16,7 +16,7 @@ from kohort.coordinator.group import CLASSIC, Group
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.offsets_topic_records import group_key
 from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout, shared_topics
-from kohort.protocol.consumer_protocol import subscribed_topics
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -308,7 +308,12 @@ class ClassicGroup(Group):
         topics: set[str] = set()
         # Members of one application send equal metadata: the subscriptions of thousands are read once.
         for metadata in dict.fromkeys(member.metadata(self.protocol_name) for member in self.members.values()):
-            subscription = subscribed_topics(metadata)
+            try:
+                subscription = subscribed_topics(metadata)
+            except ImpossibleLengthError:
+                if not self.coordinator.settings.rules.tolerates_unreadable_subscriptions:
+                    raise
+                return None
             if subscription is None:
                 return None
             topics.update(subscription)

@@ -50,6 +50,9 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
     is_member = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
     if not is_member and len(group.members) >= group.coordinator.settings.group_consumer_max_size:
         return join_refused(ErrorCode.group_max_size_reached, "")
+    settings = group.coordinator.settings
+    if settings.rules.applies_migration_policy_to_joins and settings.group_consumer_migration_policy == "disabled":
+        return join_refused(ErrorCode.inconsistent_group_protocol, "")
     if request.protocol_type != CONSUMER or not _is_common(group, protocols):
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
     if not member_id and instance_id is None and joiner.needs_member_id:

@@ -50,6 +50,7 @@ class ConsumerGroup(SubscribingGroup):
     )
 
     epoch_kind = Kind.GROUP_EPOCH
+    target_epoch_kind = Kind.TARGET_EPOCH
     group_type = CONSUMER
 
     def __init__(self, coordinator: "ConsumerHost", group_id: str, partition: int) -> None:

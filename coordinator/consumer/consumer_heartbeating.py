@@ -207,9 +207,12 @@ def _update_member(
     group: ConsumerGroup, changes: ChangeSet, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> Refusal | None:
     """Process a heartbeat in its group. After an error the caller must undo the changes."""
-    limit = group.coordinator.settings.group_consumer_max_size
+    settings = group.coordinator.settings
+    limit = settings.group_consumer_max_size
     if len(group.members) >= limit and request.member_id not in group.members:
-        return group_full(CONSUMER, limit)
+        is_static = request.instance_id in group.static_members
+        if not (is_static and settings.rules.admits_static_members_to_full_groups):
+            return group_full(CONSUMER, limit)
     identity = find_or_replace(group, changes, request.member_id, request.member_epoch, request.instance_id)
     if isinstance(identity, Refusal):
         return identity

@@ -9,7 +9,7 @@ from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.modern.group_epochs import bump, remember_topic_changes
+from kohort.coordinator.modern.group_epochs import bump_after_removal, remember_topic_changes
 from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
 from kohort.coordinator.modern.timers import FENCE_RETRY_MS, start, stop, stop_all
 from kohort.protocol.errors import ErrorCode
@@ -58,7 +58,7 @@ def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: C
         regex = member.metadata.topic_regex
         if regex and not group.regex_counts[regex] and regex in group.regexes:
             changes.make(Kind.REGEX, regex, None)
-    bump(group, changes)
+    bump_after_removal(group, changes)
 
 
 def forget(member_id: str, changes: ChangeSet) -> None:

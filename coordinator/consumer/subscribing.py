@@ -6,7 +6,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import Identity
-from kohort.coordinator.consumer.targets import is_homogeneous
+from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
 from kohort.coordinator.modern.group_epochs import bump, notice_topics
 
@@ -38,6 +38,9 @@ def subscribe(
     were_homogeneous = is_homogeneous(group)
     new_regex = bool(metadata.topic_regex) and metadata.topic_regex not in group.regex_counts
     is_new = identity.member_id not in group.members
+    rules = group.coordinator.settings.rules
+    changes_vote = rules.bumps_epoch_for_assignors and metadata.assignor != old_metadata.assignor
+    old_assignor = preferred_assignor(group) if changes_vote else ""
     if metadata != old_metadata or is_new:
         changes.make(Kind.MEMBER, identity.member_id, metadata)
     regex_changed = metadata.topic_regex != old_metadata.topic_regex
@@ -53,6 +56,9 @@ def subscribe(
         is_checked = True
     else:
         is_checked = notice_topics(group, changes)
+        if changes_vote and not changes.epoch_cause and preferred_assignor(group) != old_assignor:
+            bump(group, changes)
+            changes.epoch_cause = "metadata_changed"
     homogeneous = is_homogeneous(group) if is_checked else were_homogeneous
     return Subscribed(names_changed or regex_changed, homogeneous)
 

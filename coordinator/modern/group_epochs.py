@@ -3,11 +3,23 @@
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.hashing import group_hash
 from kohort.coordinator.modern.modern_group import ModernGroup
-from kohort.coordinator.modern.modern_values import GroupEpoch
+from kohort.coordinator.modern.modern_values import GroupEpoch, TargetEpoch
 
 
 def bump(group: ModernGroup, changes: GroupChanges) -> None:
     changes.make(group.epoch_kind, None, GroupEpoch(group.epoch + 1, current_hash(group)))
+
+
+def bump_after_removal(group: ModernGroup, changes: GroupChanges) -> None:
+    """Bump the group epoch after members were removed, and the target epoch with it if none is left."""
+    bump(group, changes)
+    close_if_empty(group, changes)
+
+
+def close_if_empty(group: ModernGroup, changes: GroupChanges) -> None:
+    """Raise the target epoch of a group without members to its epoch, as of Kafka 4.4 (kafka-4.4 §3 rule 4)."""
+    if not group.members and group.coordinator.settings.rules.raises_target_epoch_of_empty_groups:
+        changes.make(group.target_epoch_kind, None, TargetEpoch(group.epoch))
 
 
 def current_hash(group: ModernGroup) -> int:

@@ -44,6 +44,7 @@ class ModernGroup(Group):
     )
 
     epoch_kind: ClassVar[IntEnum]  # type of the record that holds the group epoch
+    target_epoch_kind: ClassVar[IntEnum]  # type of the record that holds the epoch of the target
 
     def __init__(self, coordinator: "ModernHost", group_id: str, partition: int) -> None:
         super().__init__(group_id, partition)

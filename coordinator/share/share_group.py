@@ -37,6 +37,7 @@ class ShareGroup(SubscribingGroup):
     __slots__ = ("all_assigned", "complete_until_ms", "complete_version", "has_states", "state_calls", "states")
 
     epoch_kind = ShareKind.GROUP_EPOCH
+    target_epoch_kind = ShareKind.TARGET_EPOCH
     group_type = SHARE
 
     def __init__(self, coordinator: "ShareHost", group_id: str, partition: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_epochs import bump, remember_topic_changes
+from kohort.coordinator.modern.group_epochs import bump_after_removal, remember_topic_changes
 from kohort.coordinator.modern.timers import FENCE_RETRY_MS, extend_session, start, stop, stop_all
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
@@ -44,7 +44,7 @@ def put_out(
         stop_all(group, member)
         for kind in (ShareKind.CURRENT, ShareKind.TARGET, ShareKind.MEMBER):
             changes.make(kind, member.member_id, None)
-    bump(group, changes)
+    bump_after_removal(group, changes)
     changes.write(now_ms, cause, on_written)
 
 

@@ -60,6 +60,7 @@ class StreamsGroup(ModernGroup):
     )
 
     epoch_kind = StreamsKind.GROUP_EPOCH
+    target_epoch_kind = StreamsKind.TARGET_EPOCH
     group_type = STREAMS
 
     def __init__(self, coordinator: "StreamsHost", group_id: str, partition: int) -> None:

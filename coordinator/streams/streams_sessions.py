@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.group_epochs import close_if_empty
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.timers import (
     FENCE_RETRY_MS,
@@ -67,6 +68,7 @@ def put_out(group: StreamsGroup, member: StreamsMember, cause: Cause, now_ms: in
         changes.make(kind, member.member_id, None)
     epoch = StreamsEpoch(group.epoch + 1, group.metadata_hash, group.validated_topology_epoch, group.configs)
     changes.make(StreamsKind.GROUP_EPOCH, None, epoch)
+    close_if_empty(group, changes)
     changes.write(now_ms, cause, on_written)
 
 

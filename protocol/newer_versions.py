@@ -1,6 +1,6 @@
 """API versions of Kafka 4.4 that kio 0.6.5 lacks, as classes that kio can read and write.
 
-A version is either complete, or the previous version with changes. Source: Kafka's message schemas; kafka-4.4 §2, §5.
+A version is either complete, or the previous version with changes. Source: Kafka's message schemas; newer-release §2.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def kio_entity(api: str, version: int, kind: EntityType) -> Any:
         ModuleNotFoundError: kio lacks the version.
     """
     module = entity_module(api, version, kind.name)
-    return next(each for each in vars(module).values() if getattr(each, "__type__", None) is kind)
+    return next(cls for cls in vars(module).values() if getattr(cls, "__type__", None) is kind)
 
 
 def _declare(structures: dict[str, tuple[_Part, ...]], key: int, kind: EntityType) -> type:
@@ -190,7 +190,7 @@ def _change(entity: type, changes: tuple[_Change, ...], version: int) -> type:
         if cls.__name__ in classes:
             return classes[cls.__name__]
         kept = attributes | {"__type__": cls.__type__, "__api_key__": cls.__api_key__}  # type: ignore[attr-defined]
-        members = [(each.name, _replace(each.type, copy), _copy_field(each)) for each in fields(cls)]
+        members = [(member.name, _replace(member.type, copy), _copy_field(member)) for member in fields(cls)]
         for change in changes:
             if change.structure == cls.__name__:
                 for name, parts in change.new_structures.items():
@@ -215,7 +215,7 @@ def _copy_field(member: Field[Any]) -> Field[Any]:
 def _replace(hint: Any, copy: Any) -> Any:
     """Return a type with copies of the structures in it."""
     if isinstance(hint, UnionType):
-        inner = next(each for each in get_args(hint) if each is not type(None))
+        inner = next(part for part in get_args(hint) if part is not type(None))
         return _replace(inner, copy) | None
     if get_origin(hint) is tuple:
         return GenericAlias(tuple, (_replace(get_args(hint)[0], copy), ...))

@@ -111,14 +111,15 @@ HEARTBEATS_NEED_SYNC = ("1.1", "2.4")
 
 
 class Rules(NamedTuple):
-    """Rules of the coordinators that 4.4 has changed. Releases before 4.4 have the defaults. Source: kafka-4.4 §3."""
+    """Rules that 4.4 has changed. Releases before it have the defaults. Source: newer-release."""
 
-    tolerates_unreadable_subscriptions: bool = False  # §3 rule 1
-    reports_malformed_protocol: bool = False  # §3 rule 2: an upgrade that fails has an error message
-    applies_migration_policy_to_joins: bool = False  # §3 rule 3
-    raises_target_epoch_of_empty_groups: bool = False  # §3 rule 4
-    bumps_epoch_for_assignors: bool = False  # §3 rule 5
-    admits_static_members_to_full_groups: bool = False  # §3 rule 6
+    tolerates_unreadable_subscriptions: bool = False  # newer-release §3 rule 1
+    reports_malformed_protocol: bool = False  # newer-release §3 rule 2: an upgrade that fails has an error message
+    applies_migration_policy_to_joins: bool = False  # newer-release §3 rule 3
+    raises_target_epoch_of_empty_groups: bool = False  # newer-release §3 rule 4
+    bumps_epoch_for_assignors: bool = False  # newer-release §3 rule 5
+    admits_static_members_to_full_groups: bool = False  # newer-release §3 rule 6
+    omits_message_for_brokers: bool = False  # newer-release §6 rule 3
 
 
 RULES_OF_4_3 = Rules()

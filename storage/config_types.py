@@ -51,13 +51,25 @@ class Setting(Generic[T]):
     attribute.
     """
 
-    def __init__(self, name: str, values: Values, default: T, documentation: str, synonym: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        values: Values,
+        default: T,
+        documentation: str,
+        synonym: str | None = None,
+        *,
+        since: str = "",
+        is_described: bool = True,
+    ) -> None:
         self.name = name  # for a broker's settings, empty until the attribute is bound
         self.kind = values.kind  # type number of DescribeConfigs
         self.values = values
         self.default = default
         self.documentation = documentation
         self.synonym = synonym  # broker setting that is the default of a topic or group setting, or None
+        self.since = since  # first release that has the setting; empty means that all supported ones have it
+        self.is_described = is_described  # whether DescribeConfigs lists it if it is not set
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.replace("_", ".")
@@ -69,6 +81,9 @@ class Setting(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> Any:
         assert instance is None, "instances hold their own values"
         return self
+
+    def exists_in(self, release: str) -> bool:
+        return not self.since or _version(release) >= _version(self.since)
 
     @property
     def is_list(self) -> bool:
@@ -187,3 +202,7 @@ def list_of(*choices: str) -> Values:
 def split_list(value: str) -> list[str]:
     """Split a list setting; an empty text is an empty list."""
     return [word.strip() for word in value.split(",")] if value.strip() else []
+
+
+def _version(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kohort.protocol.releases import CURRENT
 from kohort.storage.config_types import (
     BOOLEAN,
     DOUBLE,
@@ -85,6 +86,13 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
             "How long a compacted topic keeps a tombstone.",
             "log.cleaner.delete.retention.ms",
         ),
+        Setting(
+            "errors.deadletterqueue.group.enable",
+            TRUE_OR_FALSE,
+            False,
+            "Whether share groups may write undeliverable records to this topic (KIP-1191).",
+            since="4.4",
+        ),
         Setting("file.delete.delay.ms", number(LONG, 0), 60_000, _NOT_USED, "log.segment.delete.delay.ms"),
         Setting("flush.messages", number(LONG, 1), LONG_MAX, _NOT_USED, "log.flush.interval.messages"),
         Setting("flush.ms", number(LONG, 0), LONG_MAX, _NOT_USED),
@@ -105,6 +113,14 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
             LONG_MAX,
             "How long a record of a compacted topic may stay uncompacted once its segment is closed.",
             "log.cleaner.max.compaction.lag.ms",
+        ),
+        Setting(
+            "max.decompressed.message.bytes",
+            number(INT, 1),
+            2_147_483_639,
+            "The largest size of a compressed batch after decompression.",
+            "max.decompressed.message.bytes",
+            since="4.4",
         ),
         Setting(
             "max.message.bytes",
@@ -156,6 +172,8 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
             "min.insync.replicas",
         ),
         Setting("preallocate", TRUE_OR_FALSE, False, _NOT_USED, "log.preallocate"),
+        Setting("remote.copy.lag.bytes", number(LONG, -1), -1, _NOT_USED, "log.remote.copy.lag.bytes", since="4.4"),
+        Setting("remote.copy.lag.ms", number(LONG, -1), 0, _NOT_USED, "log.remote.copy.lag.ms", since="4.4"),
         Setting("remote.log.copy.disable", TRUE_OR_FALSE, False, _NOT_USED),
         Setting("remote.log.delete.on.disable", TRUE_OR_FALSE, False, _NOT_USED),
         Setting("remote.storage.enable", _never_true(_NO_TIERS), False, _NOT_USED),
@@ -188,9 +206,13 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
 }  # every topic configuration, by name
 
 
-def usual_values() -> dict[str, str]:
-    """Return the defaults of all topic configurations, by name."""
-    return {name: config.default_text for name, config in TOPIC_CONFIGS.items() if config.default is not None}
+def usual_values(release: str = CURRENT) -> dict[str, str]:
+    """Return the defaults of all topic configurations of a release, by name."""
+    return {
+        name: config.default_text
+        for name, config in TOPIC_CONFIGS.items()
+        if config.default is not None and config.exists_in(release)
+    }
 
 
 class LogConfig(NamedTuple):
@@ -211,6 +233,7 @@ class LogConfig(NamedTuple):
     timestamp_before_max_ms: int = LONG_MAX
     timestamp_after_max_ms: int = 3_600_000
     min_insync_replicas: int = 1
+    max_decompressed_bytes: int = INT_MAX
 
 
 def log_config(values: Mapping[str, str]) -> LogConfig:
@@ -232,6 +255,7 @@ def log_config(values: Mapping[str, str]) -> LogConfig:
         timestamp_before_max_ms=int(values["message.timestamp.before.max.ms"]),
         timestamp_after_max_ms=int(values["message.timestamp.after.max.ms"]),
         min_insync_replicas=int(values["min.insync.replicas"]),
+        max_decompressed_bytes=int(values.get("max.decompressed.message.bytes", INT_MAX)),
     )
 
 
@@ -242,7 +266,8 @@ def refusal_of(settings: Iterable[tuple[str, str]], defaults: Mapping[str, str])
     """
     settings = tuple(settings)
     for name, _ in settings:
-        if name not in TOPIC_CONFIGS:
+        config = TOPIC_CONFIGS.get(name)
+        if config is None or (config.since and name not in defaults):
             return f"Unknown topic config name: {name}"
     for name, value in settings:
         message = TOPIC_CONFIGS[name].problem(value)

@@ -168,7 +168,7 @@ def check_batch(
         return _BAD_BATCH
     try:
         if codec:
-            body, at = _unfolded(batch, codec, most_bytes), 0
+            body, at = _unfolded(batch, codec, min(most_bytes, config.max_decompressed_bytes)), 0
         else:
             body, at = batch, HEADER_SIZE
         records = survey(body, header.record_count, compressed=codec != 0, at=at)
@@ -179,6 +179,8 @@ def check_batch(
     except BadRecordsError as problem:
         return _BAD_BATCH if problem.error_code is ErrorCode.invalid_record else _UNREADABLE
     except TooLargeError:
+        if config.max_decompressed_bytes <= most_bytes:
+            return Rejection(ErrorCode.invalid_record, has_log_start=True)
         raise
     except DecodeError:
         return _UNREADABLE

@@ -107,7 +107,7 @@ def serve(setup: Setup, folder: Path) -> list[str]:
         return [*command, "--config", str(config), "--set", f"listeners={anywhere}", "--set", "advertised.listeners="]
     command += ["--nodes", str(setup.nodes)]
     for name, value in setup.settings.items():
-        command += ["--set", f"{name}={str(value).lower()}"]
+        command += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return command
 
 

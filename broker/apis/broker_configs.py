@@ -31,10 +31,16 @@ _INTERNAL = {
 
 _OF_THE_NODE = {"listeners", "advertised.listeners", "node.id"}  # kohort's settings that differ between nodes
 
-EMPTY_BY_DEFAULT = {"authorizer.class.name"}  # texts whose default is empty in Kafka, not null
+# texts whose default is empty in Kafka, not null
+EMPTY_BY_DEFAULT = {"authorizer.class.name", "group.streams.rack.aware.assignment.tags"}
 # Settings of Kafka's authorizer, which brokers don't know: returned without their value, and only if set.
 OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
-LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}  # lists in Kafka, texts in kohort
+LISTS_AS_TEXT = {
+    "advertised.listeners",
+    "group.streams.rack.aware.assignment.tags",
+    "listeners",
+    "sasl.enabled.mechanisms",
+}  # lists in Kafka, texts in kohort
 UNKNOWN = 0  # as a type
 WITHOUT_EFFECT = "Accepted, but has no effect in kohort."
 AS_IT_IS = "The value of this node."
@@ -52,7 +58,7 @@ def of_broker(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResul
 
 def _ours(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
     for name, setting in sorted(SETTINGS.items()):
-        if name in _INTERNAL or name in _OF_THE_NODE:
+        if name in _INTERNAL or name in _OF_THE_NODE or not setting.exists_in(settings.kohort_as_kafka):
             continue
         value = _described(name, setting, getattr(settings, name.replace(".", "_")))
         default = default_of(name)
@@ -118,8 +124,11 @@ def _described(name: str, setting: Setting[Any], value: object) -> str | None:
 
 def _without_effect(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
     """Yield settings without effect, and the node's own as if they were in its server.properties."""
-    configured, own = node.cluster.settings.given, _of_node(node, dialled)
-    names = {name: (setting.kind, setting.default, setting.is_sensitive) for name, setting in described().items()}
+    settings, own = node.cluster.settings, _of_node(node, dialled)
+    configured, release = settings.given, settings.kohort_as_kafka
+    names = {
+        name: (setting.kind, setting.default, setting.is_sensitive) for name, setting in described(release).items()
+    }
     for name in _OF_THE_NODE:
         names[name] = LIST if name in LISTS_AS_TEXT else SETTINGS[name].kind, None, False
     for name, (kind, default, is_sensitive) in sorted(names.items()):

@@ -21,7 +21,6 @@ from kohort.broker.apis.config_resources import (
     refusal_of_broker_id,
 )
 from kohort.broker.scheduling.cooperative import Task, one_by_one
-from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
@@ -224,7 +223,9 @@ def _of_the_broker(settings: Settings, name: str) -> Iterable[DescribeConfigsSyn
 
 def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:
     own = group_configs.of(group_id)
-    for name, config in sorted(GROUP_CONFIGS.items()):
+    for name, config in sorted(group_configs.available.items()):
+        if not config.is_described and name not in own:
+            continue
         synonym = config.synonym or name
         synonyms = [DescribeConfigsSynonym(name=synonym, value=config.default_text, source=DEFAULT_CONFIG)]
         if synonym in group_configs.given:

@@ -20,7 +20,7 @@ NO_PLUGIN = "The broker has no streams group topology description plugin configu
 def handle(
     node: Node, request: StreamsGroupTopologyDescriptionUpdateRequest, ticket: Ticket
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """Return UNSUPPORTED_VERSION: no plugin is configured (kafka-4.4 §5.6)."""
+    """Return UNSUPPORTED_VERSION: no plugin is configured (newer-release §5 rule 6)."""
     return error_response(request, ErrorCode.unsupported_version, NO_PLUGIN)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: UnregisterControllerRequest, ticket: Ticket) -> UnregisterControllerResponse:
-    """Return CONTROLLER_ID_NOT_REGISTERED. Source: kafka-4.4 §1."""
+    """Return CONTROLLER_ID_NOT_REGISTERED. Source: newer-release §1 rule 2."""
     access = node.cluster.access
     if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
         message = needs_permission(ticket, ALTER_CLUSTER)

@@ -60,7 +60,8 @@ class SharedState:
         # periodic work that may be late; a clock that jumps skips what it misses
         self.housekeeping: list[DelayedOperation] = []
         self.topics = self._no_topics(node_ids)
-        self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
+        note = None if directory is None else directory.group_changed
+        self.group_configs = GroupConfigs(settings.changed, note, settings.kohort_as_kafka)
         self._features: FinalizedFeatures | None = None
         self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
         self._disk_troubled_ms: int | None = None

@@ -53,6 +53,7 @@ PROFILES: dict[str, dict[str, str]] = {
     },
 }
 
+IN_MEMORY_PLUGIN = "org.apache.kafka.server.streams.InMemoryTopologyDescriptionPlugin"
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 # Lowered to the number of nodes unless set: with Kafka's 3, a single node could not serve groups.
@@ -269,6 +270,16 @@ class Settings:
     super_users = principals("principals that may do everything: User:name, separated by semicolons")
     allow_everyone_if_no_acl_found = boolean(False, "allow operations on resources without ACLs")
 
+    # New in Kafka 4.4
+    errors_deadletterqueue_auto_create_topics_enable = boolean(False, "create missing dead-letter topics")
+    errors_deadletterqueue_topic_name_prefix = text("dlq.", "prefix of dead-letter topics that may be created")
+    group_streams_assignors = words(("sticky",), "the server-side assignor of streams groups", ("sticky",))
+    group_streams_rack_aware_assignment_tags = text("", "client tags that members of streams groups must have")
+    group_streams_topology_description_plugin_class = text(
+        "", "plugin that stores topology descriptions; empty: none", ("", IN_MEMORY_PLUGIN)
+    )
+    max_decompressed_message_bytes = integer(2_147_483_639, "maximum size of a batch after decompression", 1)
+
     # Emulation of an older release
     kohort_as_kafka = text(CURRENT, "emulated release of Kafka: its API versions and defaults", RELEASES)
 
@@ -329,3 +340,13 @@ class Settings:
 
 # All settings with a meaning here, by Kafka's name.
 SETTINGS: dict[str, Setting[Any]] = {item.name: item for item in vars(Settings).values() if isinstance(item, Setting)}
+
+for _setting in (
+    Settings.errors_deadletterqueue_auto_create_topics_enable,
+    Settings.errors_deadletterqueue_topic_name_prefix,
+    Settings.group_streams_assignors,
+    Settings.group_streams_rack_aware_assignment_tags,
+    Settings.group_streams_topology_description_plugin_class,
+    Settings.max_decompressed_message_bytes,
+):
+    _setting.since = "4.4"

@@ -11,7 +11,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.errors import ErrorCode
-from kohort.storage.config_types import BOOLEAN, INT, STRING, TRUE_OR_FALSE, Setting, Values, bad_value, number, one_of
+from kohort.protocol.releases import CURRENT
+from kohort.storage.config_types import (
+    BOOLEAN,
+    INT,
+    LIST,
+    STRING,
+    TRUE_OR_FALSE,
+    Setting,
+    Values,
+    bad_value,
+    number,
+    one_of,
+    split_list,
+)
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -52,6 +65,23 @@ def _timing(kind: str) -> tuple[Setting[Any], ...]:
     )
 
 
+def _warming_up(name: str, default: int, lowest: int, documentation: str) -> Setting[Any]:
+    values = number(INT, lowest, 20) if name.endswith(".replicas") else number(INT, lowest)
+    return Setting(name, values, default, documentation, f"group.{name}", since="4.4", is_described=False)
+
+
+def _dead_letter_topic(name: str, value: str) -> str | None:
+    return bad_value(name, value, "must not begin with '__'") if value.strip().startswith("__") else None
+
+
+def _tags(name: str, value: str) -> str | None:
+    tags = split_list(value)
+    return bad_value(name, value, "must not contain a tag twice") if len(set(tags)) < len(tags) else None
+
+
+_DEAD_LETTER_TOPIC = Values(STRING, _dead_letter_topic, "a topic name that does not begin with __")
+_TAGS = Values(LIST, _tags, "a list of different tags")
+
 # All settings of groups, by name.
 GROUP_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
@@ -88,6 +118,49 @@ GROUP_CONFIGS: dict[str, Setting[Any]] = {
             "Whether members of a share group may renew a record's lock.",
         ),
         _integer("streams.initial.rebalance.delay.ms", 3_000, 0, "Time that a new streams group waits for members."),
+        Setting(
+            "errors.deadletterqueue.copy.record.enable",
+            TRUE_OR_FALSE,
+            False,
+            "Whether dead letters contain key and value of the record (KIP-1191).",
+            since="4.4",
+        ),
+        Setting(
+            "errors.deadletterqueue.topic.name",
+            _DEAD_LETTER_TOPIC,
+            "",
+            "Topic to which a share group writes undeliverable records; empty: none.",
+            since="4.4",
+        ),
+        Setting(
+            "streams.assignor.name",
+            one_of("sticky"),
+            "sticky",
+            "Assignor of a streams group; by default the broker's first one.",
+            since="4.4",
+        ),
+        Setting(
+            "streams.rack.aware.assignment.tags",
+            _TAGS,
+            (),
+            "Client tags that members of a streams group must have.",
+            "group.streams.rack.aware.assignment.tags",
+            since="4.4",
+        ),
+        *(
+            Setting(
+                f"{kind}.assignor.offload.enable",
+                TRUE_OR_FALSE,
+                True,
+                "Without effect.",
+                since="4.4",
+                is_described=False,
+            )
+            for kind in ("consumer", "share", "streams")
+        ),
+        _warming_up("streams.task.offset.interval.ms", 60_000, 15_000, "Interval in which members send task offsets."),
+        _warming_up("streams.acceptable.recovery.lag", 10_000, 0, "Lag at which a warm-up task is up to date."),
+        _warming_up("streams.num.warmup.replicas", 2, 0, "Maximum number of warm-up tasks; without effect."),
         _integer("streams.num.standby.replicas", 0, 0, "Standby replicas of each task of a streams group."),
     )
 }
@@ -140,20 +213,27 @@ _BOUNDS = (
 # Kafka's broker settings that are defaults or limits of groups' settings; all are integers.
 BROKER_SETTINGS: dict[str, int] = {
     **{bound.broker_setting: bound.default for bound in _BOUNDS},
-    **{item.synonym: item.default for item in GROUP_CONFIGS.values() if item.synonym is not None},
+    **{item.synonym: item.default for item in GROUP_CONFIGS.values() if item.synonym is not None and item.kind == INT},
 }
 
 
 class GroupConfigs:
     """Settings of groups. A group has an entry while any of its settings is set, whether or not it exists."""
 
-    def __init__(self, given: Mapping[str, str], note: Callable[[str, Mapping[str, str]], None] | None = None) -> None:
+    def __init__(
+        self,
+        given: Mapping[str, str],
+        note: Callable[[str, Mapping[str, str]], None] | None = None,
+        release: str = CURRENT,
+    ) -> None:
         """Create the settings without groups.
 
         Args:
             given: Broker settings. Those of BROKER_SETTINGS are integers.
             note: Called with the new settings of a group before they take effect; may raise OSError.
+            release: Release of Kafka whose settings exist.
         """
+        self.available = {name: config for name, config in GROUP_CONFIGS.items() if config.exists_in(release)}
         self._note = note
         # Defaults of groups' settings that the broker's settings set.
         self.given = {
@@ -276,7 +356,7 @@ class GroupConfigs:
     def problem_of(self, configs: Mapping[str, str]) -> str | None:
         """Return the first error in Kafka's words: unknown name, invalid value, limit of the broker, contradiction."""
         for name in configs:
-            if name not in GROUP_CONFIGS:
+            if name not in self.available:
                 return f"Unknown group config name: {name}"
         for name, value in configs.items():
             problem = GROUP_CONFIGS[name].problem(value)

@@ -1,12 +1,13 @@
-"""Kafka's broker settings without a meaning here, or that are read elsewhere, with the defaults of Kafka 4.3.
+"""Kafka's broker settings without a meaning here, or that are read elsewhere, with the defaults of Kafka 4.4.
 
 DescribeConfigs lists them, because tools look for some of them before they start. One per line: name, type, default;
-"" is an empty text, and a missing default is null. Source: DescribeConfigs of an Apache Kafka 4.3.0 broker.
+"" is an empty text, and a missing default is null. Source: DescribeConfigs of brokers of Apache Kafka 4.3.0 and 4.4.0.
 """
 
 from functools import cache
 from typing import NamedTuple
 
+from kohort.protocol.releases import NEWEST
 from kohort.storage import config_types
 
 
@@ -33,15 +34,26 @@ _KINDS = {
 
 
 @cache
-def described() -> dict[str, Described]:
-    """Return the settings by name."""
+def described(release: str = NEWEST) -> dict[str, Described]:
+    """Return the settings of a release by name."""
     settings = {}
     for line in _TABLE.strip().splitlines():
         name, kind, *default = line.split(" ", 2)
         value = default[0].replace('""', "") if default else None
+        if name in NEW_IN_4_4 and release != NEWEST:
+            continue
         settings[name] = Described(_KINDS[kind], value, kind == "password")
     return settings
 
+
+NEW_IN_4_4 = frozenset(
+    [
+        "log.remote.copy.lag.bytes",
+        "log.remote.copy.lag.ms",
+        "sasl.oauthbearer.allow.unverified.audience",
+        "sasl.oauthbearer.allow.unverified.issuer",
+    ]
+)
 
 _TABLE = """
 add.partitions.to.txn.retry.backoff.max.ms int 100
@@ -113,6 +125,8 @@ log.index.size.max.bytes int 10485760
 log.local.retention.bytes long -2
 log.local.retention.ms long -2
 log.preallocate boolean false
+log.remote.copy.lag.bytes long -1
+log.remote.copy.lag.ms long 0
 log.roll.jitter.hours int 0
 log.roll.jitter.ms long
 log.segment.delete.delay.ms long 60000
@@ -203,6 +217,8 @@ sasl.login.retry.backoff.max.ms long 10000
 sasl.login.retry.backoff.ms long 100
 sasl.mechanism.controller.protocol string GSSAPI
 sasl.mechanism.inter.broker.protocol string GSSAPI
+sasl.oauthbearer.allow.unverified.audience boolean false
+sasl.oauthbearer.allow.unverified.issuer boolean false
 sasl.oauthbearer.assertion.algorithm string RS256
 sasl.oauthbearer.assertion.claim.aud string
 sasl.oauthbearer.assertion.claim.exp.seconds int 300

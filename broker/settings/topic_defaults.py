@@ -30,7 +30,7 @@ _MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 
 def topic_defaults(settings: Settings) -> dict[str, str]:
     """Return the defaults of topics' settings as text, by their names for topics."""
-    defaults = usual_values()
+    defaults = usual_values(settings.kohort_as_kafka)
     for name in defaults:
         synonym = TOPIC_CONFIGS[name].synonym
         value = None if synonym is None else _value(settings, synonym)

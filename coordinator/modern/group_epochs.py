@@ -17,7 +17,7 @@ def bump_after_removal(group: ModernGroup, changes: GroupChanges) -> None:
 
 
 def close_if_empty(group: ModernGroup, changes: GroupChanges) -> None:
-    """Raise the target epoch of a group without members to its epoch, as of Kafka 4.4 (kafka-4.4 §3 rule 4)."""
+    """Raise the target epoch of a group without members to its epoch, as of Kafka 4.4 (newer-release §3 rule 4)."""
     if not group.members and group.coordinator.settings.rules.raises_target_epoch_of_empty_groups:
         changes.make(group.target_epoch_kind, None, TargetEpoch(group.epoch))
 

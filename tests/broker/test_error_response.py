@@ -24,6 +24,7 @@ def answer(name: str, request: object) -> Any:
 
 
 NO_NULL_LISTS = {
+    "streams_group_topology_description_update": b"\x01\x01" + bytes(4) + b"\x01\x01\x00" + bytes(64),
     "describe_topic_partitions": b"\x01" + bytes(4) + b"\xff\x00",
     "alter_partition_reassignments": bytes(4) + b"\x01\x00",
     "describe_quorum": b"\x01" + bytes(64),

@@ -12,11 +12,12 @@ from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Reply
-from kohort.protocol.api_keys import APIS, ApiSpec
+from kohort.protocol.api_keys import ApiSpec
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
 from kohort.protocol.messages.metadata import MetadataRequestTopic
+from kohort.protocol.releases import CURRENT, apis_of
 from kohort.purgatory import DelayedOperation
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client
@@ -100,7 +101,7 @@ def test_unencodable_response_closes_its_connection(lines: StringIO) -> None:
 
 
 @pytest.mark.parametrize("what", ["handle", "write", "is_short", "read", "both", "error_response"])
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", apis_of(CURRENT), ids=lambda api: api.name)
 def test_failing_api_affects_no_other(api: ApiSpec, what: str, lines: StringIO) -> None:
     """Each one fails in each way, behind a fetch that waits, while others are woken in the same turn and later."""
     broker = with_topic()

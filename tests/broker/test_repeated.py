@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.releases import CURRENT, apis_of
 from tests.support.broker import Broker
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame, message, to_commit
@@ -80,7 +80,7 @@ def lists_in(kind: Any) -> Iterator[str]:
 
 CASES = [
     (api.name, api.max_version, name)
-    for api in APIS
+    for api in apis_of(CURRENT)
     if api.name not in STREAMS
     for name in dict.fromkeys(lists_of(message(api.name).request))
 ]

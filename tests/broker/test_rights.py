@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kohort.broker.cluster.access import MOST_REMEMBERED
-from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from kohort.protocol.releases import CURRENT, apis_of
 from kohort.security.acls import CLUSTER_NAME, AclBinding, PatternType, Permission, ResourceType
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from kohort.security.rights import Right
@@ -37,7 +37,7 @@ USUAL = {
 
 
 def test_every_need_has_a_case() -> None:
-    assert {need.api for need in NEEDS} | FOR_EVERYBODY == API_BY_NAME.keys()
+    assert {need.api for need in NEEDS} | FOR_EVERYBODY == {api.name for api in apis_of(CURRENT)}
     assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in ALL_CASES]
     assert not {need.api for need in NEEDS} & FOR_EVERYBODY
 

@@ -18,7 +18,7 @@ def test_ranges_are_those_of_kafka(release: str, version: int) -> None:
         frame for frame in map(json.loads, lines) if (frame["direction"], frame["version"]) == ("response", version)
     ]
     responses = [load("api_versions").read_response(version, bytes.fromhex(frame["hex"]))[1] for frame in frames]
-    response = max(responses, key=lambda each: len(each.api_keys))
+    response = max(responses, key=lambda response: len(response.api_keys))
     kafka = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
     served = {api.key: (api.min_version, api.max_version) for api in apis_of(release)}
     assert served == {key: kafka[key] for key in API_BY_KEY if key in kafka}

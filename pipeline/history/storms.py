@@ -11,6 +11,7 @@ CLOSE_MS = 60_000
 CHAIN = 3
 MANY, WINDOW_MS = 5, 600_000
 SHARE = 0.2
+START_MS = 30_000
 
 
 @dataclass(slots=True)
@@ -40,6 +41,11 @@ class Storm:
         return self.busy_ms / max(1, self.end_ms - self.start_ms)
 
     @property
+    def is_dense(self) -> bool:
+        """Whether ten minutes of it had five rebalances, or were spent in rebalances for a fifth of their time."""
+        return _dense(self.rebalances)
+
+    @property
     def main_cause(self) -> str:
         return Counter(r.why.cause for r in self.rebalances).most_common(1)[0][0]
 
@@ -52,13 +58,15 @@ class Storm:
 def find_storms(group_id: str, rebalances: list[Rebalance]) -> list[Storm]:
     """Return chains of at least three rebalances less than a minute apart; five in ten minutes; a fifth of ten minutes.
 
-    Follow-ups, the ramp-up of a starting group and the leaves of a group that shuts down don't count.
+    Follow-ups, the ramp-up of a starting group and the leaves of a group that shuts down don't count, and what happens
+    only in the first half minute of a group is no storm.
     """
     counted = [r for r in rebalances if r.outcome == "completed" and r.kind not in ("initial", "followup")]
     counted = [r for r in counted if not in_ramp_up(r, rebalances) and not in_shut_down(r, rebalances)]
     storms: list[Storm] = []
     for chain in _chains(counted):
-        if len(chain) >= CHAIN or _dense(chain):
+        later = [r for r in chain if not _in_start(r, rebalances)]
+        if len(later) >= CHAIN or _dense(later):
             storms.append(Storm(f"{group_id}/{chain[0].begin_ms}", chain))
     return storms
 
@@ -83,6 +91,15 @@ def _dense(chain: list[Rebalance]) -> bool:
         if len(inside) >= MANY or sum(max(0, r.stable_ms - r.begin_ms) for r in inside) >= SHARE * WINDOW_MS:
             return True
     return False
+
+
+def _in_start(r: Rebalance, rebalances: list[Rebalance]) -> bool:
+    """Return whether a group that began empty has just started: its clients still find out about each other.
+
+    They subscribe again, leave and rejoin, or receive the topics' metadata.
+    """
+    start = start_before(r, rebalances)
+    return start is not None and r.begin_ms - rebalances[start].stable_ms < START_MS
 
 
 def start_before(r: Rebalance, rebalances: list[Rebalance]) -> int | None:

@@ -8,6 +8,7 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
 from kohort.pipeline.rules.finding import INFO, POSSIBLE, WARNING, Finding, busiest, seconds, times, weakest
+from kohort.pipeline.rules.r43_restless_member import returned_on_purpose
 
 ID = "R02"
 OFTEN = 2
@@ -18,7 +19,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[tuple[Session, str]]] = {}
     for session, sure in left_at_poll_timeout(analysis).items():
         by_client.setdefault(session.member.name, []).append((session, sure))
-    yield from _come_and_go(analysis, {client for client, hits in by_client.items() if len(hits) >= OFTEN})
+    reported = {client for client, hits in by_client.items() if len(hits) >= OFTEN}
+    reported.update(client for finding in returned_on_purpose(analysis) for client in finding.clients)
+    yield from _come_and_go(analysis, reported)
     for client, hits in by_client.items():
         if len(hits) < OFTEN:
             continue

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.storms import MANY, SHARE, Storm
+from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.history.rebalances import FOLLOW_UP_WITHIN_MS
+from kohort.pipeline.history.storms import Storm
 from kohort.pipeline.rules.finding import (
     CERTAIN,
     INFO,
@@ -31,20 +33,24 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         chain = " -> ".join(
             f"{r.why.cause}{f' ({r.why.trigger_client})' if r.why.trigger_client else ''}" for r in storm.rebalances[:6]
         )
+        every = _with_follow_ups(analysis, storm)
+        follow_ups = sum(r.kind == "followup" for r in every)
+        alone = _only_client(storm)
         exact = all(r.start_ms is not None for r in storm.rebalances)
         yield Finding(
             ID,
-            "Rebalance storm",
-            WARNING if len(storm.rebalances) >= MANY or storm.share >= SHARE else INFO,
+            "Rebalance storm" if alone is None else "One member causes rebalance after rebalance",
+            WARNING if storm.is_dense else INFO,
             CERTAIN if exact else LIKELY,
-            f"{several(len(storm.rebalances), 'rebalance')} within {seconds(storm.end_ms - storm.start_ms)}"
-            f"{_share(storm, exact)}; most often: {cause.replace('_', ' ')}",
-            f"See the causes of the first rebalances: {chain}.",
+            f"{several(len(every), 'rebalance')}{f' ({follow_ups} of them follow-ups)' if follow_ups else ''} within "
+            f"{seconds(storm.end_ms - storm.start_ms)}{_share(storm, exact)}; most often: {cause.replace('_', ' ')}"
+            + (f"; all of them are caused by {alone}, and the other members stay" if alone else ""),
+            f"Remove the most frequent cause. The causes of the first rebalances were: {chain}.",
             storm.start_ms,
             storm.end_ms,
             [name for name, _ in clients.most_common(3)],
             {
-                "rebalances_counted": len(storm.rebalances),
+                "rebalances_counted": len(every),
                 "time_rebalancing_s": storm.busy_ms / 1000,
                 "share": round(storm.share, 4),
                 "share_is": "exact" if exact else "at least",
@@ -53,6 +59,24 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 "rebalances": [r.number for r in storm.rebalances],
             },
         )
+
+
+def _with_follow_ups(analysis: GroupAnalysis, storm: Storm) -> list[Rebalance]:
+    """Return every rebalance of the time of a storm, and the second rounds of its last one."""
+    return [
+        r
+        for r in analysis.rebalances
+        if r.reached_barrier
+        and storm.start_ms <= r.begin_ms <= storm.end_ms + (FOLLOW_UP_WITHIN_MS if r.kind == "followup" else 0)
+    ]
+
+
+def _only_client(storm: Storm) -> str | None:
+    """Return the client that caused all rebalances by leaving and rejoining, or None."""
+    clients = {r.why.trigger_client for r in storm.rebalances}
+    members = {r.why.trigger_member for r in storm.rebalances}
+    moved = {member_id for r in storm.rebalances for member_id in (*r.joined, *r.left, *r.evicted)}
+    return clients.pop() if len(clients) == 1 and moved <= members else None
 
 
 def _share(storm: Storm, exact: bool) -> str:

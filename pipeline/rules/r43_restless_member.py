@@ -1,4 +1,4 @@
-"""R43: one member requests rebalances repeatedly, while nothing about the group or its topics changes."""
+"""R43: one member requests rebalances repeatedly, or leaves and rejoins repeatedly, while the other members stay."""
 
 from __future__ import annotations
 
@@ -8,17 +8,37 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import CRITICAL, POSSIBLE, WARNING, Finding, busiest, seconds, times, weakest
+from kohort.pipeline.rules.finding import (
+    CRITICAL,
+    INFO,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    busiest,
+    seconds,
+    several,
+    times,
+    weakest,
+)
 
 ID = "R43"
 OFTEN_AN_HOUR = 5
 MANY = 100
 SOON_MS, SETTLED_MS = 5_000, 60_000
+RETURNS, RETURNS_WITHIN_MS, AWAY_MS = 3, 30 * 60_000, 60_000
+_UNSUBSCRIBED = "unsubscribed"  # part of the reason that Java clients give
 _ASKED = ("rejoin_leader", "metadata_changed", "rejoin_member")
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    yield from _requested(analysis)
+    yield from returned_on_purpose(analysis)
+
+
+def _requested(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[Rebalance]] = {}
     after_a_change = _after_a_change(analysis.rebalances, [event.ts for event in analysis.events.replaced])
     for r in analysis.rebalances:
@@ -55,6 +75,74 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 "rebalances": [r.number for r in hits],
             },
         )
+
+
+def returned_on_purpose(analysis: GroupAnalysis) -> Iterator[Finding]:
+    """Find dynamic clients that leave the group and rejoin repeatedly, while no other member does."""
+    returns: dict[str, list[tuple[Session, Session]]] = {}
+    too_slow = left_at_poll_timeout(analysis)
+    for new in analysis.sessions:
+        old = new.predecessor
+        if old is None or old.end_kind != "left" or old in too_slow or new.member.instance_id:
+            continue
+        if new.first_ms - old.last_ms <= AWAY_MS:
+            returns.setdefault(new.member.name, []).append((old, new))
+    for client, pairs in returns.items():
+        moments = [old.last_ms for old, _ in pairs]
+        if busiest(moments, RETURNS_WITHIN_MS) < RETURNS or not _others_stay(analysis, client, pairs):
+            continue
+        start_ms, end_ms = moments[0], pairs[-1][1].first_ms
+        caused = [
+            r for r in analysis.rebalances if r.reached_barrier and start_ms - SOON_MS <= r.begin_ms <= end_ms + SOON_MS
+        ]
+        resubscribed = _resubscribed(pairs)
+        if not resubscribed and not _unsubscribed(analysis, pairs):
+            continue  # it may have exceeded its poll timeout, or have been restarted (R02)
+        every_ms = statistics.median(b - a for a, b in pairwise(moments))
+        yield Finding(
+            ID,
+            "A member leaves and rejoins on purpose",
+            INFO,
+            weakest(old.end_confidence for old, _ in pairs),
+            f"{client} left the group {times(len(pairs))}, usually every {seconds(every_ms)}, and joined again each time"
+            + (" with another subscription" if resubscribed else "")
+            + f"; the other members stayed. That caused {several(len(caused), 'rebalance')}",
+            f"Check why {client} changes its subscription so often. Subscribe to the new topics without unsubscribing first, or "
+            "use a group of its own: each leave and join costs two rebalances of the whole group.",
+            start_ms,
+            end_ms,
+            [client],
+            {
+                "times": len(pairs),
+                "every_ms": round(every_ms),
+                "lasted_ms": end_ms - start_ms,
+                "rebalances": [r.number for r in caused],
+            },
+        )
+
+
+def _resubscribed(pairs: list[tuple[Session, Session]]) -> bool:
+    """Return whether each new session of the client subscribed to other topics, or another pattern, than the old one."""
+    return all(
+        (old.member.topics is not None and old.member.topics != new.member.topics)
+        or old.member.regex != new.member.regex
+        for old, new in pairs
+    )
+
+
+def _unsubscribed(analysis: GroupAnalysis, pairs: list[tuple[Session, Session]]) -> bool:
+    """Return whether the client gave that reason each time."""
+    removals = [analysis.events.removal_of(old.member.member_id, old.last_ms) for old, _ in pairs]
+    return all(removal is not None and _UNSUBSCRIBED in (removal.reason or "") for removal in removals)
+
+
+def _others_stay(analysis: GroupAnalysis, client: str, pairs: list[tuple[Session, Session]]) -> bool:
+    """Return whether no other member came or went in that time, and there was one."""
+    start_ms, end_ms = pairs[0][0].last_ms, pairs[-1][1].first_ms
+    others = [
+        s for s in analysis.sessions if s.member.name != client and s.first_ms <= end_ms and s.last_ms >= start_ms
+    ]
+    return bool(others) and all(s.first_ms < start_ms and s.last_ms > end_ms for s in others)
 
 
 def _after_a_change(rebalances: list[Rebalance], replaced_ms: list[int]) -> set[int]:

@@ -1,0 +1,113 @@
+"""Stories that look like another incident, each with the real one beside it, which is still found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from tests.pipeline.incidents.recorded import Sources, log_alone, text_alone
+from tests.pipeline.stories import Story
+
+A, B, C = "c-1/a", "c-2/a", "c-3/a"
+TWO: dict[str, Any] = {A: {}, B: {}}
+THREE: dict[str, Any] = {A: {}, B: {}, C: {}}
+
+
+def whole(group: GroupInput) -> GroupInput:
+    return group
+
+
+def findings(group: GroupInput) -> list[Finding]:
+    return diagnose(analyse(group))
+
+
+def of_rule(group: GroupInput, rule: str) -> list[Finding]:
+    return [finding for finding in findings(group) if finding.rule == rule]
+
+
+def only(group: GroupInput, rule: str) -> Finding:
+    (finding,) = of_rule(group, rule)
+    return finding
+
+
+def serious(group: GroupInput) -> set[str]:
+    return {finding.rule for finding in findings(group) if finding.severity != "info"}
+
+
+def rounds(start: float, count: int, every: float) -> GroupInput:
+    """A group that starts at once, and whose leader rejoins `count` times from `start` on."""
+    story = Story()
+    story.event(0, "rebalance_started", generation=0, cause="join_new", member_id=A)
+    story.event(1, "join_completed", generation=1, members=2).generation(1, 1, TWO)
+    for n in range(count):
+        at = start + n * every
+        story.rebalance(n + 2, at, at + 0.5, TWO, "rejoin_leader", A, protocol="cooperative-sticky")
+    return story.group_input()
+
+
+def test_first_seconds_are_no_storm() -> None:
+    assert not of_rule(rounds(2, 3, 1.5), "R26")
+
+
+def test_rounds_later_are_a_storm() -> None:
+    storm = only(rounds(200, 6, 10), "R26")
+    assert (storm.evidence["rebalances_counted"], storm.confidence) == (6, "certain")
+
+
+def test_three_short_rounds_are_no_warning() -> None:
+    assert only(rounds(200, 3, 1.5), "R26").severity == "info"
+
+
+def returning(*, topics: bool, others_too: bool = False) -> GroupInput:
+    """c-2 leaves and joins again every half minute, with another subscription each time if `topics`."""
+    story = Story(until=360)
+    for member_id in THREE:
+        story.event(0, "member_added", member_id=member_id, cause="join_new")
+    story.rebalance(1, 0.1, 0.5, THREE, "join_new", A)
+    member, third = B, C
+    for n in range(8):
+        at = 100 + 30 * n
+        stay: dict[str, Any] = {A: {}, third: {}}
+        reason = {"client_reason": "the consumer unsubscribed from all topics"} if topics else {}
+        story.event(at, "member_removed", member_id=member, cause="leave_explicit", **reason)
+        story.rebalance(2 * n + 2, at, at + 0.4, stay, "leave_explicit", member)
+        member = f"c-2/{n}"
+        if others_too:
+            story.event(at + 1, "member_removed", member_id=third, cause="leave_explicit")
+            third = f"c-3/{n}"
+            stay = {A: {}, third: {}}
+        story.event(at + 2, "member_added", member_id=member, cause="join_new")
+        mine = {"topics": ["t", f"u-{n}"]} if topics else {}
+        story.rebalance(2 * n + 3, at + 2, at + 2.4, stay | {member: mine}, "join_new", member)
+    return story.group_input()
+
+
+@pytest.mark.parametrize("sources", [whole, log_alone, text_alone])
+def test_returning_member_is_named(sources: Sources) -> None:
+    group = sources(returning(topics=True))
+    finding = only(group, "R43")
+    assert (finding.clients, finding.severity, finding.evidence["times"]) == (["c-2"], "info", 8)
+    assert "left the group 8 times, usually every 30.0 s" in finding.text
+    assert not serious(group)
+    assert not of_rule(group, "R02")
+    assert all(storm.advice.startswith("R43 explains it") for storm in of_rule(group, "R26"))
+
+
+def test_return_without_reason_names_the_member() -> None:
+    group = returning(topics=False)
+    assert not of_rule(group, "R43")
+    storm = only(group, "R26")
+    assert (storm.title, storm.severity) == ("One member causes rebalance after rebalance", "warning")
+    assert "all of them are caused by c-2, and the other members stay" in storm.text
+
+
+def test_several_returning_members_are_a_storm() -> None:
+    group = returning(topics=False, others_too=True)
+    assert not of_rule(group, "R43")
+    storm = only(group, "R26")
+    assert (storm.title, storm.severity) == ("Rebalance storm", "warning")

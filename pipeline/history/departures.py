@@ -110,6 +110,13 @@ def gave_up(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
     return last is not None and _just_over(r.barrier_ms - last, timeout, mine, commits)
 
 
+def lost_session(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
+    """Return whether a barrier ended when a member's session expired."""
+    mine, session_ms = r.before.parts_of(member_id), r.before.members[member_id].session_timeout_ms or 0
+    last = commits.last_of(mine, r.barrier_ms)
+    return last is not None and _just_over(r.barrier_ms - last, session_ms, mine, commits)
+
+
 def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) -> float:
     return max(
         (gap for topic_partition in topic_partitions if (gap := commits.usual_gap_ms(topic_partition))),

@@ -7,7 +7,7 @@ rejoins, so a member rejoined at about the time of its partitions' last commit b
 from __future__ import annotations
 
 from kohort.pipeline.history.commit_history import CommitHistory
-from kohort.pipeline.history.departures import gave_up, whole_barrier
+from kohort.pipeline.history.departures import LATE_MS, TIMES_USUAL, gave_up, lost_session, usual_gap_ms, whole_barrier
 from kohort.pipeline.history.events_by_kind import GroupEvents, Removal
 from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
@@ -41,7 +41,59 @@ def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents)
         if wait > TIMES_THE_SECOND * max(other_delays, default=0):
             how = "leave_poll_timeout" if _gave_up(r, last, commits) else last.cause
             return _laggard(r, last.member_id, wait, how, True, wait - max(other_delays, default=0))
-    return _argmax(r, delays, measured)
+    return (
+        _static_absentee(r, r.start_ms, commits) or _argmax(r, delays, measured) or _silent_before(r, delays, commits)
+    )
+
+
+def _static_absentee(r: RebalanceFacts, start_ms: int, commits: CommitHistory) -> Laggard | None:
+    """Find the static member that did not rejoin before the barrier timed out.
+
+    The coordinator keeps it in the new generation, and no line names it. With events it is the only one that did not
+    rejoin. Otherwise it is the only one without a commit both in the wait and when the others continue.
+    """
+    wait_ms, timeout_ms = r.barrier_ms - start_ms, r.before.rebalance_timeout_ms
+    if not timeout_ms or not whole_barrier(wait_ms, timeout_ms):
+        return None
+    stayed = r.before.members.keys() & r.after.members.keys()
+    static = {member_id for member_id in stayed if r.before.members[member_id].instance_id}
+    if r.rejoin_us:
+        absent = static - r.rejoin_us.keys()
+        if len(absent) != 1 or not stayed - static <= r.rejoin_us.keys():
+            return None
+        return _laggard(r, absent.pop(), wait_ms, "static_absent", True, wait_ms)
+    silent = {member_id for member_id in stayed if _is_silent_through(r, member_id, start_ms, commits)}
+    return _laggard(r, silent.pop(), wait_ms, "static_absent", False) if len(silent) == 1 and silent <= static else None
+
+
+def _is_silent_through(r: RebalanceFacts, member_id: str, start_ms: int, commits: CommitHistory) -> bool:
+    """Return whether a member committed before the wait, and neither in it nor when it should have continued."""
+    before, after = r.before.parts_of(member_id), r.after.parts_of(member_id)
+    late_ms = round(TIMES_USUAL * usual_gap_ms(before | after, commits)) + LATE_MS
+    last, first = commits.last_of(before, r.barrier_ms), commits.first_of(after, r.barrier_ms)
+    return last is not None and last <= start_ms + LATE_MS and (first is None or first > r.stable_ms + late_ms)
+
+
+def _silent_before(r: RebalanceFacts, delays: dict[str, int], commits: CommitHistory) -> Laggard | None:
+    """Find the member that was busy when the rebalance began, and whose next commit came after the barrier.
+
+    The others committed until they received the rebalance, and then waited.
+    """
+    assert r.start_ms is not None
+    wait_ms = r.barrier_ms - r.start_ms
+    if wait_ms <= LONG_MS or TIMES_THE_SECOND * max(delays.values(), default=wait_ms) > wait_ms:
+        return None
+    busy, others = set[str](), set[str]()
+    for member_id in r.before.members.keys() & r.after.members.keys():
+        mine = r.before.parts_of(member_id)
+        last = commits.last_of(mine, r.barrier_ms)
+        if last is None or last < r.before.stable_ms:
+            continue  # nothing is known of it
+        silent_ms = r.start_ms - last
+        (busy if silent_ms > TIMES_USUAL * usual_gap_ms(mine, commits) else others).add(member_id)
+    if len(busy) != 1 or not others:
+        return None
+    return _laggard(r, busy.pop(), wait_ms, "rejoined", False, wait_ms - max(delays.values()))
 
 
 def _gave_up(r: RebalanceFacts, removal: Removal, commits: CommitHistory) -> bool:
@@ -105,6 +157,8 @@ def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | No
         and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS
     ):
         return _laggard(r, latest, stayed[latest] - latest_other, "rejoined", False, stayed[latest] - latest_other)
+    if (absentee := _static_absentee(r, stayed[latest], commits)) is not None:
+        return absentee
     silent = r.barrier_ms - stayed[latest]
     timeout = r.before.rebalance_timeout_ms or 0
     slow = min(removed, key=lambda m: last[m], default=None)
@@ -116,6 +170,8 @@ def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | No
     session = r.before.members[slow].session_timeout_ms or 0
     if own > session and silent >= min(LONG_MS, own / TIMES_THE_SECOND) and gave_up(r, slow, commits):
         return _laggard(r, slow, silent, "leave_poll_timeout", False, silent)
+    if silent > LONG_MS and silent < session and lost_session(r, slow, commits):
+        return _laggard(r, slow, silent, "session_expired", False, silent)
     return None
 
 

@@ -18,6 +18,8 @@ from kohort.pipeline.history.rebalance import Rebalance
 
 FLAPPING_WITHIN_MS = 30 * 60_000
 FLAPPING_LIVES = 3
+# default maximum of brokers in the consumer protocol, which has no record of the member's own timeout
+LONGEST_SESSION_MS = 60_000
 
 THROWN_OUT = ("barrier", "session_expired", "epoch_timeout")  # ends of sessions of members that the coordinator removed
 _ENDS = {
@@ -212,15 +214,25 @@ def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEven
 
 
 def _predecessors(sessions: list[Session]) -> None:
-    """Link each session to the previous one of the same client, which ended before it or was replaced by it."""
+    """Link each session to the previous one of the same client, which ended before it or was replaced by it.
+
+    A process that is started again joins next to its own dead member, whose session expires later.
+    """
     by_client: dict[str, list[Session]] = {}
     by_member: dict[str, Session] = {}
     for session in sorted(sessions, key=lambda s: s.first_ms):
         name = session.member.identity
-        earlier = [s for s in by_client.get(name, []) if s.last_ms <= session.first_ms + 1000 and s.end_kind != "alive"]
+        earlier = [s for s in by_client.get(name, []) if s.end_kind != "alive" and _ended_before(s, session)]
         session.predecessor = by_member.get(session.member.member_id) or (earlier[-1] if earlier else None)
         by_client.setdefault(name, []).append(session)
         by_member[session.member.member_id] = session
+
+
+def _ended_before(old: Session, new: Session) -> bool:
+    if old.last_ms <= new.first_ms + 1000:
+        return True
+    timeout_ms = old.member.session_timeout_ms or LONGEST_SESSION_MS
+    return old.end_kind == "session_expired" and old.last_ms <= new.first_ms + timeout_ms
 
 
 def lives(sessions: list[Session]) -> dict[str, list[Session]]:

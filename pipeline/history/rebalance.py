@@ -102,7 +102,7 @@ class Laggard:
     """The member that made the others wait.
 
     Attributes:
-        how: rejoined, evicted, leave_poll_timeout, session_expired or leave_explicit.
+        how: rejoined, evicted, static_absent, leave_poll_timeout, session_expired or leave_explicit.
         alone_ms: Time between the last other member's arrival and the end of the barrier.
         measured: Whether this comes from events.
     """

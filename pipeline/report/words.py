@@ -13,7 +13,7 @@ from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
 def headline(group: str, findings: list[FindingRow], health: GroupHealthRow | None) -> str:
     """Summarize a group: stops, time without consumption or commits, and the members it waited for."""
     parts: list[str] = []
-    stalls = [finding for finding in findings if finding["rule"] == "R01" and finding["severity"] != "info"]
+    stalls = [finding for finding in findings if "stops" in finding["evidence"] and finding["severity"] != "info"]
     if stalls:
         stops = sum(finding["evidence"]["stops"] for finding in stalls)
         silent = sum(finding["evidence"]["without_progress_ms"] for finding in stalls)

@@ -30,7 +30,7 @@ class Evidence(TypedDict, total=False):
     accepted_meanwhile: int
     applications: list[Application]
     away: list[Absence]
-    back_after_ms: list[int | None]
+    back_after_ms: list[int | None]  # negative: the client joined again before its old session expired
     burrow_status: str | None
     came_back: bool | None
     causes: dict[str, int]

@@ -165,7 +165,8 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
         return result
     for finding in findings:
         timeout = finding.evidence.get("session_timeout_ms")
-        if finding.rule == "R03" and finding.evidence.get("came_back") and isinstance(timeout, int):
+        paused = all(ms is None or ms >= 0 for ms in finding.evidence.get("back_after_ms", ()))
+        if finding.rule == "R03" and finding.evidence.get("came_back") and paused and isinstance(timeout, int):
             result.append(
                 Proposal(
                     "session.timeout.ms",
@@ -183,7 +184,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
 
 
 def _static_membership(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:
-    counted = [r for r in analysis.rebalances if r.counts and r.kind != "initial"]
+    counted = [r for r in analysis.rebalances if r.outcome != "open" and r.kind != "initial"]
     for finding in findings:
         caused = finding.evidence.get("rebalances_caused", 0)
         if finding.rule == "R04" and caused >= 0.5 * len(counted) > 0:

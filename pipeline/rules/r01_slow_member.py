@@ -1,7 +1,7 @@
 """R01: one slow member stalled the whole group.
 
-The join barrier waits for all members. A rebalance counts if its wait was long and caused by one member alone; a
-member that had died by then is reported by R03 and R05.
+The join barrier waits for all members. A rebalance counts if its wait was long and caused by one member alone. A wait
+for a member that had died belongs to the finding about its session (R03, R04, R05), if there is one.
 """
 
 from __future__ import annotations
@@ -10,21 +10,29 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.rules import r03_session_expiry, r04_rolling_restart, r05_crash_loop
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
+from kohort.pipeline.rules.waits import LONG_STOP_MS, Waits, is_for_dead, long_waits, waits_of
 
 ID = "R01"
-LONG_MS, SHORTEST_MS = 5000, 1000
-SHARE_OF_TIMEOUT = 0.5
-_ALIVE = ("rejoined", "evicted", "leave_poll_timeout")
 _ADVICE = (
     "Check what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
     "Raise max.poll.interval.ms only if the processing needs it: one member can stop the group for that long "
     "(now {timeout}). {protocol}"
 )
+_STATIC = (
+    "Find out why {client} did not answer (a pause, a suspended host, a blocked poll thread), and remove it by its instance id if "
+    "it won't return. A session.timeout.ms below max.poll.interval.ms (now {timeout}) ends such a wait sooner. {protocol}"
+)
+_DEAD = (
+    "Find out why {client} ended without leaving the group. A shorter session.timeout.ms ends such a wait sooner; with "
+    "group.instance.id a restarted process takes its place at once. {protocol}"
+)
 _NEEDS_COMMITS = (
     "Analyze the offsets topic, too: give a bootstrap address or a copy of its segment files. Commits show which member was busy. "
     "Then check what that member does between two polls."
 )
+_SEVERAL = "Check what the members do between two polls: several were slow, and no single member made the group wait."
 _COOPERATIVE = (
     "With the cooperative assignor the others continue to consume, but new members and revoked partitions wait."
 )
@@ -33,104 +41,109 @@ _EAGER = "With cooperative-sticky or the new protocol (group.protocol=consumer) 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[Rebalance]] = {}
+    dead: list[Rebalance] = []
     unknown: list[Rebalance] = []
-    for r in analysis.rebalances:
-        if not r.reached_barrier or not r.before.size or r.is_epoch:
-            continue
-        timeout = r.before.rebalance_timeout_ms
-        shortest = max(SHORTEST_MS, min(LONG_MS, SHARE_OF_TIMEOUT * timeout)) if timeout else LONG_MS
-        if r.prepare_ms < shortest:
-            continue
-        if r.why.laggard is None and r.start_ms is not None and r.kind == "normal":
-            unknown.append(r)
-        elif r.why.laggard is not None and r.why.laggard.how in _ALIVE:
+    for r in long_waits(analysis):
+        if is_for_dead(r):
+            dead.append(r)
+        elif r.why.laggard is not None:
             by_client.setdefault(r.why.laggard.client, []).append(r)
+        elif r.start_ms is not None and r.kind == "normal":
+            unknown.append(r)
+    for r in _without_other_finding(analysis, dead):
+        assert r.why.laggard is not None
+        by_client.setdefault(r.why.laggard.client, []).append(r)
     for client, hits in by_client.items():
-        yield _finding(analysis, client, hits)
+        yield _finding(analysis, client, waits_of(analysis, hits))
     if unknown:
-        yield _by_unknown_member(analysis, unknown)
+        yield _by_unknown_member(analysis, waits_of(analysis, unknown))
 
 
-def _by_unknown_member(analysis: GroupAnalysis, hits: list[Rebalance]) -> Finding:
+def _without_other_finding(analysis: GroupAnalysis, dead: list[Rebalance]) -> list[Rebalance]:
+    """Return the waits for dead members that no finding about their sessions mentions."""
+    if not dead:
+        return []
+    mentioned: set[str] = set()
+    for rule in (r03_session_expiry, r04_rolling_restart, r05_crash_loop):
+        for finding in rule.find(analysis):
+            members = finding.evidence.get("members")
+            if "stops" in finding.evidence and isinstance(members, list):
+                mentioned.update(members)
+    return [r for r in dead if r.why.laggard is not None and r.why.laggard.member_id not in mentioned]
+
+
+def _by_unknown_member(analysis: GroupAnalysis, waits: Waits) -> Finding:
     """Return a finding about exact waits for a last member that no source identifies, or for several members."""
-    advice = "Check what the members do between two polls: several were slow, and no single member made the group wait."
-    if not analysis.group.records:
-        advice = _NEEDS_COMMITS
-    waits = [r.prepare_ms for r in hits]
+    hits = waits.rebalances
+    text = f"the group waited {times(len(hits))} for members to rejoin, {seconds(sum(waits.lengths_ms))} in total"
+    text += f" (longest {seconds(waits.longest_ms)})" if len(hits) > 1 else ""
+    text += f"; {waits.stopped_text}" if waits.stopped_ms else ""
     return Finding(
         ID,
         "The group waited for an unknown member",
         WARNING,
         CERTAIN,
-        f"the group waited {times(len(hits))} for members to rejoin, {seconds(sum(waits))} in total (longest "
-        f"{seconds(max(waits))}); no source shows which member joined last, or several members did",
-        advice,
+        f"{text}; no source shows which member joined last, or several members did",
+        _SEVERAL if analysis.group.records else _NEEDS_COMMITS,
         min(r.begin_ms for r in hits),
         max(r.stable_ms for r in hits),
         [],
         {
-            "stops": len(hits),
-            "waits_ms": waits,
-            "longest_wait_ms": max(waits),
-            "total_wait_ms": sum(waits),
-            "without_progress_ms": 0,
-            "eager": any(r.eager is not False for r in hits),
+            **waits.evidence(),
             "generations": [r.after.number for r in hits],
             "rebalances": [r.number for r in hits],
         },
     )
 
 
-def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Finding:
-    waits = [r.prepare_ms for r in hits]
-    silences = [s for r in hits if (s := analysis.commits.silence_over(r.begin_ms, r.barrier_ms)) is not None]
-    covered = [
-        min(end, r.barrier_ms) - max(start, r.begin_ms) >= 0.8 * r.prepare_ms
-        for r, (start, end) in zip(hits, silences, strict=False)
-    ]
-    stopped_ms = sum(end - start for (start, end), whole in zip(silences, covered, strict=False) if whole)
-    eager = any(r.eager is not False for r in hits)
-    evicted = [r for r in hits if r.why.laggard is not None and r.why.laggard.how == "evicted"]
-    gave_up = [r for r in hits if r.why.laggard is not None and r.why.laggard.how == "leave_poll_timeout"]
+def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:
+    hits, laggards = waits.rebalances, [r.why.laggard for r in waits.rebalances if r.why.laggard is not None]
+    ways = [laggard.how for laggard in laggards]
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
-    severity = CRITICAL if evicted or (eager and (len(hits) > 1 or max(waits) >= 60_000)) else WARNING
-    stopped_activity = "consumption" if eager else "commits"
-    text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits))} in total"
-    text += f" (longest {seconds(max(waits))})"
-    if stopped_ms:
-        text += f"; {seconds(stopped_ms)} without {stopped_activity} of any partition"
-    if evicted:
-        text += f"; the coordinator removed {client} after the rebalance timeout"
-    elif gave_up:
-        text += f"; the wait ended when {client} left at its poll timeout"
-    else:
-        text += "; it rejoined in time and no member was removed"
+    repeated = waits.is_eager and (len(hits) > 1 or waits.longest_ms >= LONG_STOP_MS)
+    text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits.lengths_ms))} in total"
+    text += f" (longest {seconds(waits.longest_ms)})" if len(hits) > 1 else ""
+    text += f"; {waits.stopped_text}" if waits.stopped_ms else ""
+    text += f"; {_end(client, ways)}"
+    dead = all(is_for_dead(r) for r in hits)
+    advice = _DEAD if dead else _STATIC if "static_absent" in ways else _ADVICE
+    identified = all(laggard.measured for laggard in laggards)
     return Finding(
         ID,
-        "One slow member stalled the group",
-        severity,
-        CERTAIN if all(r.start_ms is not None for r in hits) and len(covered) == len(hits) else LIKELY,
+        "The group waited for a dead member" if dead else "One slow member stalled the group",
+        CRITICAL if "evicted" in ways or repeated else WARNING,
+        CERTAIN if all(r.start_ms is not None for r in hits) and analysis.commits.count else LIKELY,
         text,
-        _ADVICE.format(
+        advice.format(
             client=client,
             timeout=seconds(timeout) if timeout else "not known",
-            protocol=_EAGER if eager else _COOPERATIVE,
+            protocol=_EAGER if waits.is_eager else _COOPERATIVE,
         ),
         min(r.begin_ms for r in hits),
         max(r.stable_ms for r in hits),
         [client],
         {
-            "stops": len(hits),
-            "waits_ms": waits,
-            "longest_wait_ms": max(waits),
-            "total_wait_ms": sum(waits),
-            "without_progress_ms": stopped_ms,
-            "silences_ms": [end - start for start, end in silences],
-            "eager": eager,
-            "evicted": len(evicted),
-            "left_at_poll_timeout": len(gave_up),
+            **waits.evidence(),
+            "evicted": ways.count("evicted"),
+            "left_at_poll_timeout": ways.count("leave_poll_timeout"),
             "rebalance_timeout_ms": timeout or None,
             "generations": [r.after.number for r in hits],
             "rebalances": [r.number for r in hits],
         },
+        cause_confidence="" if identified else LIKELY,
     )
+
+
+def _end(client: str, ways: list[str]) -> str:
+    """Describe how the waits ended."""
+    if "evicted" in ways:
+        return f"the coordinator removed {client} after the rebalance timeout"
+    if "static_absent" in ways:
+        return f"{client} did not rejoin within the rebalance timeout, and as a static member it kept its partitions"
+    if "leave_poll_timeout" in ways:
+        return f"the wait ended when {client} left at its poll timeout"
+    if any(way.startswith("leave_") for way in ways):
+        return f"the wait ended when {client} left the group"
+    if "rejoined" not in ways:
+        return f"the wait ended when the coordinator removed {client}, which had stopped answering"
+    return "it rejoined in time and no member was removed"

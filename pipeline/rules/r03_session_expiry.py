@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.events_by_kind import tells_all_arrivals
+from kohort.pipeline.history.events_by_kind import is_arrival, tells_all_arrivals
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
-from kohort.pipeline.rules.finding import POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
+from kohort.pipeline.rules.finding import CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
 from kohort.pipeline.rules.replaced_pods import deploys
 from kohort.pipeline.rules.session_settings import beat_setting, session_setting
+from kohort.pipeline.rules.waits import Waits, waits_for_dead
 
 ID = "R03"
 BACK_WITHIN_SESSIONS = 2
+BEFORE_MS = 500  # a client that joins this long before its old session expires was started again
 _LOOK_AT_THE_START = "Check when the process started: if that was at this time, find out why the previous one ended. "
 
 
@@ -34,13 +36,18 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         and not (session.member.instance_id and _successor(analysis, session))
     ]
     back: list[Session] = []
+    restarted: list[Session] = []
     dead: list[Session] = []
     strangers: list[Session] = []
     for session in expired:
-        if _came_back_ms(analysis, session) is not None:
+        if _joined_before_expiry_ms(analysis, session):
+            restarted.append(session)
+        elif _came_back_ms(analysis, session) is not None:
             back.append(session)
         else:
             (dead if session.member.is_known else strangers).append(session)
+    if restarted:
+        yield _restarted(analysis, restarted)
     if back:
         yield _alive(analysis, back)
     if dead:
@@ -77,23 +84,80 @@ def _came_back_ms(analysis: GroupAnalysis, session: Session) -> int | None:
     return max(0, absence_ms) if absence_ms <= BACK_WITHIN_SESSIONS * timeout else None
 
 
+def _joined_before_expiry_ms(analysis: GroupAnalysis, session: Session) -> int:
+    """Return how long before the end of its old session a client joined as a new member; 0 if that is unknown."""
+    if (other := _successor(analysis, session)) is None or other.member.member_id == session.member.member_id:
+        return 0
+    arrivals = [e.ts for e in analysis.group.events if is_arrival(e) and e.member_id == other.member.member_id]
+    # without events, a wait for the old session shows that the new member had joined: nothing else began the rebalance
+    arrivals += [
+        r.begin_ms
+        for r in waits_for_dead(analysis, {session.member.member_id}).rebalances
+        if r.joined == [other.member.member_id] and r.start_ms is None
+    ]
+    before_ms = session.last_ms - min([*arrivals, other.first_ms])
+    return before_ms if before_ms > BEFORE_MS else 0
+
+
+def _restarted(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
+    """Return a finding about processes that ended without leaving, and whose successors joined before that was noticed."""
+    clients = list(dict.fromkeys(session.member.name for session in sessions))
+    timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+    before_ms = [_joined_before_expiry_ms(analysis, session) for session in sessions]
+    waits = _waits(analysis, sessions)
+    setting = session_setting(sessions[0].member)
+    often, up_to = (f" {times(len(sessions))}", "up to ") if len(sessions) > 1 else ("", "")
+    return Finding(
+        ID,
+        "A process ended without leaving the group",
+        CRITICAL if waits.is_critical else WARNING,
+        weakest(session.end_confidence for session in sessions),
+        f"{listed(clients)} ended without leaving the group{often}, and joined again as a new member "
+        f"{up_to}{seconds(max(before_ms))} before the old session expired"
+        + (f" (session timeout {seconds(timeout)})" if timeout else "")
+        + f": the process was killed or crashed, and was started again{waits.text}",
+        "Find out why the process ended without closing its consumer (killed, out of memory, too little time to close). With "
+        "group.instance.id the new process takes the place of the old one at once; otherwise everything waits for the rest "
+        f"of the old session: a shorter {setting} makes that shorter.",
+        sessions[0].last_ms - (waits.longest_ms if waits.rebalances else 0),
+        sessions[-1].last_ms,
+        clients,
+        {
+            "expiries": len(sessions),
+            "came_back": True,
+            "back_after_ms": [-ms for ms in before_ms],
+            "session_timeout_ms": timeout or None,
+            "members": [session.member.member_id for session in sessions],
+            **waits.evidence(),
+            "rebalances": [r.number for r in waits.rebalances],
+        },
+        cause_confidence=LIKELY,
+    )
+
+
+def _waits(analysis: GroupAnalysis, sessions: list[Session]) -> Waits:
+    return waits_for_dead(analysis, {session.member.member_id for session in sessions})
+
+
 def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
+    waits = _waits(analysis, sessions)
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
     # only a client of the consumer protocol keeps its member id, and only as long as its process lives
     lived = all((new := _successor(analysis, s)) and new.member.member_id == s.member.member_id for s in sessions)
     back_after = max(_came_back_ms(analysis, session) or 0 for session in sessions)
+    came_back = f"came back within {seconds(back_after)}" if back_after else "was back in the next generation"
     meaning = "the process was paused or disconnected, but alive"
     if not lived:
         meaning = "the process was paused or disconnected, or it crashed and was restarted"
     return Finding(
         ID,
         "A session expired although the process was alive" if lived else "A session expired, and the client came back",
-        WARNING,
+        CRITICAL if waits.is_critical else WARNING,
         weakest(session.end_confidence for session in sessions),
         f"the session of {listed(clients)} expired {times(len(sessions))}"
         + (f" (session timeout {seconds(timeout)})" if timeout else "")
-        + f", but it came back within {seconds(back_after)} and had to rejoin: {meaning}",
+        + f", but it {came_back} and had to rejoin: {meaning}{waits.text}",
         f"{_LOOK_AT_THE_START if not lived else ''}Check for pauses: garbage collection, CPU throttling, a suspended host, the network. Then set "
         f"{session_setting(sessions[0].member)} to twice the longest pause, and {beat_setting(sessions[0].member)} to at "
         "most a third of it.",
@@ -106,11 +170,14 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
             "back_after_ms": [_came_back_ms(analysis, session) for session in sessions],
             "session_timeout_ms": timeout or None,
             "members": [session.member.member_id for session in sessions],
+            **waits.evidence(),
+            "rebalances": [r.number for r in waits.rebalances],
         },
     )
 
 
 def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
+    waits = _waits(analysis, sessions)
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
     unserved = [_unserved_ms(analysis, session) for session in sessions]
@@ -129,13 +196,14 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     return Finding(
         ID,
         "A member's session expired" + ("" if later or soon or unknown else ", and it did not come back"),
-        WARNING,
+        CRITICAL if waits.is_critical else WARNING,
         weakest(session.end_confidence for session in sessions),
         f"{listed(clients)} stopped sending heartbeats without leaving the group, and {ended}; the partitions had "
         "no consumer until the session timeout"
         + (f" ({seconds(timeout)})" if timeout else "")
         + " had ended"
-        + (f", up to {seconds(max(unserved))}" if max(unserved, default=0) else ""),
+        + (f", up to {seconds(max(unserved))}" if max(unserved, default=0) else "")
+        + waits.text,
         "Find out why the process ended (killed, out of memory, host lost), or what prevented it from closing its consumer in "
         f"time. A shorter {session_setting(sessions[0].member)} detects a crashed member sooner, but causes more false "
         "alarms.",
@@ -148,6 +216,8 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
             "unserved_ms": unserved,
             "session_timeout_ms": timeout or None,
             "members": [session.member.member_id for session in sessions],
+            **waits.evidence(),
+            "rebalances": [r.number for r in waits.rebalances],
         },
     )
 

@@ -16,6 +16,7 @@ from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Findin
 from kohort.pipeline.rules.r40_refused_rollout import declines
 from kohort.pipeline.rules.replaced_pods import Deploy, deploys
 from kohort.pipeline.rules.session_settings import session_setting
+from kohort.pipeline.rules.waits import waits_for_dead
 
 ID = "R04"
 WINDOW_MS = 15 * 60_000
@@ -57,11 +58,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
     """Return a finding about members that were replaced by others."""
     start, end = deploy.start_ms, deploy.end_ms
-    caused = [
-        r
-        for r in analysis.rebalances
-        if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed" and r.kind != "followup"
-    ]
+    caused = [r for r in analysis.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.reached_barrier]
     unserved_s = sum(r.cost.unavailable_partition_s[1] for r in caused)
     cheap = bool(caused) and all(r.is_epoch for r in caused) and unserved_s < MUCH_PARTITION_S
     clients = list(dict.fromkeys(session.member.name for session in deploy.new))
@@ -69,13 +66,15 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
     timeout_ms = max((session.member.session_timeout_ms or 0 for session in killed), default=0)
     replaced = f"deploy of {deploy.name}: {len(deploy.old)} pods" if deploy.name else f"{len(deploy.old)} members"
     by = f"{len(deploy.new)} with another hash in their names" if deploy.hashes else f"{len(deploy.new)} others"
+    waits = waits_for_dead(analysis, {session.member.member_id for session in killed})
     return Finding(
         ID,
         "Deploy that kills its members" if killed else "Deploy that replaces its members",
         INFO if cheap and not killed else WARNING,
         CERTAIN if deploy.hashes else LIKELY,
-        f"{replaced} were replaced by {by} within {seconds(end - start)}, which caused {several(len(caused), 'rebalance')}"
-        + (f"; {_killed(killed, len(deploy.old), timeout_ms)}" if killed else ""),
+        f"{replaced} were replaced by {by} within {seconds(end - start)}, which caused {_counted(caused)}"
+        + (f"; {_killed(killed, len(deploy.old), timeout_ms)}" if killed else "")
+        + waits.text,
         (_CLOSE if killed else "")
         + "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
         "pod's name) come back without a rebalance. Otherwise use cooperative-sticky or group.protocol=consumer, so that the "
@@ -89,6 +88,8 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
             "unavailable_partition_s_hi": round(unserved_s, 3),
             "restart_ms": [],
             "clients": [session.member.name for session in deploy.old],
+            "members": [session.member.member_id for session in killed],
+            **waits.evidence(),
             "rebalances": [r.number for r in caused],
         },
         cause_confidence=weakest(session.end_confidence for session in killed) if killed else "",
@@ -122,16 +123,15 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
     alive = {s.member.name for s in analysis.sessions if s.first_ms <= end and s.last_ms >= start}
     if len(clients) < max(2, SHARE_OF_CLIENTS * len(alive)):
         return
-    inside = [r for r in analysis.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed"]
-    counted = [r for r in inside if r.kind != "followup"]
-    merged = len(counted) < 1.5 * len(hits)
+    inside = [r for r in analysis.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.reached_barrier]
+    merged = sum(r.kind != "followup" for r in inside) < 1.5 * len(hits)
     protocols = _protocols(inside)
     moved = {new.member.speaks for old, new in hits if old.member.speaks != new.member.speaks}
     changed = len(protocols) > 1 or bool(moved)
     unserved_s = sum(r.cost.unavailable_partition_s[1] for r in inside)
     of_epochs = all(r.is_epoch for r in inside)
     text = f"rolling restart of {several(len(clients), 'client')} ({listed(clients)}): {several(len(hits), 'restart')} "
-    text += f"caused {several(len(counted), 'rebalance')}"
+    text += f"caused {_counted(inside)}"
     text += "; clients that restarted together caused one" if merged else ""
     if moved:
         text += f"; with it clients changed to the {' and the '.join(sorted(moved))} protocol, which is expected once"
@@ -150,13 +150,20 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
         clients,
         {
             "restarts": len(hits),
-            "rebalances_caused": len(counted),
+            "rebalances_caused": len(inside),
             "unavailable_partition_s_hi": round(unserved_s, 3),
             "protocols": protocols,
             "restart_ms": [new.first_ms - old.last_ms for old, new in hits],
-            "rebalances": [r.number for r in counted],
+            "rebalances": [r.number for r in inside],
         },
     )
+
+
+def _counted(rebalances: list[Rebalance]) -> str:
+    """Describe the number of rebalances, and how many of them are second rounds."""
+    follow_ups = sum(r.kind == "followup" for r in rebalances)
+    second = f" ({follow_ups} of them second rounds of the cooperative assignor)" if follow_ups else ""
+    return several(len(rebalances), "rebalance") + second
 
 
 def _said_so(analysis: GroupAnalysis, hits: list[tuple[Session, Session]]) -> bool:

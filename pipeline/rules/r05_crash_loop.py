@@ -9,6 +9,7 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import THROWN_OUT, Session, is_flapping, lives
 from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
 from kohort.pipeline.rules.r42_no_time_to_join import thrown_out
+from kohort.pipeline.rules.waits import waits_for_dead
 
 ID = "R05"
 SHORT_LIFE_MS = 120_000
@@ -38,13 +39,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             continue
         start, end = crashed[0].first_ms, crashed[-1].last_ms
         caused = [r for r in analysis.rebalances if start <= r.stable_ms <= end + 5000 and r.outcome == "completed"]
+        waits = waits_for_dead(analysis, {s.member.member_id for s in crashed})
         yield Finding(
             ID,
             "Crash loop of one client",
             CRITICAL,
             weakest(s.end_confidence for s in crashed),
             f"{client} crashed {times(len(crashed))}; each time this was detected about {seconds(median)} after it had joined"
-            f"{_session(crashed)}. This caused {several(len(caused), 'rebalance')}{_describe_others(analysis, sessions, start, end)}",
+            f"{_session(crashed)}. This caused {several(len(caused), 'rebalance')}{_describe_others(analysis, sessions, start, end)}{waits.text}",
             "Fix or stop that instance. Alert on the instance rather than on the group: each round causes a join and, after "
             "a session timeout, an expiry.",
             start,
@@ -55,6 +57,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 "median_life_ms": median,
                 "rebalances_caused": len(caused),
                 "members": [s.member.member_id for s in crashed],
+                **waits.evidence(),
                 "rebalances": [r.number for r in caused],
             },
         )

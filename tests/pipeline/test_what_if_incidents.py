@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,8 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.recorded import Recorded, Sources, log_alone, text_alone
+
+COMMIT_MS = 5_000  # interval at which the groups of the story `crash` commit
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +50,50 @@ def test_refused_move_is_reported(moved: dict[str, GroupInput], sources: Sources
 
 def test_ordinary_restart_is_no_refused_move(moved: dict[str, GroupInput]) -> None:
     assert not of_rule(moved["new-protocol-stays-range"], "R41")
+
+
+@pytest.mark.parametrize(
+    ("group", "sources", "waited_ms", "stopped_ms"),
+    [
+        ("crash-session45", copy.copy, 39_100, 38_700 + COMMIT_MS),
+        ("crash-session45", log_alone, 39_100, 38_700 + COMMIT_MS),
+        ("crash-session45", text_alone, 39_100, 0),
+        ("crash-session10", copy.copy, 4_200, 0),  # as long as the usual time between two commits
+    ],
+)
+def test_stop_for_killed_member_is_stated(
+    groups: dict[str, GroupInput], group: str, sources: Sources, waited_ms: int, stopped_ms: int
+) -> None:
+    finding = only(sources(groups[group]), "R03")
+    assert finding.clients == ["m2"]
+    assert finding.evidence["longest_wait_ms"] == pytest.approx(waited_ms, abs=500)
+    assert finding.evidence["without_progress_ms"] == pytest.approx(stopped_ms, abs=1_000)
+    assert "before the old session expired" in finding.text
+    assert "the whole group waited" in finding.text
+    assert finding.advice.startswith("Find out why the process ended without closing its consumer")
+
+
+def test_killed_consumer_member_has_successor(groups: dict[str, GroupInput]) -> None:
+    finding = only(groups["crash-consumer45"], "R03")
+    assert "joined again as a new member" in finding.text
+    assert "stops" not in finding.evidence  # only its own partitions waited
+
+
+@pytest.mark.parametrize(
+    ("group", "names"), [("slow-batch-range", ["m2", "m3"]), ("slow-batch-cooperative", ["m2", "m3"])]
+)
+def test_members_in_slow_batches_are_named(groups: dict[str, GroupInput], group: str, names: list[str]) -> None:
+    found = of_rule(groups[group], "R01")
+    assert sorted(client for finding in found for client in finding.clients) == names
+    if group == "slow-batch-range":
+        assert sum(finding.evidence["without_progress_ms"] for finding in found) == pytest.approx(17_100, abs=1_000)
+    else:
+        assert all("members that keep their partitions may have continued to read" in finding.text for finding in found)
+
+
+@pytest.mark.parametrize(("group", "rebalances"), [("rolling-range", 8), ("rolling-cooperative", 12)])
+def test_restarts_cause_all_rebalances_of_truth(groups: dict[str, GroupInput], group: str, rebalances: int) -> None:
+    finding = only(groups[group], "R04")
+    assert finding.evidence["rebalances_caused"] == rebalances
+    assert f"caused {rebalances} rebalances" in finding.text
+    assert only(groups[group], "R26").evidence["rebalances_counted"] >= rebalances

@@ -14,6 +14,7 @@ FACTS_OF_A_PART = {
     "R11": "second rounds; the rest may have so many others that these are few",
     "R18": "idle members; those who left later may not have been idle for long",
     "R19": "records that waited on one partition; the rest may show why",
+    "R20": "a partition that stood; the rest may show that each owner leaves because of the record there",
     "R25": "members that came one after the other; the rest may show whom they replaced",
     "R47": "records that were given up; the rest may show that nothing else was processed then, or who held them too long",
     "R22": "a refused commit; the rest may show the rebalance that it was late for",

@@ -1,0 +1,129 @@
+"""Time for which a whole group waited for members at join barriers, as part of the finding that names the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.rules.evidence import Evidence
+from kohort.pipeline.rules.finding import seconds, times
+
+LONG_MS, SHORTEST_MS = 5000, 1000
+SHARE_OF_TIMEOUT = 0.5
+LONG_STOP_MS = 60_000  # stop of the whole group from which a finding is critical
+SHARE_OF_STOP = 0.05  # from this part of a stop on the usual time between two commits is stated
+TIMES_USUAL = 3  # a silence must be longer than this many usual steps of the group to count as a stop
+_FOR_THE_DEAD = ("session_expired", "sync_timeout", "epoch_timeout", "barrier_timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Rebalances whose barrier waited for the same members, and what their waits cost.
+
+    Attributes:
+        silences: Periods in which no partition of the group advanced, as (from, to).
+        usual_ms: Usual time between two advances, which is part of each silence.
+    """
+
+    rebalances: list[Rebalance]
+    silences: list[tuple[int, int]]
+    usual_ms: float
+
+    @property
+    def lengths_ms(self) -> list[int]:
+        return [r.prepare_ms for r in self.rebalances]
+
+    @property
+    def longest_ms(self) -> int:
+        return max(self.lengths_ms, default=0)
+
+    @property
+    def stopped_ms(self) -> int:
+        """Upper bound of the time in which the whole group stood still: it is measured between two commits."""
+        return sum(end - start for start, end in self.silences)
+
+    @property
+    def is_eager(self) -> bool:
+        return any(r.eager is not False for r in self.rebalances)
+
+    @property
+    def is_critical(self) -> bool:
+        return self.is_eager and self.longest_ms >= LONG_STOP_MS
+
+    @property
+    def text(self) -> str:
+        """Clause about the waits, or "" without any."""
+        if not self.rebalances:
+            return ""
+        count = len(self.rebalances)
+        total_ms = sum(self.lengths_ms)
+        text = f"; the whole group waited {seconds(total_ms)} for that"
+        text += f" ({times(count)}, longest {seconds(self.longest_ms)})" if count > 1 else ""
+        return f"{text}, {self.stopped_text}" if self.stopped_ms else text
+
+    @property
+    def stopped_text(self) -> str:
+        """Clause about the time without progress, and how it differs from that of the wait."""
+        text = f"{seconds(self.stopped_ms)} without {'consumption' if self.is_eager else 'commits'} of any partition"
+        if not self.is_eager:
+            return f"{text} (members that keep their partitions may have continued to read)"
+        if self.usual_ms >= SHARE_OF_STOP * self.stopped_ms:
+            return f"{text} (measured between commits, which usually come every {seconds(self.usual_ms)})"
+        return text
+
+    def evidence(self) -> Evidence:
+        """Return the figures, or an empty dict without waits."""
+        if not self.rebalances:
+            return {}
+        return {
+            "stops": len(self.rebalances),
+            "waits_ms": self.lengths_ms,
+            "longest_wait_ms": self.longest_ms,
+            "total_wait_ms": sum(self.lengths_ms),
+            "without_progress_ms": self.stopped_ms,
+            "silences_ms": [end - start for start, end in self.silences],
+            "eager": self.is_eager,
+        }
+
+
+def waits_of(analysis: GroupAnalysis, rebalances: list[Rebalance]) -> Waits:
+    usual_ms = analysis.commits.usual_step_ms() or 0
+    silences: dict[tuple[int, int], None] = {}
+    for r in rebalances:
+        silence = analysis.commits.silence_over(r.begin_ms, r.barrier_ms)
+        if silence is not None and silence[1] - silence[0] >= max(SHORTEST_MS, TIMES_USUAL * usual_ms):
+            silences[silence] = None
+    return Waits(rebalances, list(silences), usual_ms)
+
+
+def waits_for_dead(analysis: GroupAnalysis, member_ids: Collection[str]) -> Waits:
+    """Return the waits that ended when the coordinator removed one of these members, because it was silent."""
+    return waits_of(
+        analysis,
+        [
+            r
+            for r in with_barrier(analysis)
+            if r.prepare_ms >= SHORTEST_MS and is_for_dead(r) and r.why.laggard is not None
+            and r.why.laggard.member_id in member_ids
+        ],
+    )  # fmt: skip
+
+
+def is_for_dead(r: Rebalance) -> bool:
+    return r.why.laggard is not None and r.why.laggard.how in _FOR_THE_DEAD
+
+
+def with_barrier(analysis: GroupAnalysis) -> Iterator[Rebalance]:
+    """Yield the rebalances of a classic group in which members could wait for others."""
+    return (r for r in analysis.rebalances if r.reached_barrier and r.before.size and not r.is_epoch)
+
+
+def long_waits(analysis: GroupAnalysis) -> Iterator[Rebalance]:
+    """Yield the rebalances whose wait was long, compared with the rebalance timeout."""
+    for r in with_barrier(analysis):
+        timeout = r.before.rebalance_timeout_ms
+        shortest = max(SHORTEST_MS, min(LONG_MS, SHARE_OF_TIMEOUT * timeout)) if timeout else LONG_MS
+        if r.prepare_ms >= shortest:
+            yield r

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from kohort.pipeline.gold.gold_files import read_table, write_tables
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
@@ -16,16 +14,16 @@ from kohort.pipeline.remote_path import Place
 from kohort.pipeline.rules import r35_broker_stopped, r36_expired_together
 from kohort.pipeline.rules.finding import INFO, Finding
 from kohort.pipeline.rules.r35_broker_stopped import Outage, Stretch, outages
-from kohort.pipeline.rules.r36_expired_together import Expiry, Wave, waves
+from kohort.pipeline.rules.r36_expired_together import TOGETHER_MS, Expiry, Wave, waves
 
 _Row = dict[str, object]
+_SESSION_COLUMNS = ["member_id", "client", "client_id", "logical_client", "first_ms", "last_ms", "end_kind"]
 
 
 def judge_outages(gold: Place) -> None:
     """Add findings about outages to the diagnoses, and downgrade those that they explain to information."""
     pauses = _rows(gold, "commit_pauses", ["first_ms", "last_ms", "start_ms", "end_ms"])
-    expired = ds.field("end_kind") == "session_expired"
-    sessions = _rows(gold, "member_sessions", ["client", "logical_client", "last_ms"], expired)
+    sessions = _rows(gold, "member_sessions", _SESSION_COLUMNS)
     stopped = [(cluster, events) for cluster, events in _outages(pauses) if events]
     together = [(cluster, events) for cluster, events in _waves(sessions) if events]
     if not stopped and not together:
@@ -67,13 +65,30 @@ def _outages(pauses: list[_Row]) -> Iterator[tuple[str, list[Outage]]]:
 
 def _waves(sessions: list[_Row]) -> Iterator[tuple[str, list[Wave]]]:
     for cluster, rows in _by_cluster(sessions):
+        ended_ms: dict[object, int] = {}
+        for row in rows:
+            ended_ms[row["group_id"]] = max(ended_ms.get(row["group_id"], 0), _ms(row["last_ms"]))
         yield (
             cluster,
             waves([
                 Expiry(_ms(row["last_ms"]), str(row["group_id"]), str(row["client"]), _host(row))
                 for row in rows
+                if row["end_kind"] == "session_expired" and not _may_be_stop(row, ended_ms[row["group_id"]])
             ]),
         )  # fmt: skip
+
+
+def _may_be_stop(row: _Row, group_ended_ms: int) -> bool:
+    """Return whether a session may have expired because its group was stopped: static members don't leave (KIP-345)."""
+    return _is_static(row) and group_ended_ms - _ms(row["last_ms"]) <= TOGETHER_MS
+
+
+def _is_static(row: _Row) -> bool:
+    """Return whether the logical client is an instance id; otherwise it is a name with a host, or a unique name."""
+    logical = str(row["logical_client"])
+    if "@" in logical or logical == row["member_id"]:
+        return False
+    return logical != row["client"] or row["client"] == row["client_id"]
 
 
 def _host(row: _Row) -> str:
@@ -96,7 +111,7 @@ def _ms(value: object) -> int:
     return value
 
 
-def _rows(gold: Place, table: str, columns: list[str] | None = None, only: Any = None) -> list[_Row]:
+def _rows(gold: Place, table: str, columns: list[str] | None = None) -> list[_Row]:
     """Read rows with their cluster and group, in all or only the given columns."""
-    rows = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns], only)
+    rows = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns])
     return [] if rows is None else rows.to_pylist()

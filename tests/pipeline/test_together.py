@@ -94,6 +94,34 @@ def test_quiet_groups_of_the_large_recording_stop_at_no_time_together(recorded_g
     assert outages(still, lived) == []
 
 
+def static_expiry(name: str, *, returns: bool) -> GroupInput:
+    """A group of two static members whose sessions expire together; they come back 10 s later if `returns`."""
+    members = {f"i-{n}-a": {"session": 6_000, "client": f"i-{n}", "instance_id": f"i-{n}"} for n in (1, 2)}
+    story = Story(name=name, until=360).generation(1, 0.5, members).silence(list(range(6)), 300, 320)
+    for member_id in members:
+        story.event(306, "member_removed", member_id=member_id, cause="session_expired")
+    story.rebalance(2, 306, 306.1, {}, "session_expired", next(iter(members)))
+    if returns:
+        back = {member_id.replace("-a", "-b"): differs for member_id, differs in members.items()}
+        story.rebalance(3, 316, 316.5, back, "join_static", next(iter(back)))
+    return story.group_input()
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_stopped_static_groups_expire_alone(tmp_path: Path, returns: bool) -> None:
+    write_tables(_tables([static_expiry(name, returns=returns) for name in ("one", "two", "three")]), tmp_path)
+    judge_outages(tmp_path)
+    assert {row["group"] for row in findings(tmp_path) if row["rule"] == "R36"} == (
+        {"one", "two", "three"} if returns else set()
+    )
+
+
+def test_recorded_stop_of_static_groups(incidents: Callable[[str], Recorded], tmp_path: Path) -> None:
+    write_tables(_tables(list(incidents("what-if-kafka-4.3").groups.values())), tmp_path)
+    judge_outages(tmp_path)
+    assert not {row["rule"] for row in findings(tmp_path)} & {"R35", "R36"}
+
+
 def _tables(groups: list[GroupInput]) -> dict[str, list[object]]:
     found: dict[str, list[object]] = {}
     for group in groups:

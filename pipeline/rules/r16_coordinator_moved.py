@@ -6,14 +6,21 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
-from kohort.pipeline.rules.finding import CERTAIN, INFO, POSSIBLE, WARNING, Finding, listed, seconds, several
+from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, several
 
 ID = "R16"
-AFTERWARDS_MS = 60_000
+AFTERWARDS_MS, AROUND_MS = 60_000, 5_000
 LONG_SILENCE_MS = 30_000
 LATE_MS = 1_500  # an expiry may be this much later than the timeout
 # default maximum of brokers in the consumer protocol, which has no record of the member's own timeout
 SESSION_OF_CONSUMERS_MS = 60_000
+# causes that a source names, and that a move does not bring about
+_OWN_CAUSES = (
+    "join_new", "join_static", "leave_explicit", "leave_admin", "leave_poll_timeout", "session_expired", "epoch_timeout",
+    "barrier_timeout", "topic_metadata_changed", "metadata_changed", "regex_changed", "protocol_migration",
+    "cooperative_followup",
+)  # fmt: skip
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -21,28 +28,32 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if not moves:
         return
     first, last = moves[0][0], moves[-1][0]
-    silences = [
-        analysis.commits.silence_over(ts - 5000, min(ts + AFTERWARDS_MS, analysis.group.until_ms)) for ts, _ in moves
-    ]
-    longest = max((end - start for silence in silences if silence for start, end in (silence,)), default=0)
+    lost_sessions = lost_with_a_move(analysis)
     after = [
         r
         for r in analysis.rebalances
         if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
     ]
-    lost = list(dict.fromkeys(session.member.name for session in lost_with_a_move(analysis)))
+    caused = [r for r in after if _may_follow(r, lost_sessions)]
+    others = [r for r in after if r not in caused]
+    longest = max((_silence_ms(analysis, ts, others) for ts, _ in moves), default=0)
+    lost = list(dict.fromkeys(session.member.name for session in lost_sessions))
     text = "the group's coordinator moved to another broker, or its broker restarted"
     text += f"; around that time no partition advanced for up to {seconds(longest)}" if longest else ""
-    text += f"; {several(len(after), 'rebalance')} within a minute" if after else "; no rebalance followed"
+    text += f"; {several(len(caused), 'rebalance')} within a minute" if caused else ""
+    text += f"; {several(len(others), 'rebalance')} in that minute had another cause" if others else ""
+    text += "" if after else "; no rebalance followed"
     text += f"; the sessions of {listed(lost)} expired, because they did not reach it in time" if lost else ""
     yield Finding(
         ID,
         "The coordinator moved or restarted",
-        WARNING if longest >= LONG_SILENCE_MS or len(after) > 1 else INFO,
+        WARNING if longest >= LONG_SILENCE_MS or len(caused) > 1 else INFO,
         CERTAIN,
         text,
         "Check the load time, size and compaction of the offsets partition if this move was slow: a planned one takes a "
-        "group almost no time. A broker that is killed during an open rebalance loses it.",
+        "group almost no time. A broker that is killed during an open rebalance loses it."
+        if longest or caused
+        else "Ignore this: a planned move takes a group almost no time.",
         first,
         last + AFTERWARDS_MS,
         [],
@@ -51,9 +62,29 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "moments_ms": [ts for ts, _ in moves],
             "longest_silence_ms": longest,
             "sessions_lost": len(lost),
-            "rebalances": [r.number for r in after],
+            "rebalances": [r.number for r in caused],
         },
+        cause_confidence=LIKELY if longest or caused else "",
     )
+
+
+def _may_follow(r: Rebalance, lost: list[Session]) -> bool:
+    """Return whether a rebalance after a move may be its consequence, because no source shows another cause.
+
+    Members whose sessions were lost expire and join again.
+    """
+    if r.why.cause not in _OWN_CAUSES or r.why.confidence == POSSIBLE:
+        return True
+    clients = {session.member.name for session in lost}
+    return r.why.cause in ("session_expired", "join_new", "join_static") and r.why.trigger_client in clients
+
+
+def _silence_ms(analysis: GroupAnalysis, moved_ms: int, others: list[Rebalance]) -> int:
+    """Return the length of the group's silence at a move; 0 if a rebalance with another cause was in it."""
+    silence = analysis.commits.silence_over(moved_ms - AROUND_MS, min(moved_ms + AROUND_MS, analysis.group.until_ms))
+    if silence is None or any(r.begin_ms < silence[1] and silence[0] < r.barrier_ms for r in others):
+        return 0
+    return silence[1] - silence[0]
 
 
 def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:

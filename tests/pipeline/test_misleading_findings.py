@@ -11,7 +11,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.recorded import Sources, log_alone, text_alone
-from tests.pipeline.stories import Story
+from tests.pipeline.stories import Story, ms
 
 A, B, C = "c-1/a", "c-2/a", "c-3/a"
 TWO: dict[str, Any] = {A: {}, B: {}}
@@ -111,3 +111,36 @@ def test_several_returning_members_are_a_storm() -> None:
     assert not of_rule(group, "R43")
     storm = only(group, "R26")
     assert (storm.title, storm.severity) == ("Rebalance storm", "warning")
+
+
+def moved_before(cause: str, *, lost: bool = False) -> GroupInput:
+    """The coordinator moves at 100 s; at 110 s and 130 s the group rebalances for a cause, or as c-2 is `lost` with it."""
+    story = Story(until=300).generation(1, 0.5, TWO)
+    if lost:
+        story.event(101, "member_added", member_id="c-2/b", cause="join_new")
+        story.rebalance(2, 101, 101.5, {A: {}, B: {}, "c-2/b": {}}, "join_new", "c-2/b")
+        story.event(146, "member_removed", member_id=B, cause="session_expired")
+        story.rebalance(3, 146, 146.5, {A: {}, "c-2/b": {}}, "session_expired", B)
+    else:
+        story.silence(list(range(6)), 110, 145)
+        story.rebalance(2, 110, 145, THREE, cause, C if cause == "join_new" else A)
+        story.rebalance(3, 150, 151, THREE, cause, A)
+    group = story.group_input()
+    group.coordinator_moves = [(ms(100), 7)]
+    return group
+
+
+@pytest.mark.parametrize("cause", ["join_new", "metadata_changed"])
+def test_rebalances_with_own_cause_are_no_move(cause: str) -> None:
+    group = moved_before(cause)
+    finding = only(group, "R16")
+    assert (finding.severity, finding.evidence["rebalances"]) == ("info", [])
+    assert "2 rebalances in that minute had another cause" in finding.text
+    assert not [each for each in findings(group) if each.advice.startswith("R16 explains it")]
+
+
+@pytest.mark.parametrize("group", [moved_before("", lost=True), moved_before("unknown")])
+def test_unexplained_rebalances_follow_a_move(group: GroupInput) -> None:
+    finding = only(group, "R16")
+    assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "likely")
+    assert len(finding.evidence["rebalances"]) == 2

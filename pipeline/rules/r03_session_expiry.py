@@ -173,6 +173,7 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
             **waits.evidence(),
             "rebalances": [r.number for r in waits.rebalances],
         },
+        cause_confidence=LIKELY if lived else POSSIBLE,
     )
 
 

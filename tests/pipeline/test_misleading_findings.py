@@ -144,3 +144,34 @@ def test_unexplained_rebalances_follow_a_move(group: GroupInput) -> None:
     finding = only(group, "R16")
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "likely")
     assert len(finding.evidence["rebalances"]) == 2
+
+
+def expired(*, recreated: bool, back_after: float = 12) -> GroupInput:
+    """The session of c-2 expires at 320 s. The topic was deleted and created again at 300 s if `recreated`."""
+    settings: dict[str, Any] = {A: {"session": 10_000}, B: {"session": 10_000}}
+    story = Story().generation(1, 0.5, settings).silence([1, 3, 5], 310, 320 + back_after)
+    story.event(320, "member_removed", member_id=B, cause="session_expired")
+    story.rebalance(2, 320, 320.5, {A: settings[A]}, "session_expired", B)
+    at = 320 + back_after
+    story.event(at, "member_added", member_id="c-2/b", cause="join_new")
+    story.rebalance(3, at, at + 0.5, {A: settings[A], "c-2/b": {}}, "join_new", "c-2/b")
+    group = story.group_input()
+    if recreated:
+        for ends in group.ends.values():
+            ends.log_end[ends.sampled_ms >= ms(300)] -= 2_990
+        for commits in group.commits.values():
+            commits.committed[commits.ts_ms >= ms(302)] -= 3_000
+    return group
+
+
+def test_recreated_topic_explains_expired_session() -> None:
+    group = expired(recreated=True)
+    assert only(group, "R44").confidence == "certain"
+    finding = only(group, "R03")
+    assert (finding.severity, finding.advice[:16]) == ("info", "R44 explains it:")
+    assert serious(group) == {"R44"}
+
+
+def test_expired_session_alone_has_unknown_cause() -> None:
+    finding = only(expired(recreated=False), "R03")
+    assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "possible")

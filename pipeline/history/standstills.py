@@ -13,6 +13,8 @@ from kohort.pipeline.history.lag import most_lag
 from kohort.pipeline.history.member_sessions import Session
 
 OWNERS = 2
+FEWEST_COMMITS = 20  # commits that show whether members commit each record
+MOST_SKIPS = 1  # larger steps of members that commit each record: an operator skipped the record
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Standstill:
 
     Attributes:
         lag: Highest number of waiting records, or None without samples.
+        next_offset: Offset that was committed next, or None if none was.
+        is_exact: Whether the record at the offset is the one that was not processed: members commit each record.
     """
 
     topic_partition: TopicPartition
@@ -29,11 +33,35 @@ class Standstill:
     end_ms: int
     ended: tuple[Session, ...]
     lag: int | None
+    next_offset: int | None
+    is_exact: bool
 
     @property
     def name(self) -> str:
-        """Position of the record that all owners reached."""
-        return f"{self.topic_partition[0]}-{self.topic_partition[1]}@{self.offset}"
+        """Committed position at which all owners began."""
+        return f"{self._partition}@{self.offset}"
+
+    @property
+    def location(self) -> str:
+        """Location of the record that was not processed: members that commit batches may have come further."""
+        return f"at {self.name}" if self.is_exact else f"at or after {self.name}"
+
+    @property
+    def how_to_read(self) -> str:
+        """Sentence about reading the record."""
+        console = "kafka-console-consumer --partition … --offset …"
+        if self.is_exact:
+            return f"Read the record at {self.name} ({console})"
+        until = f", before {self._partition}@{self.next_offset}" if self.next_offset is not None else ""
+        return (
+            f"Read the records from {self.name} on ({console}). Members commit after several records, so it is one of "
+            f"these{until}: run one consumer with max.poll.records=1 and a commit after each record, or log each offset, to "
+            "see where it stops"
+        )
+
+    @property
+    def _partition(self) -> str:
+        return f"{self.topic_partition[0]}-{self.topic_partition[1]}"
 
 
 def standstills(analysis: GroupAnalysis, ended: list[Session]) -> list[Standstill]:
@@ -58,11 +86,14 @@ def _of_partition(
     times_ms = partition.commits.ts_ms[moved].tolist()
     offsets = partition.commits.committed[moved].tolist()
     last_ms = min(analysis.group.until_ms, analysis.ownership.lived()[1])
-    for start_ms, end_ms, offset in zip(times_ms, [*times_ms[1:], last_ms], offsets, strict=True):
+    deltas = partition.deltas[partition.deltas > 0]
+    is_exact = len(deltas) >= FEWEST_COMMITS and int((deltas > 1).sum()) <= MOST_SKIPS
+    ends = zip([*times_ms[1:], last_ms], [*offsets[1:], None], strict=True)
+    for start_ms, (end_ms, next_offset), offset in zip(times_ms, ends, offsets, strict=True):
         inside = [s for s in ended if start_ms < s.last_ms <= end_ms and _owned(analysis, topic_partition, s)]
         if len({session.member.member_id for session in inside}) >= OWNERS:
             lag = most_lag(analysis.group, topic_partition, start_ms, end_ms)
-            yield Standstill(topic_partition, offset, start_ms, end_ms, tuple(inside), lag)
+            yield Standstill(topic_partition, offset, start_ms, end_ms, tuple(inside), lag, next_offset, is_exact)
 
 
 def _owned(analysis: GroupAnalysis, topic_partition: TopicPartition, session: Session) -> bool:

@@ -45,7 +45,8 @@ def _stuck(stall: Stall) -> Finding:
             if stall.lag is not None
             else "; it is unknown whether records waited, without samples of log end offsets"
         ),
-        "Read the record at the committed offset (kafka-console-consumer --partition … --offset …), and take a thread dump of "
+        "Read the records from the committed offset on (kafka-console-consumer --partition … --offset …; members that commit batches "
+        "may have come further), and take a thread dump of "
         f"{stall.owner}. Possible causes: a record that can't be processed (the offset stays with the next owner, "
         "too), another partition that takes all the time of its owner (it has the lag), a slow owner (all its "
         "partitions lag), a slow service that only these records need.",

@@ -34,9 +34,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         CRITICAL,
         LIKELY if len(worst) == 1 and len(clients) + most > DEATHS + 1 else POSSIBLE,
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)} while its "
-        f"owners ended {times(most)} ({listed(clients)})" + ("" if certain else _OR_SLOW),
-        f"Read the record at {places[0]} (kafka-console-consumer --partition … --offset …), and what the process logged "
-        "last. Skip the record or handle its error: otherwise every new owner crashes.",
+        f"owners ended {times(most)} ({listed(clients)}); the record is {first.location}"
+        + ("" if certain else _OR_SLOW),
+        f"{first.how_to_read}. Read what the process logged last. Skip the record or handle its error: otherwise every new "
+        "owner crashes.",
         first.start_ms,
         first.end_ms,
         clients,

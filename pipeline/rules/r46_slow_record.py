@@ -32,9 +32,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         weakest(timeouts[session] for session in first.ended),
         f"the committed offset stayed at {' or '.join(places[:3])} for {seconds(first.end_ms - first.start_ms)}, while its "
         f"owners left at their poll timeout {times(most)}, one after the other ({listed(clients)}): each owner of that "
-        f"partition processes it for longer than max.poll.interval.ms{f' ({seconds(timeout)})' if timeout else ''}, and leaves",
-        f"Read the record at {places[0]} (kafka-console-consumer --partition … --offset …) and find out why it takes so long. "
-        "Then skip it, make its processing faster, or move that off the poll thread with the partition paused. Raising "
+        f"partition processes the record {first.location} for longer than max.poll.interval.ms"
+        f"{f' ({seconds(timeout)})' if timeout else ''}, and leaves",
+        f"{first.how_to_read}. Find out why that record takes so long. Then skip it, make its processing faster, or move that "
+        "off the poll thread with the partition paused. Raising "
         "max.poll.interval.ms helps only if the processing ends at all.",
         first.start_ms,
         first.end_ms,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kohort.pipeline.history.group_analysis import analyse
@@ -175,3 +176,30 @@ def test_recreated_topic_explains_expired_session() -> None:
 def test_expired_session_alone_has_unknown_cause() -> None:
     finding = only(expired(recreated=False), "R03")
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "possible")
+
+
+def slow_record(batch: int) -> GroupInput:
+    """Two owners leave at their poll timeout of 12 s while partition 0 stays at one offset; commits cover `batch` records."""
+    poll: dict[str, Any] = {"poll": 12_000}
+    story = Story(until=400).generation(1, 0.5, {A: poll, B: poll, C: poll})
+    left = {A: poll, B: poll, C: poll}
+    for number, (member, at) in enumerate(((A, 213), (B, 227))):
+        del left[member]
+        story.event(at, "member_removed", member_id=member, cause="leave_poll_timeout")
+        story.rebalance(2 * number + 2, at, at + 0.2, dict(left), "leave_poll_timeout", member)
+        again = member.replace("/a", "/b")
+        left[again] = poll
+        owners = {again: [("t", 3)], C: [("t", 1), ("t", 2)], B: [("t", 0)]} if number == 0 else None
+        story.rebalance(2 * number + 3, at + 0.5, at + 0.6, dict(left), "join_new", again, owners=owners)
+    group = story.silence([0], 200, 240).group_input()
+    group.ends = {}
+    place = group.commits["t", 0]
+    place.committed = 100 + batch * np.arange(len(place.ts_ms), dtype=np.int64)
+    return group
+
+
+@pytest.mark.parametrize(("batch", "location"), [(1, "at t-0@298"), (20, "at or after t-0@4060")])
+def test_slow_record_location_fits_commits(batch: int, location: str) -> None:
+    finding = only(slow_record(batch), "R46")
+    assert f"processes the record {location} for longer" in finding.text
+    assert ("max.poll.records=1" in finding.advice) == (batch > 1)

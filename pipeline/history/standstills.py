@@ -55,8 +55,8 @@ class Standstill:
         until = f", before {self._partition}@{self.next_offset}" if self.next_offset is not None else ""
         return (
             f"Read the records from {self.name} on ({console}). Members commit after several records, so it is one of "
-            f"these{until}: run one consumer with max.poll.records=1 and a commit after each record, or log each offset, to "
-            "see where it stops"
+            f"these{until}: run one consumer with max.poll.records=1 and a commit after each record, or log each "
+            "offset, to see where it stops"
         )
 
     @property

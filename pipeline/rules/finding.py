@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -78,6 +79,25 @@ def listed_others(names: Sequence[str], own: str, most: int) -> str:
     first_names = list(islice((name for name in names if name != own), most))
     more = len(names) - 1 - len(first_names)
     return ", ".join(first_names) + (f" and {more} more" if more else "")
+
+
+_TOOLS = re.compile(r"(console-consumer|console-share-consumer|perf-consumer)(-.*)?$")
+
+
+def is_tool(group_id: str, client_ids: Iterable[str]) -> bool:
+    """Return whether a group belongs to one of Kafka's command-line tools, which people start and stop."""
+    ids = list(client_ids)
+    return _TOOLS.match(group_id) is not None or (bool(ids) and all(_TOOLS.match(each) for each in ids))
+
+
+def how_to_resume(names: str, *, crashed: bool, tool: bool) -> str:
+    """Return the advice for a group without members, by how the last ones ended."""
+    delete = "Delete the group if it isn't needed"
+    if tool:
+        return f"{delete}: it is that of a command-line tool, which was closed."
+    if crashed:
+        return f"Find out why {names or 'the group'} ended, and start the application again. {delete}."
+    return f"Check whether the stop of {names or 'the group'} was intended, as in a deploy. If not, start the application again. {delete}."
 
 
 def busiest(moments: Sequence[int], window_ms: int) -> int:

@@ -7,6 +7,7 @@ member gives no sign in either case.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
@@ -20,6 +21,8 @@ from kohort.pipeline.rules.finding import (
     POSSIBLE,
     WARNING,
     Finding,
+    how_to_resume,
+    is_tool,
     listed,
     moment,
     seconds,
@@ -28,6 +31,7 @@ from kohort.pipeline.rules.finding import (
 
 ID = "R29"
 STOPPED_FOR_LONG_MS = 15 * 60_000  # a group with a proper stop shorter than this is being deployed
+TIMES_EARLIER = 1.5  # a batch job is away for about as long each time
 SHORTEST_MS = 10_000  # members whose sessions expired usually come back sooner than this
 _VANISHED = ("session_expired", "epoch_timeout", "barrier")
 
@@ -43,6 +47,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     grew = [log_grew(analysis.group, partition, since_ms, analysis.group.until_ms) for partition in waiting]
     lasted_ms, idle = analysis.group.until_ms - since_ms, all(count == 0 for count in grew)
     severity, confidence, how = _judged(last_sessions, lasted_ms, idle)
+    tool = is_tool(analysis.group_id, (session.member.client_id for session in last_sessions))
+    earlier_ms = _longest_earlier_absence_ms(analysis)
+    if severity == WARNING and not _vanished(last_sessions):
+        if tool:
+            severity, how = INFO, "a command-line tool was closed"
+        elif lasted_ms <= TIMES_EARLIER * earlier_ms:
+            severity, how = INFO, f"{how}, and it was without members before, for up to {seconds(earlier_ms)}"
     records = sum(waiting.values())
     worst = max(waiting, key=lambda partition: waiting[partition])
     yield Finding(
@@ -52,13 +63,27 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         confidence,
         f"the group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and {several(records, 'record')} "
         f"{'waits' if records == 1 else 'wait'}, most of them in partition {worst[1]} of {worst[0]}; {how}",
-        f"Start the application again, or find out why it ended: check the processes of {listed(_names(last_sessions)) or 'the group'}. "
-        "Delete the group if it isn't needed.",
+        how_to_resume(listed(_names(last_sessions)), crashed=bool(_vanished(last_sessions)), tool=tool),
         since_ms,
         analysis.group.until_ms,
         _names(last_sessions),
         {"records": records, "lasted_ms": lasted_ms, "partitions": len(waiting), "open": True},
     )
+
+
+def _vanished(sessions: list[Session]) -> list[Session]:
+    return [s for s in sessions if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
+
+
+def _longest_earlier_absence_ms(analysis: GroupAnalysis) -> int:
+    """Return the longest time in which the group had no members before it had some again."""
+    generations = analysis.generations
+    pauses = (
+        after.stable_ms - (before.stable_ms if not before.size else before.end_ms or after.stable_ms)
+        for before, after in pairwise(generations)
+        if after.size
+    )
+    return max((pause for pause in pauses if pause >= SHORTEST_MS), default=0)
 
 
 def _last_members(analysis: GroupAnalysis) -> list[Session]:
@@ -76,8 +101,7 @@ def _names(sessions: list[Session]) -> list[str]:
 
 def _judged(sessions: list[Session], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
     """Return severity, confidence and a description of the members' end; `idle` means no new records since."""
-    vanished = [s for s in sessions if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
-    if vanished:
+    if vanished := _vanished(sessions):
         sure = CERTAIN if any(s.end_confidence == CERTAIN for s in vanished) else LIKELY
         text = f"{listed(_names(vanished))} vanished without leaving the group"
         return (WARNING if idle else CRITICAL), sure, text

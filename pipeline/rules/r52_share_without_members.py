@@ -16,6 +16,8 @@ from kohort.pipeline.rules.finding import (
     POSSIBLE,
     WARNING,
     Finding,
+    how_to_resume,
+    is_tool,
     listed,
     moment,
     seconds,
@@ -40,6 +42,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     idle = samples[0][1] == samples[-1][1]
     severity, confidence, how = _judged(last_stays, lasted_ms, idle)
     names = sorted({stay.name for stay in last_stays})
+    tool = is_tool(analysis.group_id, names)
+    if tool and severity == WARNING and all(stay.ended == LEFT for stay in last_stays):
+        severity, how = INFO, "a command-line tool was closed"
     yield Finding(
         ID,
         "No members, and records wait for the share group",
@@ -47,8 +52,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         confidence,
         f"the share group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and "
         f"{several(samples[-1][1], 'record')} {'waits' if samples[-1][1] == 1 else 'wait'} for it; {how}",
-        f"Start the application again, or find out why it ended: check the processes of {listed(names)}. "
-        "Delete the group if it isn't needed.",
+        how_to_resume(listed(names), crashed=any(stay.ended == VANISHED for stay in last_stays), tool=tool),
         since_ms,
         share.until_ms,
         names,

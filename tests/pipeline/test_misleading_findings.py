@@ -203,3 +203,38 @@ def test_slow_record_location_fits_commits(batch: int, location: str) -> None:
     finding = only(slow_record(batch), "R46")
     assert f"processes the record {location} for longer" in finding.text
     assert ("max.poll.records=1" in finding.advice) == (batch > 1)
+
+
+def left_alone(client: str, *, expired: bool = False, returns: bool = False) -> GroupInput:
+    """The only member goes at 200 s, and records come until 1,400 s; with `returns` it was away before, for as long."""
+    story = Story(until=3_000 if returns else 1_400)
+    member_id, number = f"{client}/a", 2
+    members: dict[str, Any] = {member_id: {"client": client}}
+    cause = "session_expired" if expired else "leave_explicit"
+    story.generation(1, 0.5, members)
+    for at in (200, 1_500) if returns else (200,):
+        story.event(at, "member_removed", member_id=member_id, cause=cause)
+        story.rebalance(number, at, at, {}, cause, member_id)
+        member_id, number = f"{client}/b", number + 2
+        if returns and at == 200:
+            story.rebalance(3, 1_490, 1_490.5, {member_id: {"client": client}}, "join_new", member_id)
+    group = story.group_input()
+    for commits in group.commits.values():
+        kept = commits.ts_ms < ms(200)
+        commits.ts_ms, commits.committed = commits.ts_ms[kept], commits.committed[kept]
+    return group
+
+
+@pytest.mark.parametrize(
+    ("group", "severity", "advice"),
+    [
+        (left_alone("console-consumer"), "info", "Delete the group if it isn't needed"),
+        (left_alone("orders"), "warning", "Check whether the stop of orders was intended"),
+        (left_alone("orders", returns=True), "info", "Check whether the stop of orders was intended"),
+        (left_alone("orders", expired=True), "critical", "Find out why orders ended, and start the application again"),
+    ],
+    ids=["console", "stopped", "returning", "crashed"],
+)
+def test_advice_for_group_without_members(group: GroupInput, severity: str, advice: str) -> None:
+    finding = only(group, "R29")
+    assert (finding.severity, finding.advice[: len(advice)]) == (severity, advice)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from kohort.pipeline import rules
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules import explained, r26_storm, r30_poison
+from kohort.pipeline.rules import explained, r26_storm, r30_poison, r37_all_stand_still
 from kohort.pipeline.rules.finding import SEVERITIES, Finding
 
 Rule = Callable[[GroupAnalysis], Iterator[Finding]]
@@ -41,6 +41,8 @@ def diagnose(analysis: GroupAnalysis) -> list[Finding]:
         finding.group = analysis.group_id
         if finding.rule == "R30":
             r30_poison.explain(finding, findings)
+        if finding.rule == "R37":
+            r37_all_stand_still.explain(finding, findings)
     explained.explain(findings)
     for finding in findings:
         if finding.rule == "R26":  # by findings that aren't explained by another one

@@ -17,7 +17,7 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "R48": ("R47", "R50"),
     "R49": ("R50",),
     "R55": ("R27",),
-    "R46": ("R01", "R02", "R03", "R05", "R15", "R20", "R30", "R32"),
+    "R46": ("R01", "R02", "R03", "R05", "R15", "R20", "R23", "R30", "R32", "R37"),
 }  # fmt: skip
 # rules that name a cause, with the rules whose findings may be its consequences
 # rules whose findings would be wrong: members that leave because of a record and come back are not a deploy, for

@@ -12,9 +12,10 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules import r03_session_expiry, r04_rolling_restart, r05_crash_loop
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
-from kohort.pipeline.rules.waits import LONG_STOP_MS, Waits, is_for_dead, long_waits, waits_of
+from kohort.pipeline.rules.waits import LONG_STOP_MS, TIMES_USUAL, Waits, is_for_dead, long_waits, waits_of
 
 ID = "R01"
+BEFORE_MS = 10_000
 _ADVICE = (
     "Check what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
     "Raise max.poll.interval.ms only if the processing needs it: one member can stop the group for that long "
@@ -78,12 +79,17 @@ def _by_unknown_member(analysis: GroupAnalysis, waits: Waits) -> Finding:
     text = f"the group waited {times(len(hits))} for members to rejoin, {seconds(sum(waits.lengths_ms))} in total"
     text += f" (longest {seconds(waits.longest_ms)})" if len(hits) > 1 else ""
     text += f"; {waits.stopped_text}" if waits.stopped_ms else ""
+    before_ms = _stood_before_ms(waits)
+    if before_ms:
+        text += f"; no partition had advanced for {seconds(before_ms)} before, so several members were busy or waited"
+    else:
+        text += "; no source shows which member joined last, or several members did"
     return Finding(
         ID,
-        "The group waited for an unknown member",
+        "The group waited for several members" if before_ms else "The group waited for an unknown member",
         WARNING,
         CERTAIN,
-        f"{text}; no source shows which member joined last, or several members did",
+        text,
         _SEVERAL if analysis.group.records else _NEEDS_COMMITS,
         min(r.begin_ms for r in hits),
         max(r.stable_ms for r in hits),
@@ -94,6 +100,16 @@ def _by_unknown_member(analysis: GroupAnalysis, waits: Waits) -> Finding:
             "rebalances": [r.number for r in hits],
         },
     )
+
+
+def _stood_before_ms(waits: Waits) -> int:
+    """Return for how long the whole group had stood still before each wait, or 0 if it had not before all of them."""
+    before_ms = [
+        r.begin_ms - min((start for start, end in waits.silences if start < r.begin_ms < end), default=r.begin_ms)
+        for r in waits.rebalances
+    ]
+    shortest = min(before_ms)
+    return shortest if shortest >= max(BEFORE_MS, TIMES_USUAL * waits.usual_ms) else 0
 
 
 def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:

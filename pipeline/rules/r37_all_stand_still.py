@@ -13,6 +13,7 @@ import numpy as np
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.history.stalls import ASKED_WITHIN_MS, Stall
 from kohort.pipeline.history.streams_processes import threads_that_stayed
 from kohort.pipeline.rules.finding import (
@@ -33,6 +34,10 @@ LONG_MS = 60_000
 SHARE_IN_REBALANCES = 0.2  # with a larger part of the stop in rebalances, they are its cause
 MOST_OF_IT, SHARE_THAT_WAITS = 0.7, 0.5
 AT_LEAST_REPEATED = 2
+BEFORE_MS = 10_000  # a stop that begins this long before a rebalance is not its consequence
+TIMES_USUAL = 3
+AFTERWARDS_MS = 60_000
+_BLAMES = ("R01", "R15", "R20", "R23", "R26", "R45")
 _OPEN_TRANSACTION = (
     "Abort the open transaction: find it with kafka-transactions.sh find-hanging, end it with abort. Then check why its "
     "producer neither commits nor aborts; transaction.timeout.ms limits how long it can block consumers"
@@ -57,12 +62,31 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _is_a_rebalance(analysis: GroupAnalysis, stall: Stall) -> bool:
-    busy_ms = sum(
-        max(0, min(r.stable_ms, stall.end_ms) - max(r.begin_ms, stall.start_ms))
+    if stall.length_ms < 30_000:
+        return True
+    inside = _rebalances_in(analysis, stall)
+    busy_ms = sum(min(r.stable_ms, stall.end_ms) - max(r.begin_ms, stall.start_ms) for r in inside)
+    return busy_ms > SHARE_IN_REBALANCES * stall.length_ms and not _began_before(analysis, stall, inside)
+
+
+def _rebalances_in(analysis: GroupAnalysis, stall: Stall) -> list[Rebalance]:
+    return [
+        r
         for r in analysis.rebalances
-        if r.outcome != "open"
-    )
-    return stall.length_ms < 30_000 or busy_ms > SHARE_IN_REBALANCES * stall.length_ms
+        if r.outcome != "open" and r.begin_ms < stall.end_ms and stall.start_ms < r.stable_ms
+    ]
+
+
+def _began_before(analysis: GroupAnalysis, stall: Stall, inside: list[Rebalance]) -> bool:
+    """Return whether all members stood still well before the first rebalance in a stop, so that it is not the cause.
+
+    The start of the rebalance must be known.
+    """
+    first = min(inside, key=lambda r: r.begin_ms, default=None)
+    if first is None or (first.start_ms is None and not first.is_epoch):
+        return False
+    usual_ms = analysis.commits.usual_step_ms() or 0
+    return first.begin_ms - stall.start_ms >= max(BEFORE_MS, TIMES_USUAL * usual_ms)
 
 
 def _members(analysis: GroupAnalysis, stall: Stall) -> int:
@@ -80,8 +104,12 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
-    text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and no rebalance "
-    text += "explains it"
+    inside = _rebalances_in(analysis, stall)
+    text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and "
+    if _began_before(analysis, stall, inside):
+        text += _then_rebalanced(stall, inside)
+    else:
+        text += "no rebalance explains it"
     if sampled:
         text += f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms or 0)}"
     elif once:
@@ -118,9 +146,30 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
             "waited_longest_ms": stall.waited_ms,
             "open": stall.open,
             "members": members,
+            "rebalances": [r.number for r in inside],
         },
         cause_confidence=sure,
     )
+
+
+def _then_rebalanced(stall: Stall, inside: list[Rebalance]) -> str:
+    """Describe the rebalance that began during a stop, and that waited for the members as the rest of the group did."""
+    first = min(inside, key=lambda r: r.begin_ms)
+    waited = "" if first.is_epoch else f", which waited {seconds(first.prepare_ms)} for them"
+    return (
+        f"stood still for {seconds(first.begin_ms - stall.start_ms)} before a rebalance began{waited}: it is one stop, and no "
+        "single member caused it"
+    )
+
+
+def explain(stop: Finding, other_findings: list[Finding]) -> None:
+    """Downgrade findings that blame members for a rebalance in a stop that had begun before it."""
+    if stop.severity == INFO or not stop.evidence["rebalances"]:
+        return
+    for other in other_findings:
+        inside = stop.start_ms <= other.start_ms and other.end_ms <= stop.end_ms + AFTERWARDS_MS
+        if other.rule in _BLAMES and other.severity != INFO and inside:
+            other.is_explained_by(stop)
 
 
 def _severity(analysis: GroupAnalysis, stall: Stall) -> str:

@@ -238,3 +238,38 @@ def left_alone(client: str, *, expired: bool = False, returns: bool = False) -> 
 def test_advice_for_group_without_members(group: GroupInput, severity: str, advice: str) -> None:
     finding = only(group, "R29")
     assert (finding.severity, finding.advice[: len(advice)]) == (severity, advice)
+
+
+def stop_before_rebalance(silent: dict[int, float]) -> GroupInput:
+    """Partitions stand still until 176 s, from the given times on; c-3 joins at 130 s, and the barrier ends at 176 s."""
+    story = Story(until=400)
+    for member_id in TWO:
+        story.event(0, "member_added", member_id=member_id, cause="join_new")
+    story.rebalance(1, 0.1, 0.5, TWO, "join_new", A)
+    for part, start in silent.items():
+        story.silence([part], start, 176.2)
+    story.event(130, "member_added", member_id=C, cause="join_new")
+    return story.rebalance(2, 130, 176, THREE, "join_new", C).group_input()
+
+
+def test_stop_before_rebalance_is_one_stop() -> None:
+    group = stop_before_rebalance(dict.fromkeys(range(6), 100.0))
+    finding = only(group, "R37")
+    assert (finding.severity, finding.confidence) == ("critical", "certain")
+    assert finding.evidence["stood_ms"] == pytest.approx(76_500, abs=1_500)
+    assert "before a rebalance began, which waited 46.0 s for them: it is one stop" in finding.text
+    assert serious(group) == {"R37"}
+    waited = only(group, "R01")
+    assert (waited.clients, waited.advice[:16]) == ([], "R37 explains it:")
+
+
+@pytest.mark.parametrize("sources", [log_alone, text_alone])
+def test_stop_before_rebalance_blames_no_member(sources: Sources) -> None:
+    group = sources(stop_before_rebalance(dict.fromkeys(range(6), 100.0)))
+    assert not [finding for finding in findings(group) if finding.clients and finding.severity != "info"]
+
+
+def test_slow_member_alone_is_still_blamed() -> None:
+    group = stop_before_rebalance({0: 132.5, 2: 132.5, 4: 132.5, 1: 100.0, 3: 100.0, 5: 100.0})
+    assert only(group, "R01").clients == ["c-2"]
+    assert not of_rule(group, "R37")
